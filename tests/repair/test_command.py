@@ -197,6 +197,46 @@ def test_missing_values_of_the_rows_belong_to_the_promise(tmp_path: Path) -> Non
         assert not (here.max() >= 0.55 and here.min() <= 0.45)
 
 
+def test_the_curve_of_prices_is_drawn_and_a_journal_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second run answers from the journal; a file that is gone or changed is made again, the same one."""
+    pytest.importorskip("matplotlib")
+    from treesens.repairs.repair import Repair
+
+    line = f"{COMMON} --gap 0.05,0.2 --method blend -o out.json --journal {place / 'j.sqlite'} --json"
+    first = json.loads(run(place, f"{line} --plot {place / 'curve.svg'}").stdout)["results"]
+    assert "log loss" in (place / "curve.svg").read_text()
+    content = (place / "out-0.05.json").read_bytes()
+    reached: list[float] = []
+    reach = Repair.reach
+
+    def counted(self: Repair, size: Any, say: Any) -> Any:
+        reached.append(float(size))
+        return reach(self, size, say)
+
+    monkeypatch.setattr(Repair, "reach", counted)
+    assert json.loads(run(place, line).stdout)["results"] == first
+    assert reached == []
+    (place / "out-0.05.json").write_bytes(b"{}")
+    run(place, line)
+    assert reached == [0.05]
+    assert (place / "out-0.05.json").read_bytes() == content
+    run(place, line.replace("blend", "average"))
+    assert reached == [0.05, 0.2, 0.05]
+    assert run(place, f"{line} --certificate proofs").exit_code != 0
+
+
+def test_a_size_that_cannot_be_reached_costs_none_of_the_larger_ones(place: Path) -> None:
+    """The feature that is kept swings by less than the larger size allows, and by more than the smaller one."""
+    found = run(place, f"{COMMON} --swing 100,0.001 --keep a -o out.json --json")
+    large, small = json.loads(found.stdout)["results"]
+    assert found.return_value == 5
+    assert large["proved"]
+    assert (place / "out-100.json").is_file()
+    assert not small["proved"]
+    assert "with a kept" in small["reason"]
+    assert not (place / "out-0.001.json").exists()
+
+
 def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     """The search is stopped where the blend is proved, long before its time is over."""
     from treesens.data.alignment import align_table

@@ -222,6 +222,14 @@ class Repair(StudyResult):
             columns[name] = [price.get(name) for price in prices]
         return columns
 
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: what the loss grows by over the promised size. Returns the axes, new ones if none are
+        given. UsageError without matplotlib.
+        """
+        from treesens.report.plots import prices_plot
+
+        return prices_plot(self.records, "size", axes)
+
     def __repr__(self) -> str:
         return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"
 

@@ -1,64 +1,110 @@
-"""The study `repair`: models and tables in, files and records out."""
+"""The study `repair`: models and tables in, files and records out, size by size."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.frontends.base import LoadedModel
-from treesens.records.plain import recorded
-from treesens.repairs.repair import Repair, Repaired
-from treesens.repairs.search import Say
+from treesens.records.plain import plain, recorded
+from treesens.repairs.repair import Repair
 from treesens.studies import study
 from treesens.studies.losses import labelled, rows_of
 from treesens.studies.repair import RepairOptions, RepairRecord
 
 
-def repair_all(
-    model: LoadedModel,
-    train: Table,
-    test: Table | None,
-    label: str,
-    options: RepairOptions,
-    stop: threading.Event,
-    say: Say,
-) -> list[Repaired]:
-    """A repaired model per size, the largest first; those that an interruption left out are not there."""
-    rows = labelled(model, align_table(model, train), label, options.price_by or ())
-    held_out = None if test is None else labelled(model, align_table(model, test), label, options.price_by or ())
-    kept = cast("Table | None", options.keep_rows)
-    repair = Repair(
-        model, rows, held_out, options, stop, None if kept is None else rows_of(model, align_table(model, kept))
-    )
-    found: list[Repaired] = []
-    for size in sorted(options.sizes, reverse=True):
-        if stop.is_set():
-            break
-        found.append(repair.reach(size, say))
-    return found
-
-
 def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
-    """What the study finds; files that are proved are written."""
+    """What the study finds; a file is written as soon as it is proved."""
     options, train = asked.options, asked.table
     if train is None or train.label is None:
         raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
-    held_out = cast("Table | None", options.test)
+    if asked.memory is not None and options.certificates is not None:
+        raise UsageError(
+            "certificates need a search, and a journal spares it", remedy="leave out --journal, or --certificate"
+        )
     for size in options.sizes if options.output is not None else ():
         assert options.output is not None
         check_writable(place_of(options.output, size, options))
-    found = repair_all(asked.model, train, held_out, train.label, options, asked.stop, asked.say)
-    if options.output is not None:
-        write_all(options.output, found, options)
-    records: list[RepairRecord] = [recorded(RepairRecord, one.record()) for one in found]
-    return study.Found(records, (), asked.stop.is_set(), all(one.proved for one in records), found)
+    records: list[RepairRecord] = [recorded(RepairRecord, one) for one in _sizes(asked, train)]
+    return study.Found(records, (), asked.stop.is_set(), all(one.proved for one in records), records)
+
+
+def _sizes(asked: study.Asking[RepairOptions], train: Table) -> Iterator[dict[str, Any]]:
+    """A record per size, the largest first; those that an interruption left out are not there. UsageError if the first one
+    cannot be reached; a later one is told as not proved, since larger ones are on the disk.
+    """
+    options, repair, done = asked.options, None, 0
+    sizes = sorted(options.sizes, reverse=True)
+    for number, size in enumerate(sizes, 1):
+        if asked.stop.is_set():
+            return
+        key = _key(asked, size)
+        record = _known(asked, key, size)
+        if record is None:
+            if len(sizes) > 1:
+                asked.say(f"{options.kind} {float(size):g}, {number} of {len(sizes)}")
+            repair = repair or _repair(asked, train)
+            try:
+                found = repair.reach(size, asked.say)
+            except UsageError as error:
+                if not done:
+                    raise
+                yield {
+                    "size": float(size),
+                    "method": options.method,
+                    "proved": False,
+                    "reason": error.message,
+                    "seconds": 0.0,
+                }
+                continue
+            if found.content is not None and options.output is not None:
+                place = place_of(options.output, size, options)
+                write_atomically(place, found.content)
+                found.facts["file"] = str(place)
+            record = found.record()
+            if asked.memory is not None and found.content is not None and not asked.stop.is_set():
+                asked.memory.keep(key, "none", plain(recorded(RepairRecord, record)))
+        done += 1
+        yield record
+
+
+def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:
+    """The repair of the model on the rows of the tables."""
+    options, model = asked.options, asked.model
+    test, kept = (cast("Table | None", table) for table in (options.test, options.keep_rows))
+    by = options.price_by or ()
+    assert train.label is not None
+    rows = labelled(model, align_table(model, train), train.label, by)
+    held_out = None if test is None else labelled(model, align_table(model, test), train.label, by)
+    to_keep = None if kept is None else rows_of(model, align_table(model, kept))
+    return Repair(model, rows, held_out, options, asked.stop, to_keep)
+
+
+def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
+    """All that the repair of one size depends on besides the model and the training rows."""
+    o = asked.options
+    tables = [None if table is None else cast("Table", table).sha256 for table in (o.test, o.keep_rows)]
+    promises = [o.kind, str(size), o.groups, str(o.swing_besides), o.directions, o.threshold, o.classes, o.domain]
+    how = [o.method, o.keep, o.price_by, o.time_limit, o.proof_time, o.seed, o.output is None]
+    return json.dumps([tables, promises, how], default=str, sort_keys=True)
+
+
+def _known(asked: study.Asking[RepairOptions], key: str, size: Fraction) -> dict[str, Any] | None:
+    """The record of an earlier run, if its file is there as it was written."""
+    record = None if asked.memory is None else asked.memory.known(key)
+    if record is None or asked.options.output is None:
+        return record
+    place = place_of(asked.options.output, size, asked.options)
+    if not place.is_file() or hashlib.sha256(place.read_bytes()).hexdigest() != record["sha256"]:
+        return None
+    return {**record, "file": str(place)}
 
 
 def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
@@ -66,12 +112,3 @@ def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
     if len(options.sizes) == 1:
         return output
     return output.with_name(f"{output.stem}-{float(size):g}{output.suffix}")
-
-
-def write_all(output: Path, found: Sequence[Repaired], options: RepairOptions) -> None:
-    """Writes what was proved, and the place into its facts."""
-    for one in found:
-        if one.content is not None:
-            place = place_of(output, one.size, options)
-            write_atomically(place, one.content)
-            one.facts["file"] = str(place)

@@ -75,6 +75,9 @@ class RepairOptions:
     test: object | None = given(TEST, None)
     price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
     output: Path | None = given(OUTPUT, None)
+    plot: Path | None = given(
+        shared.PLOT, None, "The prices over the sizes as a picture (.svg, .png, .pdf), by matplotlib."
+    )
     method: Method = given(METHOD, "auto")
     keep: Sequence[str] = given(KEEP, ())
     keep_rows: object | None = given(KEEP_ROWS, None)
@@ -257,8 +260,8 @@ STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
     text="""Changes the trees that ask for the features of --vary, as little as it can, until no pair of inputs breaks the
-    promise, and proves that of the written file. Several sizes make a file each. The score can be made increasing or decreasing
-    in features as well, or instead.
+    promise, and proves that of the written file. Several sizes make a file each, and --plot a curve of their prices. The score
+    can be made increasing or decreasing in features as well, or instead.
 
     Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
     (what was proved by then is written).
@@ -281,4 +284,5 @@ STUDY = Study(
     label="The column of labels, in both tables.",
     needs_table=True,
     needs_label=True,
+    journal=True,
 )
