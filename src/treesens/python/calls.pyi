@@ -33,6 +33,7 @@ def audit(
     margin: float | Sequence[float] | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] | None = None,
     shape: bool = False,
+    repair_gap: float | None = None,
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
     threshold: float | None = None,
@@ -54,7 +55,8 @@ def audit(
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
     with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature.
+    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
+    would cost to `repair` the model to that gap.
     `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
     what is known so far.
     """
