@@ -20,12 +20,18 @@ from benchmarks.published import FOLDER
 import treesens as ts
 from treesens.data.tables import Table, read_table
 
-CASES = (
-    ("adult_t300_d5", "adult", "sex"),
-    ("adult_t300_d5", "adult", "race"),
-    ("churn_t200_d5", "churn", "gender"),
-    ("german_credit_t500_d5", "german_credit", "Status"),
-    ("adult_t300_d5", "adult", "age"),
+CASES = tuple(
+    (model, data, feature)
+    for model, data, features in (
+        ("adult_t300_d5", "adult", ("sex", "race", "age", "relationship")),
+        ("churn_t200_d5", "churn", ("gender", "SeniorCitizen", "Partner", "Dependents")),
+        ("german_credit_t500_d5", "german_credit", ("Status", "Age", "PersonalStatusSex", "ForeignWorker")),
+        ("pimadiabetes_t200_d5", "pimadiabetes", ("Age",)),
+        ("adult_t200_d5", "adult", ("sex", "race", "age", "marital-status", "native-country")),
+        ("adult_t500_d5", "adult", ("sex", "race")),
+        ("churn_t500_d5", "churn", ("gender", "SeniorCitizen")),
+    )
+    for feature in features
 )
 GAPS = (0.1, 0.05, 0.2)
 METHODS = ("average", "blend", "leaves")

@@ -109,7 +109,7 @@ def test_the_largest_swing_is_bounded(place: Path) -> None:
         ({"keep": ["x"]}, UsageError, "no feature `x`"),
         ({"vary": ["x"]}, UsageError, "no feature `x`"),
         ({"gap": None}, UsageError, "needs one of"),
-        ({"swing": 1.0}, UsageError, "needs one of"),
+        ({"margin": 1.0}, UsageError, "two units"),
         ({"gap": -0.1}, UsageError, "below 0"),
         ({"gap": 0.5}, UsageError, "never gives both"),
         ({"method": "magic"}, UsageError, "one of: auto, average"),
@@ -149,9 +149,9 @@ def test_a_live_model_has_no_file_to_write(place: Path) -> None:
 
 def test_a_promise_without_a_proof_writes_no_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file that rounding would break: as if the last proof had found a pair each time."""
-    from treesens.repairs import run as room
+    from treesens.repairs import file_proof as room
 
-    monkeypatch.setattr(room.Repair, "_prove_file", lambda *_: ("gap: found", {}))
+    monkeypatch.setattr(room.FileProof, "prove", lambda *_: ("gap: found", {}))
     found = run(place, f"{COMMON} --gap 0.1 -o out.json --json")
     assert found.return_value == 5
     assert not json.loads(found.stdout)["results"][0]["proved"]
@@ -197,12 +197,52 @@ def test_missing_values_of_the_rows_belong_to_the_promise(tmp_path: Path) -> Non
         assert not (here.max() >= 0.55 and here.min() <= 0.45)
 
 
+def test_the_curve_of_prices_is_drawn_and_a_journal_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second run answers from the journal; a file that is gone or changed is made again, the same one."""
+    pytest.importorskip("matplotlib")
+    from treesens.repairs.repair import Repair
+
+    line = f"{COMMON} --gap 0.05,0.2 --method blend -o out.json --journal {place / 'j.sqlite'} --json"
+    first = json.loads(run(place, f"{line} --plot {place / 'curve.svg'}").stdout)["results"]
+    assert "log loss" in (place / "curve.svg").read_text()
+    content = (place / "out-0.05.json").read_bytes()
+    reached: list[float] = []
+    reach = Repair.reach
+
+    def counted(self: Repair, size: Any, say: Any) -> Any:
+        reached.append(float(size))
+        return reach(self, size, say)
+
+    monkeypatch.setattr(Repair, "reach", counted)
+    assert json.loads(run(place, line).stdout)["results"] == first
+    assert reached == []
+    (place / "out-0.05.json").write_bytes(b"{}")
+    run(place, line)
+    assert reached == [0.05]
+    assert (place / "out-0.05.json").read_bytes() == content
+    run(place, line.replace("blend", "average"))
+    assert reached == [0.05, 0.2, 0.05]
+    assert run(place, f"{line} --certificate proofs").exit_code != 0
+
+
+def test_a_size_that_cannot_be_reached_costs_none_of_the_larger_ones(place: Path) -> None:
+    """The feature that is kept swings by less than the larger size allows, and by more than the smaller one."""
+    found = run(place, f"{COMMON} --swing 100,0.001 --keep a -o out.json --json")
+    large, small = json.loads(found.stdout)["results"]
+    assert found.return_value == 5
+    assert large["proved"]
+    assert (place / "out-100.json").is_file()
+    assert not small["proved"]
+    assert "with a kept" in small["reason"]
+    assert not (place / "out-0.001.json").exists()
+
+
 def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     """The search is stopped where the blend is proved, long before its time is over."""
     from treesens.data.alignment import align_table
     from treesens.data.tables import read_table
-    from treesens.repairs.loss import labelled
-    from treesens.repairs.run import Repair
+    from treesens.repairs.repair import Repair
+    from treesens.studies.losses import labelled
     from treesens.studies.repair import RepairOptions
 
     model = ts.load(place / "m.json")

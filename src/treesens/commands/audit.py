@@ -22,10 +22,12 @@ class AuditOutputs(Outputs):
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """A line per set and gap."""
-        from treesens.report.audit_table import show_audit
+        from treesens.report.audit_table import show_audit, show_mending
 
         del found
         write_beside("the table", lambda: show_audit(records, document))
+        if "mending" in document:
+            write_beside("the prices", lambda: show_mending(document["mending"]))
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The page, the records beside it, and the PDF if it is wanted."""

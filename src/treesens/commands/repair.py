@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs
 from treesens.report.repair_table import show_repairs
 from treesens.report.terminal import say
-from treesens.studies.study import Found
+from treesens.studies.study import Asking, Found
 
 
 class RepairOutputs(Outputs):
     """The outputs of one run."""
+
+    def __init__(self, name: str, asked: Asking[Any]) -> None:
+        from treesens.report.plots import new_axes
+
+        super().__init__(name, asked)
+        self.plot = asked.options.plot
+        self.axes = None if self.plot is None else new_axes(self.plot)
 
     def say(self, words: str) -> None:
         """A repair takes minutes: what it does is told line by line."""
@@ -23,8 +32,13 @@ class RepairOutputs(Outputs):
         show_repairs(records, document["kind"])
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Nothing more is written; what was not proved is told."""
+        """The picture; what was not proved is told."""
         del found
+        if (place := self.plot) is not None:
+            from treesens.report.plots import prices_plot, save_plot
+
+            picture = partial(prices_plot, records, document["kind"], self.axes)
+            write_beside(str(place), lambda: save_plot(picture(), place))
         for record in records:
             if not record["proved"]:
                 say(f"{document['kind']} {record['size']:g}: no file, {record['reason']}", err=True)

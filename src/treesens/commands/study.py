@@ -210,7 +210,7 @@ def _remembered(study: Study[Any, Any], given: dict[str, Any], asked: Asking[Any
     from treesens.studies.running import library_of
 
     content = (asked.model.ensemble.source.sha256, given["form"], None if asked.table is None else asked.table.sha256)
-    in_library = library_of(asked.model, asked.options.replay) is not None
+    in_library = library_of(asked.model, getattr(asked.options, "replay", "emulated")) is not None
     limit = asked.options.time_limit
     with remembered(given["journal"], limit, study.name, *content, given["label"], in_library) as memory:
         yield memory

@@ -33,6 +33,7 @@ def audit(
     margin: float | Sequence[float] | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] | None = None,
     shape: bool = False,
+    repair_gap: float | None = None,
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
     threshold: float | None = None,
@@ -54,7 +55,8 @@ def audit(
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
     with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature.
+    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
+    would cost to `repair` the model to that gap.
     `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
     what is known so far.
     """
@@ -96,6 +98,7 @@ def diff(
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     vary: str | Sequence[str | Sequence[str]] | None = None,
+    price_by: str | Sequence[str | Sequence[str]] | None = None,
     protected: str | Sequence[str] = (),
     time_limit: float = 60.0,
     set_limit: float = 5.0,
@@ -103,7 +106,8 @@ def diff(
     seed: int = 0,
 ) -> Diff:
     """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
+    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
     as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
     seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
     away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
@@ -205,14 +209,18 @@ def repair(
     data: Data,
     *,
     label: str,
-    vary: str | Sequence[str | Sequence[str]],
+    vary: str | Sequence[str | Sequence[str]] | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
     swing: float | Sequence[float] | None = None,
+    increasing: str | Sequence[str] = (),
+    decreasing: str | Sequence[str] = (),
     test: Data | None = None,
+    price_by: str | Sequence[str | Sequence[str]] | None = None,
     output: str | Path | None = None,
     method: Literal["auto", "average", "blend", "leaves"] = "auto",
     keep: str | Sequence[str] = (),
+    keep_rows: Data | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
@@ -225,8 +233,10 @@ def repair(
     file `output` (several sizes: one each), and only if it is proved of that file.
 
     `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
-    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed. Times
-    are in seconds. UsageError for a promise that cannot be reached with the features that are to be kept.
+    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
+    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
+    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
+    reached with the features and rows that are to be kept.
     """
 
 def robust(

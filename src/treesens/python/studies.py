@@ -177,6 +177,12 @@ class Diff(Columns):
         return self.found.changed
 
     @property
+    def prices(self) -> dict[str, Any] | None:
+        """What the new model costs on the labelled rows: mean loss, AUC, decisions that change; None without labels."""
+        known: dict[str, Any] | None = self.record["prices"]
+        return known
+
+    @property
     def sensitivities(self) -> list[dict[str, Any]] | None:
         """Per set of features and gap whether its sensitivity `appears`, `goes`, `stays`, is there `never`, or `unknown`, with
         what is known of both versions; None without gaps.
@@ -215,6 +221,14 @@ class Repair(StudyResult):
         for name in ("loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed"):
             columns[name] = [price.get(name) for price in prices]
         return columns
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: what the loss grows by over the promised size. Returns the axes, new ones if none are
+        given. UsageError without matplotlib.
+        """
+        from treesens.report.plots import prices_plot
+
+        return prices_plot(self.records, "size", axes)
 
     def __repr__(self) -> str:
         return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"

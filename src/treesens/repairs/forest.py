@@ -55,12 +55,15 @@ class _Part:
 
 
 class Forest:
-    """An ensemble with the trees that ask for the features `varied`, but for those that ask for one of `kept`.
+    """An ensemble with the trees that ask for the features `varied` or `ordered`, but for those that ask for one of `kept`;
+    those that ask for `varied` are `averaged` over them.
 
     ModelError for leaves that hold several raw scores: no library's file of such a model is written.
     """
 
-    def __init__(self, ensemble: Ensemble, varied: Sequence[int], kept: Sequence[int] = ()) -> None:
+    def __init__(
+        self, ensemble: Ensemble, varied: Sequence[int], kept: Sequence[int] = (), ordered: Sequence[int] = ()
+    ) -> None:
         if (ensemble.tree_output < 0).any() and not predicts_probabilities(ensemble):
             raise ModelError(
                 "the leaves of the model hold a value for every output",
@@ -71,8 +74,9 @@ class Forest:
         self.varied = frozenset(varied)
         self.cells = ensemble.on(ensemble.grid(missing=True))
         asked = [set(ensemble.node_feature[a:b].tolist()) for a, b in self._spans]
-        self.concerned = [t for t, names in enumerate(asked) if names & self.varied]
+        self.concerned = [t for t, names in enumerate(asked) if names & (self.varied | set(ordered))]
         self.changed = [t for t in self.concerned if not asked[t] & set(kept)]
+        self.averaged = [t for t in self.changed if asked[t] & self.varied]
         self._left: dict[int, BoolArray] = {}
 
     @property

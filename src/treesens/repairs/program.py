@@ -13,20 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.errors import MissingPackageError
 from treesens.repairs.forest import Copy, Forest
-from treesens.repairs.loss import LossName, curvature, expected_loss, expected_slopes
+from treesens.repairs.limits import Limits
 from treesens.repairs.written import contributions, leaves_of_trees
+from treesens.studies.losses import LossName, curvature, expected_loss, expected_slopes
 
 RIDGE = 0.1
 """Of a leaf: as much as so many rows that reach it alone."""
 ROOM = 1e-3
 """A part of the limit that pairs stay away from it: what float32 rounds, and pairs beside those that were found."""
+
+
+class Kept(Protocol):
+    """An order of leaves."""
+
+    def kept(self, values: FloatArray) -> FloatArray:
+        """The nearest values float64[variables] in order."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +70,18 @@ class Variables:
             [np.zeros(0, np.int64), *((self.of_leaf[c.leaf][:, None] + each).ravel() for c in copies)]
         )
         self._weight = np.repeat(np.concatenate([np.zeros(0), *(c.weight for c in copies)]), width)
+        averaged = np.isin(ensemble.leaf_tree[self.leaf], forest.averaged)
+        self._averaged = np.flatnonzero(np.repeat(averaged, width))
 
     @property
     def original(self) -> FloatArray:
         """The values of the model as it is: copies add nothing."""
         return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
 
-    def blended(self, values: FloatArray, part: float) -> FloatArray:
-        """(1 - part) of what depends on the features, and part of its mean over them."""
-        n = len(self.own)
-        mean = np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
-        result = values + part * mean
-        result[:n] = (1 - part) * values[:n]
+    def averaged(self, values: FloatArray) -> FloatArray:
+        """The values whose model is the mean over the features that vary: copies in place of the trees that ask for them."""
+        result = values + np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
+        result[self._averaged] = 0.0
         return result
 
     def columns(self, cells: Int32Array) -> Columns:
@@ -92,10 +100,12 @@ class Variables:
         return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
-        """The difference of scores of two rows of cells as a linear form in the leaves of changed trees, float64[own]."""
+        """The difference of scores of two rows of cells as a linear form in the variables, float64[variables]; copies do not
+        tell the rows apart.
+        """
         trees = self.forest.changed
         reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
-        form = np.zeros(len(self.own))
+        form = np.zeros(self.count)
         for column in range(self.width):
             signs = weights[self.forest.ensemble.tree_output[trees]] if self.width == 1 else weights[column]
             np.add.at(form, reached[0] + column, signs)
@@ -104,20 +114,21 @@ class Variables:
 
 
 class Program:
-    """The program of some training rows with margins float64[rows, outputs]. `add` adds a limit, and `solve` goes on from the
-    values that it is given.
+    """The program of some training rows with margins float64[rows, outputs] under `limits` and an `order` of leaves. `solve`
+    goes on from values that it is given.
     """
 
-    def __init__(self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray) -> None:
-        self.variables, self.name, self.target = variables, name, margins
+    def __init__(
+        self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray, order: Kept | None = None
+    ) -> None:
+        self.variables, self.name, self.target, self.order = variables, name, margins, order
         self.columns = variables.columns(cells)
         self.count = len(cells)
         self.start = variables.original
         self.fixed = margins - self._sums(self.start)
         rows = np.bincount(self.columns.variable.ravel(), minlength=variables.count)
         self.metric = (rows * curvature(name) + RIDGE) / self.count
-        self.forms: list[FloatArray] = []
-        self.limits: list[float] = []
+        self.limits = Limits(self.metric)
         self.length = 4.0
 
     def _sums(self, values: FloatArray) -> FloatArray:
@@ -147,28 +158,10 @@ class Program:
             result += np.bincount(mine.ravel(), weights=weights, minlength=len(values))
         return result / self.count
 
-    def add(self, form: FloatArray, limit: float) -> None:
-        """From now on form @ leaves <= limit."""
-        self.forms.append(form)
-        self.limits.append(limit)
-
-    def forget(self) -> None:
-        """Drops all limits: they belong to one size."""
-        self.forms, self.limits = [], []
-
     def projected(self, values: FloatArray) -> FloatArray:
-        """The nearest values, in the metric of the rows, that every limit allows."""
-        if not self.forms:
-            return values
-        n, forms = len(self.variables.own), np.stack(self.forms)
-        excess = forms @ values[:n] - np.array(self.limits)
-        if (excess <= 0).all():
-            return values
-        scaled = forms / self.metric[:n]
-        dual = _least_dual(scaled @ forms.T, excess)
-        result = values.copy()
-        result[:n] -= scaled.T @ dual
-        return result
+        """The nearest values that every limit allows, and then those that keep every order."""
+        found = self.limits.projected(values)
+        return found if self.order is None else self.order.kept(found)
 
     def solve(self, values: FloatArray, steps: int) -> FloatArray:
         """Values with less loss within the limits, after so many steps."""
@@ -192,26 +185,3 @@ class Program:
             ahead = then + (momentum - 1) / following * (then - now)
             now, best, momentum = then, value, following
         return now
-
-
-def _least_dual(gram: FloatArray, excess: FloatArray) -> FloatArray:
-    """The duals of a projection: the least of x @ gram @ x / 2 - excess @ x over x >= 0."""
-    try:
-        import clarabel
-        from scipy import sparse
-    except ImportError as error:
-        raise MissingPackageError(
-            f"the method `leaves` needs {error.name}, which is not installed",
-            remedy="pip install 'treesens[repair]', or choose --method blend or average",
-        ) from None
-    count = len(excess)
-    scale = max(1e-300, float(np.abs(gram).max()))
-    quadratic = sparse.csc_matrix(np.triu(gram / scale) + 1e-9 * np.eye(count))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solver = clarabel.DefaultSolver(
-        quadratic, -excess, -sparse.identity(count, format="csc"), np.zeros(count), [clarabel.NonnegativeConeT(count)],
-        settings,
-    )  # fmt: skip
-    found = np.maximum(np.asarray(solver.solve().x, dtype=np.float64), 0.0) / scale
-    return np.where(np.isfinite(found), found, 0.0)

@@ -15,27 +15,36 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model import Link
 from treesens.compiler.result import Result
+from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.studies.decisions import Apart, Asked, Between, Decision, decisions_of, natural_question
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
-from treesens.studies.repair import PromiseKind
+from treesens.studies.repair import PromiseKind, RepairOptions
 
 
 @dataclass(frozen=True)
 class Promise:
     """No two inputs that differ in `varied` alone lie on both sides of the decision by `size` (`gap` in probability or in the
-    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`).
+    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`). Of a direction: the
+    score does not fall (rise) by `size` while the one feature rises and all others stay.
     """
 
     varied: tuple[str, ...]
     kind: PromiseKind
     size: Fraction
 
+    @property
+    def is_direction(self) -> bool:
+        """Whether it is about the order of scores."""
+        return self.kind in ("increasing", "decreasing")
+
     def words(self) -> str:
         """The promise in a few words."""
+        if self.is_direction:
+            return f"{self.kind} in {self.varied[0]}"
         return f"{self.kind} {float(self.size):g} of {', '.join(self.varied)}"
 
 
@@ -46,6 +55,11 @@ class Decided:
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
     domain: tuple[ast.Declaration, ...] = ()
+
+
+def decided_by(options: RepairOptions) -> Decided:
+    """What decides."""
+    return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,7 @@ class Asking:
         counts.
         """
         size = float(self.promise.size)
-        if self.promise.kind == "swing" or isinstance(self.decision, Apart):
+        if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None
         if isinstance(self.decision, Between):
             return size, -size
@@ -96,15 +110,9 @@ class Asking:
 def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Decided) -> list[Asking]:
     """A question per promise and decision of the model. UsageError for promises that have no meaning."""
     check_features(model, [promise.varied for promise in promises])
-    units = []
+    units: list[tuple[Promise, Decision]] = []
     for promise in promises:
-        if promise.kind == "swing":
-            asked = natural_question(model.ensemble, decided.threshold, decided.classes)
-        else:
-            asked = Asked(promise.kind, decided.threshold, decided.classes)
-        for decision in decisions_of(model.ensemble, asked):
-            decision.check(promise.size)
-            units.append((promise, decision))
+        units += [(promise, decision) for decision in _decisions(model, promise, decided)]
     queries = [
         ast.Query(ast.Name(f"{promise.kind}{n}"), pair_of(promise.varied, _clauses(promise, decision)))
         for n, (promise, decision) in enumerate(units)
@@ -114,7 +122,33 @@ def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Deci
     return [Asking(*unit, question) for unit, question in zip(units, bound, strict=True)]
 
 
+def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
+    """The decisions that a promise is about. UsageError for one that has no meaning."""
+    if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
+        found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
+    else:
+        found = decisions_of(model.ensemble, natural_question(model.ensemble, decided.threshold, decided.classes))
+    if promise.is_direction:
+        if any(isinstance(decision, Between) for decision in found):
+            raise UsageError("a direction is one of one score", remedy="name the class: --classes C")
+        name = promise.varied[0]
+        if model.ensemble.features[model.ensemble.feature_names.index(name)].categories:
+            raise UsageError(f"the values of `{name}` have no order", remedy="name a feature of numbers")
+        return found
+    for decision in found:
+        decision.check(promise.size)
+    return found
+
+
+def _order(promise: Promise) -> ast.Formula:
+    """The input with the higher score has the smaller value of a feature in which the score must not fall."""
+    a, b = (ast.FeatureOf(ast.Name(point), ast.Name(promise.varied[0])) for point in ("a", "b"))
+    return ast.Comparison(a, "<" if promise.kind == "increasing" else ">", b)
+
+
 def _clauses(promise: Promise, decision: Decision) -> tuple[ast.Formula, ...]:
+    if promise.is_direction:
+        return _order(promise), ast.Comparison(decision.difference(), ">=", ast.Number(promise.size))
     if promise.kind == "swing":
         return (ast.Comparison(decision.difference(), ">", ast.Number(promise.size)),)
     return decision.clauses(promise.size)
@@ -146,7 +180,8 @@ def largest_swing(
     a proved bound; None if nothing is known.
     """
     objective = ast.Objective("maximize", asking.decision.difference())
-    query = ast.Query(ast.Name("swing"), pair_of(asking.promise.varied, (), objective))
+    order = (_order(asking.promise),) if asking.promise.is_direction else ()
+    query = ast.Query(ast.Name("swing"), pair_of(asking.promise.varied, order, objective))
     declared = declarations_of(model, (), has_table=False, domain=decided.domain)
     (question,) = bind_study(model, None, (*declared, query), None)
     options = Options(backend="native", time_limit=seconds, regions=False)

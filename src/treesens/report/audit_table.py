@@ -7,6 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from treesens.compiler.base.tolerance import Closeness
+from treesens.report.price_table import show_prices
 from treesens.report.share_words import share_of, typical_of
 from treesens.report.show import out
 from treesens.report.tables import Table
@@ -66,6 +67,17 @@ def shape_of(record: dict[str, Any]) -> str:
         return str(known["shape"])
     became = {True: "kept", False: "broken", None: "open"}[known["holds"]]
     return f"{known['shape']} (declared {known['declared']}: {became})"
+
+
+def show_mending(told: dict[str, Any]) -> None:
+    """What it would cost to mend the model, a line per set of features."""
+    priced = [(", ".join(one["varied"]), one) for one in told["sets"] if one["proved"]]
+    if priced:
+        say_wrapped(f"to mend this to a gap of {told['gap']:g} (prices on rows that the repair has not seen):")
+        show_prices(priced)
+    for one in told["sets"]:
+        if not one["proved"]:
+            say_wrapped(f"the price of mending {', '.join(one['varied'])} is not known: {one['reason']}")
 
 
 def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from treesens.compiler.base.tolerance import Closeness, Tolerance
 from treesens.report.audit_table import varied_of
+from treesens.report.price_table import show_price
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
@@ -47,6 +48,8 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
             f"{rows['changed']} of {rows['rows']} rows change{f': {listed}' if listed else ''}; "
             f"the largest difference of a score on them is {rows['largest_difference']:.6g}"
         )
+    if record["prices"] is not None:
+        show_price(record["prices"])
     if record["sensitivities"] is not None:
         _show_sensitivities(record["sensitivities"])
 

@@ -75,6 +75,23 @@ def certified_plot(curve: Sequence[tuple[float, float]], axes: Any = None, *, la
     return curves_plot({"proved": curve}, "radius", unit, axes, steps=True)
 
 
+def prices_plot(records: Sequence[Mapping[str, Any]], kind: str, axes: Any = None) -> Any:
+    """What the loss grows by over the promised size, from the records of `treesens repair`: a curve per table of rows."""
+    proved = [record for record in records if record["proved"]]
+    axes = new_picture(axes, 4.5)
+    axes.axhline(0, color="#7f7f7f", linewidth=1)
+    for name in dict.fromkeys(name for record in proved for name in record["prices"]):
+        prices = sorted((r["size"], r["prices"][name]["loss_after"] - r["prices"][name]["loss_before"]) for r in proved)
+        axes.plot(
+            *zip(*prices, strict=True), marker="o", label={"train": "training rows", "test": "held out rows"}[name]
+        )
+    axes.set_xlabel(kind)
+    axes.set_ylabel(f"{proved[0]['prices']['train']['loss']}, more than before" if proved else "price")
+    if proved:
+        axes.legend()
+    return axes
+
+
 def new_axes(path: Path) -> Any:
     """Axes for a picture that goes into a file. UsageError if it could not be written, or without matplotlib."""
     check_writable(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from treesens.report.price_table import both, show_prices
 from treesens.report.show import out
 from treesens.report.tables import Table
 
@@ -37,21 +38,17 @@ def show_repairs(records: Sequence[dict[str, Any]], kind: str) -> None:
             record["method"],
             f"{price['rows']} ({rows})",
             f"{price['loss_before']:.4f} → {price['loss_after']:.4f}",
-            _both(price, "auc", ".4f"),
+            both(price, "auc", ".4f"),
             f"{price['decisions_changed']}" if "decisions_changed" in price else "–",
-            _both(price, "rows_flip", "d"),
+            both(price, "rows_flip", "d"),
             ", ".join(f"{_number(s['before'])} → {_number(s['after'])}" for s in swings),
             f"{record['changes']['trees_changed']} of {record['changes']['trees']}",
             record.get("file", "–"),
         )
     table.print_fitted(out(), ("trees changed", "file"))
-
-
-def _both(price: dict[str, Any], name: str, form: str) -> str:
-    before, after = price.get(f"{name}_before"), price.get(f"{name}_after")
-    if before is None or after is None:
-        return "–"
-    return f"{before:{form}} → {after:{form}}"
+    last = [(f"{kind} {r['size']:g}", list(r["prices"].values())[-1]) for r in records if r["proved"]]
+    if any("groups" in price for _, price in last):
+        show_prices(last)
 
 
 def _number(value: float | None) -> str:

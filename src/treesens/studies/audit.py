@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.studies import shared_options as shared
 from treesens.studies.audit_records import AuditDocument, AuditRecord
-from treesens.studies.kinds import Flag, InputFile, OutputPath, Text
+from treesens.studies.kinds import Flag, InputFile, OutputPath, Sizes, Text
 from treesens.studies.study import Asking, Door, Found, Option, Study, given
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ SHAPE = Option(
     Flag(),
     "Also whether the score is increasing or decreasing in each feature (`treesens shape`).",
     more="It is `shape` in the records of single features, and takes up to a second more for each.",
+)
+REPAIR_GAP = Option(
+    Sizes(single=True),
+    "Also what it would cost to repair the model to this gap, for protected features or else all with a pair; needs --label.",
+    more="It is `mending` beside the results, on rows that the repair has not seen, and takes up to three times the time limit "
+    "for every set ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(),
@@ -52,6 +58,7 @@ class AuditOptions:
         "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
     )
     shape: bool = given(SHAPE, False)
+    repair_gap: Sequence[str] = given(REPAIR_GAP, ())
     report: Path | None = given(REPORT, None)
     force: bool = given(FORCE, False)
     pdf: Path | None = given(PDF, None)
@@ -127,7 +134,8 @@ STUDY = Study(
     changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
     with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature.
+    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
+    would cost to `repair` the model to that gap.
     `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
     what is known so far.
     """,

@@ -36,6 +36,9 @@ class Audit:
     """Of the first question: its domain is that of all."""
     declared: set[str] = field(default_factory=set)
     """Features whose domain somebody wrote down."""
+    mending: list[dict[str, Any]] | None = None
+    """What it would cost to mend the model, if somebody has asked."""
+    mending_gap: float = 0.0
 
 
 def audit_facts(
@@ -78,6 +81,7 @@ def audit_facts(
         "seconds": round(found.seconds, 3),
         "settings": dict(settings),
         **({"meaning": _meaning(found)} if found.model.meaning else {}),
+        **({} if found.mending is None else {"mending": {"gap": found.mending_gap, "sets": found.mending}}),
         **more,
     }
 

@@ -203,6 +203,31 @@ class MeaningRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MendedSet:
+    """What it would cost to repair the model for one set of features, on rows that the repair has not seen."""
+
+    varied: list[str]
+    method: str | None
+    proved: bool
+    reason: str
+    rows: int | Absent = ABSENT
+    loss: str | Absent = ABSENT
+    loss_before: float | Absent = ABSENT
+    loss_after: float | Absent = ABSENT
+    auc_before: float | Absent | None = ABSENT
+    auc_after: float | Absent | None = ABSENT
+    decisions_changed: int | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class MendingRecord:
+    """The prices of repairs to one gap."""
+
+    gap: float
+    sets: list[MendedSet]
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuditDocument:
     """All records, with everything that a reader needs to judge and to repeat them."""
 
@@ -218,4 +243,5 @@ class AuditDocument:
     seconds: float
     settings: dict[str, Any]
     meaning: MeaningRecord | Absent = ABSENT
+    mending: MendingRecord | Absent = ABSENT
     results: list[AuditRecord]

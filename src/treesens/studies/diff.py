@@ -10,7 +10,7 @@ from typing import Annotated
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Points, Value, VerdictWord
 from treesens.studies import shared_options as shared
-from treesens.studies.shared_records import ToleranceRecord
+from treesens.studies.shared_records import PriceRecord, ToleranceRecord
 from treesens.studies.study import Asking, Found, Study, given
 
 CHANGES = ("appears", "goes", "unknown", "stays", "never")
@@ -28,6 +28,7 @@ class DiffOptions:
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The same at gaps in raw score, e.g. 0.5,1.")
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
     protected: Sequence[str] = given(shared.PROTECTED, ())
     budget: Mapping[str, int] | None = given(shared.BUDGET, None)
     time_limit: float = given(shared.TIME_LIMIT, 60.0, "Seconds for every search.")
@@ -108,6 +109,7 @@ class DiffRecord:
     bound: float | None
     scores: list[ScoreDifference]
     data: ChangedRows | None
+    prices: PriceRecord | None
     sensitivities: list[SensitivityChange] | None
     interrupted: bool
 
@@ -136,15 +138,17 @@ STUDY = Study(
     name="diff",
     title="two models compared: treesens diff --json",
     text="""Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
-    proof; with --data also which rows get another class (of regressors: another value), and with --gap which sensitivities
-    appear, and which go.
+    proof; with --data also which rows get another class (of regressors: another value), with --label what the new model costs
+    on these rows (log loss or squared error, AUC, decisions that change), and with --gap which sensitivities appear, and which
+    go.
 
     Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
     1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
     Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with gaps (in probability, or
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
+    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
     as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
     seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
     away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
@@ -155,6 +159,7 @@ STUDY = Study(
     document=document,
     models=("old", "new"),
     table="CSV or Parquet: rows to compare, and the domain.",
+    label="The column that is no input; prices are counted against it.",
     fails={
         "different": lambda records: any(one.verdict == "different" for one in records),
         "rows": lambda records: any(one.data is not None and one.data.changed > 0 for one in records),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from treesens.compiler.model import Ensemble
 from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
-from treesens.errors import UsageError
+from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
@@ -38,6 +38,8 @@ from treesens.studies.audit import AuditOptions
 from treesens.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
 from treesens.studies.decisions import check_scores, label_of_class
 from treesens.studies.diff import DiffOptions, DiffRecord
+from treesens.studies.losses import Labelled, labelled
+from treesens.studies.prices import Moved, price_of
 from treesens.studies.questions import Gap, gaps_of
 from treesens.studies.study import Asking, Found
 
@@ -99,6 +101,8 @@ class Difference:
     rows: int | None = None
     changed: list[int] | None = None
     largest_on_rows: float | None = None
+    prices: dict[str, Any] | None = None
+    """What the new model costs on labelled rows."""
     sensitivities: list[ChangedSensitivity] | None = None
     interrupted: bool = False
     warnings: tuple[str, ...] = ()
@@ -137,6 +141,7 @@ class Difference:
             "bound": self.bound,
             "scores": [one.record() for one in self.largest],
             "data": rows,
+            "prices": self.prices,
             "sensitivities": None if self.sensitivities is None else [one.record() for one in self.sensitivities],
             "interrupted": self.interrupted,
         }
@@ -160,6 +165,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
         varied=options.vary,
         audit=audit,
         tolerance=options.near_enough,
+        price_by=options.price_by or (),
     )
     record: DiffRecord = recorded(DiffRecord, found.record())
     changes = [one.change for one in record.sensitivities or ()]
@@ -179,12 +185,14 @@ def difference(
     varied: Sequence[Sequence[str]] | None = None,
     audit: AuditOptions | None = None,
     tolerance: float = RELATIVE,
+    price_by: Sequence[Sequence[str]] = (),
 ) -> Difference:
     """Compares two models; `time_limit` in seconds for every search. UsageError for models with other outputs.
 
     A largest difference may be `tolerance` of itself away from its bound; that models are equal is always proved exactly.
 
-    With `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared.
+    If the table has a column of labels, the new model has a price on its rows, over all and by the groups of `price_by`. With
+    `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared.
     """
     _comparable(old.ensemble, new.ensemble)
     if gaps and table is None:
@@ -194,8 +202,9 @@ def difference(
     if table is not None:
         table = align_table(new, align_table(old, table))
     diagnostics = Diagnostics()
+    labels, unpriced = _labels(old, table, price_by)
     asked = _questions(old, new, table, diagnostics)
-    found = Difference(warnings=tuple(item.render() for item in diagnostics))
+    found = Difference(warnings=(*(item.render() for item in diagnostics), *unpriced))
     halt = stop or threading.Event()
     options = Options(backend="native", time_limit=time_limit, seed=seed, tolerance=tolerance)
     equal = found.same_trees = _are_equal(old.ensemble, new.ensemble)
@@ -213,7 +222,10 @@ def difference(
         found.largest.append(Largest(score, sign, question, result))
     found.interrupted = halt.is_set()
     if table is not None:
-        _compare_rows(found, asked[0][2])
+        question = asked[0][2]
+        _compare_rows(found, question)
+        if labels is not None:
+            found.prices = _price(question, labels, varied)
         if gaps and not halt.is_set():
             chosen = audit or AuditOptions(seed=seed)
             found.sensitivities = changed_sensitivities(old, new, table, gaps, chosen, varied=varied, stop=halt)
@@ -304,6 +316,35 @@ def _compare_rows(found: Difference, question: ResolvedQuestion) -> None:
     order = different[np.argsort(-apart[different], kind="stable")]
     found.rows, found.changed = len(rows), [int(i) for i in order]
     found.largest_on_rows = float(apart.max(initial=0.0))
+
+
+def _labels(
+    old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
+) -> tuple[Labelled | None, tuple[str, ...]]:
+    """The labels of a table, and their groups; or a note why there are no prices. UsageError and DataError for groups without
+    prices.
+    """
+    if table is None or table.label is None:
+        if price_by:
+            raise UsageError(
+                "--price-by needs labelled rows", remedy="add --data FILE and --label COLUMN, or leave out --price-by"
+            )
+        return None, ()
+    try:
+        return labelled(old, table, table.label, price_by), ()
+    except (UsageError, DataError) as error:
+        if price_by:
+            raise
+        return None, (f"no prices: {error}",)
+
+
+def _price(question: ResolvedQuestion, labels: Labelled, varied: Sequence[Sequence[str]] | None) -> dict[str, Any]:
+    """What the second model costs on the rows of the question; rows that flip are counted if features are varied."""
+    old, new = (model.ensemble for model in question.query.models)
+    rows = question.rows["d"]
+    names = sorted({name for group in varied or () for name in group})
+    moved = Moved.of([old.feature_names.index(name) for name in names], rows) if names else None
+    return price_of(old, new, replace(labels, rows=rows), moved)
 
 
 def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:

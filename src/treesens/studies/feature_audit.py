@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.numbers import fraction_of
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -26,6 +27,7 @@ from treesens.studies.audit_facts import Audit
 from treesens.studies.audit_records import AuditRecord, ShapePart
 from treesens.studies.audit_set import SetAudit
 from treesens.studies.decisions import Asked, decisions_of
+from treesens.studies.mending import check_mending, mending
 from treesens.studies.questions import Gap, questions_of, sets_of, sizes_of
 from treesens.studies.running import as_finished, library_of
 from treesens.studies.shape import ShapeOptions
@@ -41,6 +43,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
     options = asked.options
     if options.shape and len(outputs_of(asked.model.ensemble, ())) > 1:
         raise UsageError("the shape of one score is shown in an audit", remedy="ask `treesens shape` about every class")
+    check_mending(asked.table, options)
     found = audit(
         asked.model,
         asked.table,
@@ -52,6 +55,8 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
     )
     if options.shape:
         _add_shapes(asked, found)
+    if options.repair_gap:
+        found.mending, found.mending_gap = mending(asked, found.records), float(fraction_of(options.repair_gap[0]))
     records = [recorded(AuditRecord, one) for one in found.records]
     decided = all(one["verdict"] != "unknown" for one in found.records)
     return Found(records, found.warnings, found.interrupted, decided, found)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
-from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.alignment import align_table
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table
@@ -33,9 +32,9 @@ from treesens.studies.count import EstimateRecord
 from treesens.studies.favourable import favourable_class, favourable_clause
 from treesens.studies.groups import GroupOptions, GroupRecord
 from treesens.studies.questions import bind_study, declarations_of
+from treesens.studies.row_groups import Group, groups_of_rows
 from treesens.studies.study import Asking, Found
 
-_MOST_GROUPS = 200
 _A = ast.Name("a")
 
 
@@ -48,15 +47,6 @@ class Counts(NamedTuple):
     closed: bool
     reason: str
     rows: int | None = None
-
-
-@dataclass(frozen=True)
-class Group:
-    """The rows int64[..] of a table that have the same values in some columns."""
-
-    by: tuple[str, ...]
-    values: tuple[Any, ...]
-    rows: Int64Array
 
 
 def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
@@ -84,32 +74,6 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
     warnings = tuple(item.render() for item in diagnostics)
     favourable = str(model.ensemble.classes[positive])
     return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), favourable)
-
-
-def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
-    """The groups of some columns, in the order of their values; missing values are a group. UsageError for an unknown column,
-    and for more groups than a table of them can be read.
-    """
-    for name in by:
-        if name not in table.columns:
-            raise UsageError(f"the table has no column `{name}`", remedy=did_you_mean(name, list(table.columns)))
-    columns = [[_plain(value) for value in table.columns[name].tolist()] for name in by]
-    places: dict[tuple[Any, ...], list[int]] = {}
-    for number, values in enumerate(zip(*columns, strict=True)):
-        places.setdefault(values, []).append(number)
-    if len(places) > _MOST_GROUPS:
-        raise UsageError(
-            f"{' and '.join(f'`{name}`' for name in by)} makes {len(places)} groups",
-            remedy="name columns of few values; put ages or amounts into classes first",
-        )
-    ordered = sorted(places, key=lambda values: [(value is None, str(type(value)), value or 0) for value in values])
-    return [Group(tuple(by), values, np.array(places[values], dtype=np.int64)) for values in ordered]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return None if math.isnan(value) else int(value) if value.is_integer() else value
-    return value
 
 
 class _Counter:

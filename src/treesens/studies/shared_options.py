@@ -60,6 +60,11 @@ PROTECTED = Option(
 )
 REAL = Option(Names(repeated=True), "Features, as a,b, that take fractions although their columns hold whole numbers.")
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
+PRICE_BY = Option(
+    Groups(),
+    "Prices by the values of a column as well, or of several as a,b; repeatable.",
+    more="The column need not be a feature of the model.",
+)
 PLOT = Option(OutputPath(), None, door=Door.COMMAND)
 TIME_LIMIT = Option(Seconds(), None, short="-t")
 SET_LIMIT = Option(Seconds(), "Seconds for every set of features and model.")

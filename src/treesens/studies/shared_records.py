@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from treesens.records.plain import ABSENT, Absent
+from treesens.records.plain import ABSENT, Absent, Value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,41 @@ class CertificateRecord:
     bytes: int | Absent = ABSENT
     seconds: CertificateSeconds | Absent = ABSENT
     left_out: list[str] | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossRecord:
+    """What one model costs beside another on some rows: the mean loss, the AUC and decisions."""
+
+    rows: int
+    loss: str
+    loss_before: float
+    loss_after: float
+    auc_before: float | Absent | None = ABSENT
+    auc_after: float | Absent | None = ABSENT
+    decisions_changed: int | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPriceRecord(LossRecord):
+    """A price on the rows of one group; `positive_before` and `positive_after` are shares of rows that get the second class."""
+
+    by: list[str]
+    values: list[Value]
+    positive_before: float | Absent = ABSENT
+    positive_after: float | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriceRecord(LossRecord):
+    """A price on all rows of a table, and on groups of them. Rows that flip are counted if features are varied."""
+
+    rows_changed: int
+    largest_change_of_a_score: float
+    rows_tried_for_flips: int | Absent = ABSENT
+    rows_flip_before: int | Absent = ABSENT
+    rows_flip_after: int | Absent = ABSENT
+    groups: list[GroupPriceRecord] | Absent = ABSENT
 
 
 def certificates_of(made: list[dict[str, Any]]) -> list[CertificateRecord] | Absent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,16 +15,20 @@ from treesens.compiler.model import Ensemble, Link, Task
 from treesens.data.tables import Categories, Table
 from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.studies.row_groups import Group, groups_of_rows
 
 LossName = Literal["log loss", "squared error", "Brier score"]
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Rows float64[rows, features] as the model takes them, and their labels float64[rows]: class numbers, or values."""
+    """Rows float64[rows, features] as the model takes them, and their labels float64[rows]: class numbers, or values. `groups`
+    are parts of them, whose prices are told apart.
+    """
 
     rows: FloatArray
     labels: FloatArray
+    groups: tuple[Group, ...] = ()
 
 
 def loss_name(ensemble: Ensemble) -> LossName:
@@ -37,13 +42,15 @@ def loss_name(ensemble: Ensemble) -> LossName:
     if predicts_probabilities(ensemble):
         return "Brier score"  # a probability of 0 is common in a forest, and has no finite log loss
     raise UsageError(
-        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.value}` cannot be repaired",
-        remedy="repair takes classifiers with probabilities (logistic, softmax, forests) and regressors of a plain value",
+        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.value}` has no loss to count a price in",
+        remedy="prices and repairs are for classifiers with probabilities (logistic, softmax, forests) and plain regressors",
     )
 
 
-def labelled(model: LoadedModel, table: Table, label: str) -> Labelled:
-    """The rows and labels of an aligned table. DataError for a label that is none, with its row, and without rows."""
+def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence[str]] = ()) -> Labelled:
+    """The rows and labels of an aligned table, with the groups of some columns. DataError for a label that is none, with its
+    row, and without rows; UsageError for columns that make no groups.
+    """
     ensemble = model.ensemble
     if label not in table.columns:
         raise DataError(
@@ -51,7 +58,7 @@ def labelled(model: LoadedModel, table: Table, label: str) -> Labelled:
         )
     if table.rows == 0:
         raise DataError("the table has no rows", place=table.name, remedy="give the rows that the model was trained on")
-    rows = table.matrix(ensemble.feature_names, _stored_categories(ensemble))
+    rows = rows_of(model, table)
     column = table.columns[label]
     if loss_name(ensemble) == "squared error":
         labels = table.numbers(label) if column.dtype == object else column
@@ -67,7 +74,13 @@ def labelled(model: LoadedModel, table: Table, label: str) -> Labelled:
             place=f"{table.name}, row {row}, column `{label}`",
             remedy=f"a label is {'one of ' if ensemble.classes else ''}{known}",
         )
-    return Labelled(rows, np.asarray(labels, dtype=np.float64))
+    groups = tuple(group for columns in by for group in groups_of_rows(table, columns))
+    return Labelled(rows, np.asarray(labels, dtype=np.float64), groups)
+
+
+def rows_of(model: LoadedModel, table: Table) -> FloatArray:
+    """The rows of an aligned table, float64[rows, features]."""
+    return table.matrix(model.ensemble.feature_names, _stored_categories(model.ensemble))
 
 
 def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:

@@ -1,0 +1,98 @@
+"""Linear limits of leaf values: pairs of inputs whose scores stay near each other, and rows whose scores stay.
+
+The projection onto them in the metric of the rows is a quadratic program, which Clarabel solves in its dual variables, one per
+limit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.errors import MissingPackageError
+
+_EQUAL = 1e-9
+"""Rows that stay are as near as this before they count as right."""
+
+
+class Limits:
+    """Limits form @ values <= limit, and first those with an equal sign; `metric` float64[variables] weights squares."""
+
+    def __init__(self, metric: FloatArray) -> None:
+        self.metric = metric
+        self._forms: list[Any] = []
+        self._limits: list[float] = []
+        self._equal = 0
+        self._stacked: Any = None
+
+    def __len__(self) -> int:
+        return len(self._limits)
+
+    def equal(self, forms: Any, values: FloatArray) -> None:
+        """The forms, a sparse matrix, have these values for good. Before any other limit."""
+        self._forms, self._limits = list(sparse_matrices().csr_matrix(forms)), values.tolist()
+        self._equal, self._stacked = len(values), None
+
+    def add(self, form: FloatArray, limit: float) -> None:
+        """From now on form @ values <= limit."""
+        self._forms.append(sparse_matrices().csr_matrix(form))
+        self._limits.append(limit)
+        self._stacked = None
+
+    def forget(self) -> None:
+        """Drops the limits of pairs: they belong to one size."""
+        del self._forms[self._equal :], self._limits[self._equal :]
+        self._stacked = None
+
+    def projected(self, values: FloatArray) -> FloatArray:
+        """The nearest values that every limit allows."""
+        if not self._forms:
+            return values
+        if self._stacked is None:
+            self._stacked = sparse_matrices().vstack(self._forms, format="csr")
+        forms = self._stacked
+        excess = forms @ values - np.array(self._limits)
+        if (excess[self._equal :] <= 0).all() and (np.abs(excess[: self._equal]) <= _EQUAL).all():
+            return values
+        scaled = forms.multiply(1 / self.metric).tocsr()
+        dual = least_dual((scaled @ forms.T).toarray(), excess, self._equal)
+        return np.asarray(values - scaled.T @ dual)
+
+
+def sparse_matrices() -> Any:
+    """scipy's sparse matrices; MissingPackageError without them."""
+    try:
+        from scipy import sparse
+    except ImportError as error:
+        raise missing(error) from None
+    return sparse
+
+
+def missing(error: ImportError) -> MissingPackageError:
+    """What to say if a package is not there."""
+    return MissingPackageError(
+        f"this repair needs {error.name}, which is not installed",
+        remedy="pip install 'treesens[repair]', or choose --method blend or average",
+    )
+
+
+def least_dual(gram: FloatArray, excess: FloatArray, free: int) -> FloatArray:
+    """The duals of a projection: the least of x @ gram @ x / 2 - excess @ x, where x >= 0 but for the first `free` numbers."""
+    try:
+        import clarabel
+        from scipy import sparse
+    except ImportError as error:
+        raise missing(error) from None
+    count = len(excess)
+    scale = max(1e-300, float(np.abs(gram).max()))
+    quadratic = sparse.csc_matrix(np.triu(gram / scale) + 1e-9 * np.eye(count))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    signs = sparse.csc_matrix(-sparse.identity(count, format="csr")[free:])
+    cones = [clarabel.NonnegativeConeT(count - free)]
+    solver = clarabel.DefaultSolver(quadratic, -excess, signs, np.zeros(count - free), cones, settings)
+    found = np.asarray(solver.solve().x, dtype=np.float64) / scale
+    found[free:] = np.maximum(found[free:], 0.0)
+    return np.where(np.isfinite(found), found, 0.0)

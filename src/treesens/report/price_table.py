@@ -1,0 +1,64 @@
+"""Prices on the terminal: what one model costs beside another, over all rows and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from treesens.report.show import out
+from treesens.report.tables import Table
+
+_COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
+    ("rows", "right"),
+    ("loss", "right"),
+    ("AUC", "right"),
+    ("decisions changed", "right"),
+    ("positive", "right"),
+    ("rows that flip", "right"),
+)
+
+
+def show_price(price: dict[str, Any]) -> None:
+    """One price as a table: a line for all rows, and one per group."""
+    show_prices([("all", price)])
+
+
+def show_prices(prices: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Prices by name, each with its groups."""
+    lines = [line for name, price in prices for line in ((name, price), *_groups(name, price))]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("prices")
+    for name, justify in _COLUMNS:
+        table.add_column(f"{name} ({prices[0][1]['loss']})" if name == "loss" else name, justify=justify)
+    for name, price in lines:
+        table.add_row(
+            name,
+            str(price["rows"]),
+            both(price, "loss", ".4f"),
+            both(price, "auc", ".4f"),
+            str(price.get("decisions_changed", "–")),
+            both(price, "positive", ".1%"),
+            both(price, "rows_flip", "d"),
+        )
+    table.print_fitted(out(), ("positive", "rows that flip"))
+
+
+def _groups(name: str, price: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The groups of a price, each by its values."""
+    first = "" if name == "all" else f"{name}, "
+    return [
+        (
+            first
+            + ", ".join(f"{b} {'missing' if v is None else v}" for b, v in zip(one["by"], one["values"], strict=True)),
+            one,
+        )
+        for one in price.get("groups", ())
+    ]
+
+
+def both(price: dict[str, Any], name: str, form: str) -> str:
+    """A number before and after."""
+    before, after = price.get(f"{name}_before"), price.get(f"{name}_after")
+    if before is None or after is None:
+        return "–"
+    return f"{before:{form}} → {after:{form}}"
