@@ -13,8 +13,9 @@ import pytest
 
 from tests.commands.conftest import Ran
 from tests.studies.grids import two_classes
-from treesens.commands.check_journal import answer_memory
+from treesens.commands.check_journal import AnswerMemory
 from treesens.commands.common import load_file
+from treesens.commands.memory import open_journal
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.options import Options
@@ -162,7 +163,8 @@ def test_what_is_open_is_kept_for_its_time_limit_alone(folder: Path, treesens: R
     database.close()
     bound = load_file(Path("q.sens"))
     options = Options(time_limit=2.0, regions=True, tolerance=RELATIVE)
-    with answer_memory(Path("j.sqlite"), options, "auto", None) as memory:
+    with open_journal(Path("j.sqlite")) as journal:
+        memory = AnswerMemory(journal, options, "auto", None)
         memory.keep(Path("q.sens"), bound, bound["best"], Result("best", Verdict.UNKNOWN, "time limit"))
         memory.keep(Path("q.sens"), bound, bound["near"], Result("near", Verdict.UNKNOWN, "error[X001]: broken"))
         memory.keep(Path("q.sens"), bound, bound["many"], Result("many", Verdict.UNKNOWN, "interrupted"))

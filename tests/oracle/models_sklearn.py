@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -437,6 +438,9 @@ def train_treelite(rng: np.random.Generator, features: Sequence[Feature], name: 
     kind_of = np.float32 if single else np.float64
     outputs = 3 if kind == "multi" else 2 if kind == "binary" and base.link == "identity" else 1
     raw = base.link != "identity"
+    found = _treelite_thresholds(
+        made, base.feature_names
+    )  # LightGBM's splits of leaves that are equal are no longer there
 
     def margins(c: Columns) -> np.ndarray:
         given = treelite.gtil.predict(made, matrix(c, kind_of), nthread=1, pred_margin=raw)
@@ -452,9 +456,19 @@ def train_treelite(rng: np.random.Generator, features: Sequence[Feature], name: 
 
     return Model(
         name, "treelite", kind, base.link, made if rng.random() < 0.3 else str(path), margins,
-        classes if kind != "regression" else None, None, tuple("012"[: COUNTS[kind]]), base.thresholds, base.strict, base.used,
+        classes if kind != "regression" else None, None, tuple("012"[: COUNTS[kind]]), found, base.strict, base.used,
         False, single, kind_of, None, base.trees, save=save, dyadic=base.dyadic, feature_names=base.feature_names,
     )  # fmt: skip
+
+
+def _treelite_thresholds(made: Any, names: tuple[str, ...]) -> dict[str, list[float]]:
+    """What the nodes of the file compare with."""
+    found: dict[str, list[float]] = {}
+    for tree in json.loads(made.dump_as_json(pretty_print=False))["trees"]:
+        for node in tree["nodes"]:
+            if "threshold" in node:
+                found.setdefault(names[node["split_feature_id"]], []).append(float(node["threshold"]))
+    return found
 
 
 def _imported_by_treelite(

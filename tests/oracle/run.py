@@ -35,6 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only-studies", action="store_true", help="studies of every case, and no questions")
     parser.add_argument("--only", default=None, help="cases of this kind of model only")
     parser.add_argument("--trainer", default=None, help="every case with this kind of model")
+    parser.add_argument("--ask", default=None, help="the question of this name alone, of all that are drawn")
     parser.add_argument("--fill", type=int, default=None, help="ask what was compared less often than this")
     parser.add_argument("--before", type=Path, default=None, help="coverage.json of an earlier run, for --fill")
     parser.add_argument(
@@ -115,6 +116,7 @@ class Parent:
     def fail(self, failure: dict[str, Any]) -> None:
         self.failures.append(failure)
         again = f" --trainer '{failure['frontend']}'" if self.options.fill and "frontend" in failure else ""
+        again += f" --ask '{failure['query']}'" if "query" in failure and "text" in failure else ""
         drawn = self.options.questions * (DRAWN if self.options.fill else 1)
         print(
             f"FAILURE {failure['kind']}: seed {failure['seed']} {failure.get('query', '')} {failure['detail'][:300]}\n"
@@ -168,7 +170,7 @@ class Worker:
         command = [*interpreter(), "--worker", str(seed), "--seed", str(o.seed)]
         for name in ("jobs", "questions", "others", "studies", "output", "shrink"):
             command += [f"--{name}", str(getattr(o, name))]
-        for name in ("only", "trainer", "fill", "before"):
+        for name in ("only", "trainer", "fill", "before", "ask"):
             if getattr(o, name) is not None:
                 command += [f"--{name}", str(getattr(o, name))]
         if self.deadline is not None:

@@ -10,8 +10,8 @@ import pytest
 
 HERE = Path(__file__).parent
 PUBLIC = {"treesens", "treesens.python.api"}
-PLANTS = {"mutations.py", "schedules.py"}
-"""These plant faults in a copy of the sources, or change when methods of the engine begin; they judge nothing."""
+PLANTS = {"mutations.py", "schedules.py", "in_parts.py"}
+"""These plant faults in a copy of the sources, or change when a method begins to answer; what they judge, others do."""
 
 
 def imported(source: str) -> Iterator[str]:

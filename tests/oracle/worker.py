@@ -16,6 +16,7 @@ from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import Case, draw_case, save_case
 from tests.oracle.explained import draw_explained
 from tests.oracle.filling import DRAWN, Filling
+from tests.oracle.in_parts import judge_in_parts
 from tests.oracle.judge import Finding
 from tests.oracle.language import constructs, text_of
 from tests.oracle.printed import judge_printed
@@ -27,6 +28,9 @@ SHRUNK_PER_KIND = 3
 
 OTHERS_GET = 6
 """Questions of a case for a backend that starts a process for each."""
+
+PARTS_EVERY, PARTS_GET = 9, 8
+"""Every so many seeds, so many questions of the engine are asked in boxes of the domain, too."""
 
 PRINTED_EVERY = 25
 """Every so many seeds the command line is asked, too, and what it prints is read back."""
@@ -72,9 +76,15 @@ def one_case(
             return None
         most = asked_of(settings, options.questions)
         drawn = filling.pick(case.questions, case.trainer, most) if filling else case.questions[:most]
+        if options.ask is not None:
+            drawn = [q for q in case.questions if q["name"] == options.ask]
         case.questions = drawn + (draw_explained(case) if options.questions else [])
         outcomes = run_case(case, settings) if case.questions else []
         studied = run_studies(case) if studies_are_asked(seed, options) else Studied()
+        wrong_in_parts: list[Finding] = []
+        if seed % PARTS_EVERY == 0 and settings["backend"] == "native":
+            right = [q for q, o in zip(case.questions, outcomes, strict=True) if o.status == "compared"][:PARTS_GET]
+            studied.records["check in parts"], wrong_in_parts = judge_in_parts(case, right, settings)
     except Exception:  # noqa: BLE001 - the parent reports it with its seed
         failure = {"kind": "oracle", "seed": seed, "detail": traceback.format_exc()[-1500:], "options": settings}
         return {"failures": [failure], "seed": seed}
@@ -83,6 +93,7 @@ def one_case(
         few = shrunk_kinds.get(f"study {finding.kind}", 0) < SHRUNK_PER_KIND
         shrunk_kinds[f"study {finding.kind}"] = shrunk_kinds.get(f"study {finding.kind}", 0) + 1
         told.append(record_of(finding, seed, options.output if few and options.shrink else None))
+    told += [failure_of(case, f, seed, argparse.Namespace(shrink=0), shrunk_kinds) for f in wrong_in_parts]
     if seed % PRINTED_EVERY == 0 and case.questions:
         found = [q for q, o in zip(case.questions, outcomes, strict=True) if o.verdict == "found" and not o.findings]
         told += [

@@ -159,7 +159,7 @@ def test_executors_and_journals_that_do_not_work_are_errors(folder: Path) -> Non
         other.execute("BEGIN EXCLUSIVE")
         done = run(folder, "sweep", "sweep.toml")
     assert done.returncode == 1
-    assert "another sweep is writing" in done.stderr
+    assert "another run is writing" in done.stderr
 
 
 def test_the_total_limit_leaves_questions_for_the_next_run(folder: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import sqlite3
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.sweeps.conquer import Coordinator, can_be_parted
 from treesens.sweeps.executor import Executor
+from treesens.sweeps.journal import Journal
 from treesens.sweeps.part_certificates import with_part_certificates
 from treesens.sweeps.part_journal import PartJournal
 from treesens.sweeps.parts import Part, Splitter, within
@@ -194,78 +196,98 @@ def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
 
 
 def test_it_goes_on_from_its_journal(folder: Path, tmp_path: Path) -> None:
-    """A run that is stopped after some answers has left what it knew, half a line included."""
-    journal, stop = tmp_path / "parts.jsonl", threading.Event()
-    first = search("largest", folder, journal=journal)
-    take_in, seen = first._take_in, []
+    """A run that is stopped after some answers has left what it knew."""
+    stop = threading.Event()
+    with Journal(tmp_path / "kept.sqlite") as journal:
+        first = search("largest", folder, journal=journal)
+        take_in = first._take_in
 
-    def few(outcome: object) -> None:
-        seen.append(outcome)
-        take_in(outcome)  # type: ignore[arg-type]
-        if len(first.known.closed) >= 3:
-            stop.set()
+        def few(outcome: object) -> None:
+            take_in(outcome)  # type: ignore[arg-type]
+            if len(first.known.closed) >= 3:
+                stop.set()
 
-    first._take_in = few  # type: ignore[method-assign]
-    assert first.run(Budget.of(60, stop)).objective is None or stop.is_set()
-    with journal.open("a") as file:
-        file.write('{"key": "half')
-    again = search("largest", folder, journal=journal)
-    result = again.run(Budget.of(60))
-    assert says(result) == says(as_a_whole(again))
-    closed = [line for line in PartJournal(journal, again._key()).lines() if line["did"] == "none"]
-    assert len({json.dumps(line["part"]) for line in closed}) == len(closed) == len(again.known.closed)
-    third = search("largest", folder, journal=journal)
-    assert says(third.run(Budget.of(60))) == says(result)
-    assert third.known.asked == 0
+        first._take_in = few  # type: ignore[method-assign]
+        assert first.run(Budget.of(60, stop)).objective is None or stop.is_set()
+    with Journal(tmp_path / "kept.sqlite") as journal:
+        again = search("largest", folder, journal=journal)
+        result = again.run(Budget.of(60))
+        assert says(result) == says(as_a_whole(again))
+        closed = [line for line in PartJournal(journal, again._key()).lines() if line["did"] == "none"]
+        assert len({json.dumps(line["part"]) for line in closed}) == len(closed) == len(again.known.closed)
+        third = search("largest", folder, journal=journal)
+        assert says(third.run(Budget.of(60))) == says(result)
+        assert third.known.asked == 0
 
 
 def test_parts_that_were_closed_at_another_tolerance_are_asked_again(folder: Path, tmp_path: Path) -> None:
     """A part is closed against the best answer and what may be missing of it."""
-    journal = tmp_path / "parts.jsonl"
-    rough = search("largest", folder, journal=journal)
-    rough.options = replace(rough.options, tolerance=0.5)
-    rough.journal = PartJournal(journal, rough._key())
-    rough.run(Budget.of(60))
-    fine = search("largest", folder, journal=journal)
-    result = fine.run(Budget.of(60))
-    assert fine.known.asked
-    assert says(result) == says(as_a_whole(fine))
+    with Journal(tmp_path / "kept.sqlite") as journal:
+        rough = search("largest", folder, journal=journal)
+        rough.options = replace(rough.options, tolerance=0.5)
+        rough.journal = PartJournal(journal, rough._key())
+        rough.run(Budget.of(60))
+        fine = search("largest", folder, journal=journal)
+        result = fine.run(Budget.of(60))
+        assert fine.known.asked
+        assert says(result) == says(as_a_whole(fine))
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "SQLite format 3",
-        "[1]\n",
-        '{"key": "K", "did": "none", "part": [[0]]}\n',
-        "{}\n",
-        '{"key": "K", "did": "found", "part": []}\n',
-        '{"key": "K", "did": "found", "part": [], "values": 5}\n',
-        '{"key": "K", "did": "found", "part": [], "values": [[1, 2, 3], [1, 2]]}\n',
-        '{"key": "K", "did": "found", "part": [], "values": [["x", 2, 3], [1, 2, 3]]}\n',
-        "[" * 100_000 + "\n",
+        "[1]",
+        '{"did": "none", "part": [[0]]}',
+        "{}",
+        '{"did": "none", "part": [], "proof": "hope"}',
+        '{"did": "found", "part": []}',
+        '{"did": "found", "part": [], "values": 5}',
+        '{"did": "found", "part": [], "values": [[1, 2, 3], [1, 2]]}',
+        '{"did": "found", "part": [], "values": [["x", 2, 3], [1, 2, 3]]}',
+        "[" * 100_000,
     ],
     ids=range(9),
 )
-def test_a_file_of_something_else_is_no_journal(text: str, folder: Path, tmp_path: Path) -> None:
-    journal = tmp_path / "parts.jsonl"
-    key = PartJournal(journal, search("largest", folder)._key()).key
-    journal.write_text(text.replace("K", key))
-    with pytest.raises(DataError, match="name another file"):
-        search("largest", folder, journal=journal).run(Budget.of(5))
+def test_a_damaged_line_is_refused(text: str, folder: Path, tmp_path: Path) -> None:
+    with Journal(tmp_path / "kept.sqlite") as journal:
+        one = search("largest", folder, journal=journal)
+        with sqlite3.connect(journal.path) as other:
+            key = PartJournal(journal, one._key()).key
+            other.execute("INSERT INTO parts (key, line) VALUES (?, ?)", (key, text))
+        with pytest.raises(DataError, match="name another file"):
+            one.run(Budget.of(5))
 
 
 def test_an_answer_in_a_journal_is_verified(folder: Path, tmp_path: Path) -> None:
-    journal = tmp_path / "parts.jsonl"
-    search("found", folder, journal=journal).run(Budget.of(60))
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    assert any(line["did"] == "found" for line in lines)
-    for line in lines:
-        if line["did"] == "found":
-            line["values"][1] = line["values"][0]
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(DataError, match="an answer in it is none"):
-        search("found", folder, journal=journal).run(Budget.of(5))
+    with Journal(tmp_path / "kept.sqlite") as journal:
+        one = search("found", folder, journal=journal)
+        one.run(Budget.of(60))
+        lines = PartJournal(journal, one._key()).lines()
+        assert any(line["did"] == "found" for line in lines)
+        with sqlite3.connect(journal.path) as other:
+            other.execute("DELETE FROM parts")
+        for line in lines:
+            if line["did"] == "found":
+                line["values"][1] = line["values"][0]
+            PartJournal(journal, one._key()).write(line)
+        with pytest.raises(DataError, match="an answer in it is none"):
+            search("found", folder, journal=journal).run(Budget.of(5))
+
+
+def test_one_journal_holds_whole_answers_and_parts(folder: Path, tmp_path: Path) -> None:
+    """What is asked as a whole and what is asked in parts is kept in one file, and both are answered from it."""
+    file, journal = folder / "both.sens", tmp_path / "kept.sqlite"
+    file.write_text(f'model m from "m.json"\n{HEAD}query q: {QUESTIONS["largest"]}\n')
+    words = ["check", str(file), "--json", "--journal", str(journal)]
+    answers = []
+    for more in ([], ["--workers", "1"], []):
+        done = CliRunner().invoke(group, [*words, *more], standalone_mode=False)
+        answers += json.loads(done.stdout)["results"]
+    assert len({a["objective"]["value"] for a in answers}) == 1
+    assert answers[2]["seconds"].keys() == {"journal"}
+    refused = CliRunner().invoke(group, [*words, "--certificate", str(tmp_path / "out")])
+    assert refused.exit_code == 1
+    assert "leave out --journal" in str(getattr(refused.exception, "remedy", ""))
 
 
 def test_the_command(folder: Path, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.commands.beside import write_beside
 from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
 from treesens.commands.check_faults import Faults
-from treesens.commands.check_journal import AnswerMemory, answer_memory
-from treesens.commands.check_parts import InParts, QuestionFile, parts_of
+from treesens.commands.check_journal import AnswerMemory
+from treesens.commands.check_parts import InParts, QuestionFile, executor_of_parts
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -37,9 +37,10 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
-from treesens.commands.memory import journal_option
+from treesens.commands.memory import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
+from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
 
@@ -126,12 +127,16 @@ def command(
         tolerance=tolerance,
         absolute_tolerance=absolute_tolerance,
     )
-    parts = parts_of(workers, on, journal, jobs=jobs, confirm=confirm)
+    executor = executor_of_parts(workers, on, jobs=jobs, confirm=confirm)
+    if journal is not None and executor is None and certificates is not None:
+        raise UsageError(
+            "certificates are made when a question is asked", remedy="leave out --journal or --certificate"
+        )
     started = time.perf_counter()
-    with (
-        answer_memory(journal if parts is None else None, options, replay, confirm) as memory,
-        interruptible() as interruption,
-    ):
+    with open_journal(journal) as kept, interruptible() as interruption:
+        # A question in parts goes on from its parts; an answer that was left open is no reason to stop there.
+        parts = None if executor is None else InParts(executor, kept)
+        memory = AnswerMemory(kept if parts is None else None, options, replay, confirm)
         run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, silent=as_json or quiet, parts=parts)
         for path in files:
             if not interruption.happened:

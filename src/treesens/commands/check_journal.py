@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.result import Result
-from treesens.errors import DataError, UsageError
+from treesens.errors import DataError
 
 if TYPE_CHECKING:
     from treesens.solve.options import Options
@@ -98,19 +96,3 @@ class AnswerMemory:
         limit = None if final else o.time_limit
         parts = [key_of(digest_of(self._texts[path], query.find), settings), self.confirm, o.regions, limit]
         return sha256(json.dumps(["check", *parts]))
-
-
-@contextmanager
-def answer_memory(path: Path | None, options: Options, replay: str, confirm: str | None) -> Iterator[AnswerMemory]:
-    """The answers of a journal, which is open meanwhile. UsageError beside certificates, which are about a search."""
-    if path is None:
-        yield AnswerMemory(None, options, replay, confirm)
-        return
-    if options.certificates is not None:
-        raise UsageError(
-            "certificates are made when a question is asked", remedy="leave out --journal or --certificate"
-        )
-    from treesens.sweeps.journal import Journal
-
-    with Journal(path, command=" ".join(sys.argv[1:])) as journal:
-        yield AnswerMemory(journal, options, replay, confirm)

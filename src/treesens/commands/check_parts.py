@@ -26,6 +26,7 @@ from treesens.solve.question import (
 if TYPE_CHECKING:
     from treesens.report.show import Progress
     from treesens.sweeps.executor import Executor
+    from treesens.sweeps.journal import Journal
     from treesens.sweeps.worker import Shipment
 
 
@@ -42,7 +43,7 @@ class InParts:
     """Where parts are asked, and the journal that they are kept in."""
 
     executor: Executor
-    journal: Path | None
+    journal: Journal | None
 
     def answers(
         self,
@@ -107,10 +108,8 @@ def _shipment(file: QuestionFile, executor: Executor) -> Shipment:
     return ship(document, executor.remote)
 
 
-def parts_of(
-    workers: int | None, on: str | None, journal: Path | None, *, jobs: int, confirm: str | None
-) -> InParts | None:
-    """What options ask for; None if questions are asked as a whole. UsageError for what does not go together."""
+def executor_of_parts(workers: int | None, on: str | None, *, jobs: int, confirm: str | None) -> Executor | None:
+    """Where options ask for parts; None if questions are asked as a whole. UsageError for what does not go together."""
     if workers is None and on is None:
         return None
     from treesens.sweeps.executor import parse_executor
@@ -119,4 +118,4 @@ def parts_of(
         raise UsageError("--jobs asks several questions at a time, and --workers one in parts", remedy="leave one out")
     if confirm is not None:
         raise UsageError("a question in parts has no second opinion", remedy="leave out --confirm")
-    return InParts(parse_executor(on, workers), journal)
+    return parse_executor(on, workers)

@@ -52,13 +52,22 @@ class JournalMemory:
 
 
 @contextmanager
-def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[JournalMemory | None]:
-    """The memory of a journal that is open meanwhile; None without a path. `context` is what all answers depend on."""
+def open_journal(path: Path | None) -> Iterator[Journal | None]:
+    """A journal that is open for writing meanwhile; None without a path."""
     if path is None:
         yield None
         return
-    from treesens import __version__
     from treesens.sweeps.journal import Journal
 
     with Journal(path, command=" ".join(sys.argv[1:])) as journal:
-        yield JournalMemory(journal, "\0".join(map(str, (__version__, *context))), time_limit)
+        yield journal
+
+
+@contextmanager
+def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[JournalMemory | None]:
+    """The memory of a journal that is open meanwhile; None without a path. `context` is what all answers depend on."""
+    from treesens import __version__
+
+    with open_journal(path) as journal:
+        known = "\0".join(map(str, (__version__, *context)))
+        yield None if journal is None else JournalMemory(journal, known, time_limit)

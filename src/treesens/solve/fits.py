@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
-
-from treesens.compiler.model.cells import CellEnsemble
+from treesens.compiler.model import additive
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.known_cavities import all_cavities_in
@@ -12,12 +10,11 @@ from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
 from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
+from treesens.values.one_hot import count_inputs
 from treesens.values.relations import relates_values
 
 MOST_COMBINATIONS = 100_000
 """Combinations of cells of all points together that are gone through one by one."""
-MOST_FEATURES_OF_A_TREE = 3
-"""Of the first tree of an additive model: a look at it says of most models that they are not."""
 MANY_LEAVES = 200_000
 """Of all points together: a module of them has millions of nonzeros."""
 
@@ -39,7 +36,7 @@ def contradicts_itself(query: Query) -> bool:
 
 def is_small(query: Query) -> bool:
     """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
-    return query.rows is None and prod(max(1, int(legal.sum())) for legal in query.space.legal) <= MOST_COMBINATIONS
+    return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
 def has_cases(query: Query) -> bool:
@@ -113,12 +110,4 @@ def sums_scores(goal: Objective | None) -> bool:
 
 def may_be_additive(query: Query) -> bool:
     """Whether the first tree of every model asks for so few features that trees may fall apart into independent groups."""
-    return sums_scores(query.objective) and all(_first_tree_is_small(query.models[p.model]) for p in query.points)
-
-
-def _first_tree_is_small(model: CellEnsemble) -> bool:
-    if model.n_trees == 0:
-        return False
-    last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)
-    features = model.feature[int(model.root[0]) : last]
-    return len(set(features[features >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE
+    return sums_scores(query.objective) and all(additive.may_be_additive(query.models[p.model]) for p in query.points)

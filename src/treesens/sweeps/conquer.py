@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.sweeps.conquest import Conquest, with_part_cut
 from treesens.sweeps.executor import Executor
+from treesens.sweeps.journal import Journal
 from treesens.sweeps.part_journal import PartJournal
 from treesens.sweeps.part_worker import PartTask
 from treesens.sweeps.parts import Part, Splitter
@@ -77,7 +77,7 @@ class Coordinator:
         replay: str = "auto",
         slice_seconds: float | None = None,
         first_seconds: float | None = None,
-        journal: Path | None = None,
+        journal: Journal | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.question, self.query, self.shipment, self.executor = question, question.query, shipment, executor

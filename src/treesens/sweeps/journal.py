@@ -1,7 +1,8 @@
-"""The journal of a sweep: one SQLite file with every answer, under the digest of everything that it depends on.
+"""The journal: one SQLite file with every answer, under the digest of everything that it depends on.
 
-Each answer is committed as it comes, so that a killed run has lost nothing but what was being asked. One process writes at a
-time; others may read (write-ahead log).
+A question that is asked in parts has a line for every part that was closed or cut (`part_journal.py`). Each answer is committed
+as it comes, so that a killed run has lost nothing but what was being asked. One process writes at a time; others may read
+(write-ahead log).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS runs (
   run INTEGER PRIMARY KEY, began REAL NOT NULL, ended REAL, command TEXT NOT NULL, settings TEXT NOT NULL, peak_rss INTEGER
 );
+CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, key TEXT NOT NULL, line TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
 
@@ -80,7 +83,7 @@ class Journal:
             if isinstance(error, DataError):
                 raise
             raise DataError(
-                f"this is no journal of a sweep: {error}", place=str(path), remedy="name another file with --journal"
+                f"this is no journal: {error}", place=str(path), remedy="name another file with --journal"
             ) from None
 
     def __enter__(self) -> Journal:
@@ -157,6 +160,14 @@ class Journal:
         for row in self._rows(f"SELECT {_ENTRY} FROM answers"):
             yield Entry(*row)
 
+    def write_part(self, key: str, line: dict[str, Any]) -> None:
+        """Keeps a line about a part of a question; on the disk when this returns."""
+        self._rows("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
+
+    def parts(self, key: str) -> list[str]:
+        """The lines about the parts of a question, as text of JSON, in the order in which they were written."""
+        return [str(row[0]) for row in self._rows("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))]
+
 
 _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, rss, worker"
 
@@ -174,7 +185,7 @@ def _writers_lock(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         lock.close()
         raise UsageError(
-            "another sweep is writing this journal",
+            "another run is writing this journal",
             place=str(path),
             remedy="wait for it, or name another with --journal",
         ) from None

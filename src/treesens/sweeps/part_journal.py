@@ -1,58 +1,41 @@
-"""The journal of a question in parts: a line of JSON for every part that was closed or cut, under the key of the question."""
+"""What a journal keeps of a question in parts: a line for every part that was closed or cut, under the key of the question."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, will_write, write_atomically
 from treesens.compiler.result import Proof
 from treesens.errors import DataError
+from treesens.sweeps.journal import Journal
 
 PROOFS = frozenset(str(proof) for proof in Proof)
 
 
 class PartJournal:
-    """Lines of one question in a file, which may hold those of others. Each line is there once it is written."""
+    """The lines of one question in a journal. Each is kept once it is written."""
 
-    def __init__(self, path: Path, key: str) -> None:
-        self.path, self.key = path, hashlib.sha256(key.encode()).hexdigest()
-        will_write(path)
+    def __init__(self, journal: Journal, key: str) -> None:
+        self.journal, self.key = journal, hashlib.sha256(key.encode()).hexdigest()
 
     def lines(self) -> list[dict[str, Any]]:
-        """What is known, in the order in which it was written. DataError for a file of something else."""
-        try:
-            text = read_regular(self.path, MOST_TEXT_BYTES, own=True).decode("utf-8")
-        except FileNotFoundError:
-            return []
-        except (OSError, UnicodeDecodeError) as error:
-            raise self.damaged(str(error)) from None
-        # A run that was killed may have left half a line at the end, which says nothing.
-        kept = text[: text.rfind("\n") + 1]
-        if text and not kept:
-            raise self.damaged("it holds no line")
+        """What is known, in the order in which it was written. DataError if a line cannot be used."""
         found = []
-        for number, line in enumerate(kept.splitlines(), 1):
+        for text in self.journal.parts(self.key):
             try:
-                read = json.loads(line)
-                if read["key"] == self.key:
-                    found.append(_checked(read))
+                found.append(_checked(json.loads(text)))
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise self.damaged(f"line {number} is none of a journal of parts") from None
-        if kept != text:
-            write_atomically(self.path, kept.encode())
+                raise self.damaged("a line about a part of a question is damaged") from None
         return found
 
     def write(self, line: dict[str, Any]) -> None:
-        """Appends a line."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": self.key, **line}) + "\n")
+        """Keeps a line."""
+        self.journal.write_part(self.key, line)
 
     def damaged(self, why: str) -> DataError:
         """The error of a journal that cannot be used."""
-        return DataError(why, place=str(self.path), remedy="name another file with --journal")
+        return DataError(why, place=str(self.journal.path), remedy="name another file with --journal")
 
 
 def _checked(line: dict[str, Any]) -> dict[str, Any]:

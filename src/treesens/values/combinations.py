@@ -39,6 +39,7 @@ from treesens.compiler.query.query import (
     SameExcept,
 )
 from treesens.compiler.query.values import Place, Term, ValueRange, ValueSum, extremes
+from treesens.values.one_hot import Member, count_choices, list_choices
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
 from treesens.values.slots import Slots, related_features, slots_of
 
@@ -307,15 +308,17 @@ class _Enumeration:
 
     def _alone(self, point: int) -> Combinations | None:
         """What the constraints about one point leave of it, the other one is anything; None if there is too much."""
-        own = dict.fromkeys(self.roots[point, f] for f in range(self.features))
-        sizes = {root: len(self.options[root]) for root in own}
-        count = prod(sizes.values())
+        blocks = self._blocks(point)
+        sizes = [count_choices(block) for block in blocks]
+        count = prod(sizes)
         if count > _ALONE * self.most:
             return None
         chosen = np.zeros((count, self.points, self.features), np.int32)
         number, column = np.arange(count), dict[Place, Int32Array]()
-        for root, size in reversed(sizes.items()):
-            column[root] = self.options[root][number % max(1, size)]
+        for block, size in zip(reversed(blocks), reversed(sizes), strict=True):
+            # Without a combination nothing is listed: another block may be huge.
+            choices = list_choices(block)[number % size] if count else np.zeros((0, len(block)), np.int32)
+            column |= {root: choices[:, i] for i, root in enumerate(block)}
             number = number // max(1, size)
         for place, root in self.roots.items():
             if root in column:
@@ -323,6 +326,21 @@ class _Enumeration:
         alone = Combinations(self.query, self.roots, self.slots, chosen)
         kept = alone.all_of([c for c in self.query.constraints if points_in(c) == {point}])
         return alone.taken(np.flatnonzero(kept))
+
+    def _blocks(self, point: int) -> list[dict[Place, Member]]:
+        """The places that a point chooses slots for: those of a one-hot group together, all others by themselves."""
+        found, free = list[dict[Place, Member]](), dict.fromkeys(self.roots[point, f] for f in range(self.features))
+        for group in self.query.constraints:
+            if isinstance(group, OneHot) and group.point == point:
+                masks = {self.roots[point, m.feature]: m.mask for m in group.members}
+                if all(root in free for root in masks):
+                    found.append({root: self._member(root, mask) for root, mask in masks.items()})
+                    free = {root: None for root in free if root not in masks}
+        return [{root: self._member(root)} for root in free] + found
+
+    def _member(self, root: Place, mask: BoolArray | None = None) -> Member:
+        options = self.options[root]
+        return Member(options, None if mask is None else np.asarray(mask[self.slots[root[1]].cells[options]]))
 
     def _joined(self, left: Combinations, right: Combinations) -> Combinations | None:
         """All pairs that agree where the two points must; None if there are too many."""

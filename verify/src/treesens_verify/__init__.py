@@ -6,6 +6,7 @@ It says in words what is claimed, and then `accepted` or why not. Nothing here i
 the whole of the distribution `treesens-verify` (verify/). Why a certificate is a proof stands in docs/certificates.md.
 """
 
+from .attainable import parts_of
 from .command import main, read, say
 from .core import Problem, Proof, check, problem_of
 from .models import Model, content_of, read_model
@@ -26,6 +27,7 @@ __all__ = [
     "in_words",
     "ln_bounds",
     "main",
+    "parts_of",
     "problem_of",
     "read",
     "read_model",

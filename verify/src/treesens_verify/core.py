@@ -11,6 +11,7 @@ from functools import reduce
 from itertools import accumulate
 from operator import mul
 
+from .attainable import sums_refute
 from .form import check_certificate, check_statement
 from .found import check_found
 from .models import check_origin, content_of, read_model
@@ -237,6 +238,8 @@ class Proof:
                 require(0 <= v < len(domain) and 0 < cell < self.problem.sizes[v], "a cut between no cells")
                 for side in (-1 << cell, (1 << cell) - 1):
                     stack.append([cells & side if w == v else cells for w, cells in enumerate(domain)])
+            elif possible and len(node) == 1:
+                require(sums_refute(self.problem, domain), "some sums that are attained satisfy all rows")
             elif possible:
                 require(node and self.bound(domain, *node) < 0, "a leaf of the proof does not refute its cells")
         require(not stack, "a part of the domain is not dealt with")

@@ -70,13 +70,14 @@ def check_model(m):
 
 
 def check_node(node):
-    listed(node, "a node of the proof", (0, 2, 3))
+    listed(node, "a node of the proof", (0, 1, 2, 3))
+    require(len(node) != 1 or node == ["sums"], "a node of the proof that has no meaning")
     if len(node) == 3:
         weights, exponent, changes = node
         runs = [x for change in listed(changes, "messages") for x in listed(change, "a message")]
         whole = all(type(x) is int for x in [*listed(weights, "weights"), exponent, *runs])
         require(whole and all(len(change) % 2 == 0 and change for change in changes), "messages are whole numbers")
-    else:
+    elif len(node) == 2:
         require(all(type(x) is int for x in node), "a cut is no whole number")
 
 

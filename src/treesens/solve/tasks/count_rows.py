@@ -269,25 +269,28 @@ class _Counter:
         budget: Budget,
         progress: Callable[[str], None] | None,
     ) -> str:
-        """Asks about the rows that are open; why it ended."""
+        """Asks about the rows that are open, once for all that are equal; why it ended."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
         left_open, reason = 0, ""
         if len(self.query.points) == 1:
             # The row decides everything, so there is nothing to search for.
             return "numerical band" if len(waiting) else ""
-        for done, place in enumerate(waiting):
+        equal: dict[bytes, list[int]] = {}
+        for place in waiting:
+            equal.setdefault(self.rows.values[place].tobytes(), []).append(int(place))
+        for done, places in enumerate(equal.values()):
             if not budget.worthwhile:
                 return budget.reason
             left = budget.left()
             if progress is not None:
-                progress(f"row {done + 1} of {len(waiting)} that need a search")
-            share = max(LEAST, left / (len(waiting) - done), min(left, 1.0))
-            result = one(pinned(int(self.rows.index[place])), budget.within(share))
+                progress(f"row {done + 1} of {len(equal)} that need a search")
+            share = max(LEAST, left / (len(equal) - done), min(left, 1.0))
+            result = one(pinned(int(self.rows.index[places[0]])), budget.within(share))
             self.backend = result.backend
-            self.no[place] = result.verdict is Verdict.NONE
-            self.yes[place] = result.verdict is Verdict.FOUND
+            self.no[places] = result.verdict is Verdict.NONE
+            self.yes[places] = result.verdict is Verdict.FOUND
             if result.witness is not None:
-                self.witnesses[int(place)] = result.witness
+                self.witnesses[places[0]] = result.witness
             if result.verdict is Verdict.UNKNOWN:
                 left_open, reason = left_open + 1, result.reason
         return reason if left_open else ""

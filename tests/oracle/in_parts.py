@@ -1,0 +1,81 @@
+"""Questions asked in boxes of the domain, as `check --workers` asks them, but in this process and from the first moment on.
+
+The command asks a question as a whole first, so that small questions never come to be in boxes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.oracle.asking import judged
+from tests.oracle.cases import Case, save_case
+from tests.oracle.judge import Finding
+
+SLICE = 0.02
+"""Seconds of a box, before smaller ones take its place."""
+
+
+def ask_in_parts(case: Case, questions: Sequence[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
+    """Records by name, of those questions that can be asked in boxes."""
+    from treesens.compiler.base.budget import Budget
+    from treesens.compiler.base.diagnostics import DiagnosticsError
+    from treesens.records.answers import record
+    from treesens.solve.options import Options
+    from treesens.sweeps.conquer import Coordinator, can_be_parted
+    from treesens.sweeps.executor import Executor
+    from treesens.sweeps.questions import document_of
+    from treesens.sweeps.worker import ship
+
+    wanted, found = {q["name"] for q in questions}, dict[str, Any]()
+    with tempfile.TemporaryDirectory() as folder:
+        save_case(replace(case, questions=list(questions)), Path(folder))
+        text = (Path(folder) / "case.sens").read_text()
+        document, session = document_of("case.sens", text, Path(folder), trust_pickle=True)
+        for asked in session.asked():
+            name = asked.name
+            if name not in wanted:
+                continue
+            try:
+                question = session.question(asked)
+            except DiagnosticsError:
+                continue  # a contradiction, which the other way of asking has told
+            if can_be_parted(question):
+                continue
+            mine = Options(
+                backend="native",
+                time_limit=options["time_limit"],
+                seed=options["seed"],
+                tolerance=options["tolerance"],
+                library_predict=question.library_predicts(options["replay"]),
+            )
+            search = Coordinator(
+                question,
+                ship(document, remote=False),
+                Executor("inline"),
+                mine,
+                replay=options["replay"],
+                slice_seconds=SLICE,
+                first_seconds=0.0,
+            )
+            result = search.run(Budget.of(options["time_limit"]))
+            found[name] = record(question.query, result)
+    return found
+
+
+def judge_in_parts(
+    case: Case, questions: Sequence[dict[str, Any]], options: dict[str, Any]
+) -> tuple[int, list[Finding]]:
+    """How many questions were asked in boxes, and what is wrong about their answers. What is left open is told, no more."""
+    records = ask_in_parts(case, questions, options)
+    findings = []
+    for question in questions:
+        if question["name"] not in records:
+            continue
+        for found in judged(case, question, records[question["name"]], options).findings:
+            kind = f"{found.kind} elsewhere" if found.kind in ("open", "lost") else f"{found.kind} in parts"
+            findings.append(replace(found, kind=kind))
+    return len(records), findings
