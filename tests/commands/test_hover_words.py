@@ -9,6 +9,7 @@ from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.editor.hover import card
 from treesens.editor.reading import Reading
 from treesens.editor.words import MEANINGS
+from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import KEYWORDS
 
@@ -43,3 +44,15 @@ def test_the_cursor_on_a_word(word: str, part: str) -> None:
     assert found is not None
     assert part in found.markdown
     assert TEXT[found.start : found.end] == word
+
+
+def test_the_name_of_a_decision_shows_its_cases() -> None:
+    text = "decision credit of x: approve when prob(x) >= 0.7 else decline\n"
+    text += "query q: find a such that decision(a, credit) = approve\n"
+    file = parse(text)
+    found = Declarations(
+        Diagnostics(), decisions={d.name.text: d for d in file.declarations if isinstance(d, ast.Decision)}
+    )
+    shown = card(Reading(Source("q.sens", text), file, found), text.index("credit) =") + 1)
+    assert shown is not None
+    assert "approve when prob(x) >= 0.7" in shown.markdown

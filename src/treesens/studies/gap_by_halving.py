@@ -40,8 +40,13 @@ class Halved:
     seconds: float
 
 
-def halve_gap(query: Query, most: Fraction, options: Options, budget: Budget, close: float) -> Halved:
-    """The largest number by which all probabilities of a question can pass their bounds, if it is at most `most`."""
+def halve_gap(
+    query: Query, most: Fraction, options: Options, budget: Budget, close: float, *, least: Fraction = _LEAST
+) -> Halved:
+    """The largest number by which all probabilities of a question can pass their bounds, if it is at most `most`.
+
+    It is known as closely as `close`, a part of it, or `least`, whichever is more.
+    """
     start = time.perf_counter()
     value, bound, witness, reason = Fraction(-1), most, None, ""
     asked, below = Fraction(0), most
@@ -54,20 +59,20 @@ def halve_gap(query: Query, most: Fraction, options: Options, budget: Budget, cl
         if found.verdict is Verdict.NONE:
             bound = below = asked
         elif found.witness is not None:
-            witness, value = found.witness, _reached(query, found.witness, asked, bound)
+            witness, value = found.witness, _reached(query, found.witness, asked, bound, least)
             below = max(below, value)
         else:
             reason, below = found.reason, asked
             if witness is None:
                 break
-        if below - value <= max(_LEAST, Fraction(close) * value):
+        if below - value <= max(least, Fraction(close) * value):
             break
         asked = (value + below) / 2
     seconds = time.perf_counter() - start
     if witness is None:
         return Halved(False, None, None, False, reason or budget.reason, None, seconds)
     reached, above = nearest_double(value), ceil_to(bound, NumberType.FLOAT64)
-    closed = bound - value <= _LEAST or tolerance.closeness(reached, above) is not Closeness.OPEN
+    closed = bound - value <= least or tolerance.closeness(reached, above) is not Closeness.OPEN
     return Halved(False, reached, above, closed, "" if closed else (reason or budget.reason), witness, seconds)
 
 
@@ -79,11 +84,11 @@ def _raised(constraints: Sequence[Constraint], gap: Fraction) -> list[Constraint
     return [replace(c, bound=c.bound + gap) if isinstance(c, ProbabilitySum) else c for c in constraints]
 
 
-def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction) -> Fraction:
+def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction, least: Fraction) -> Fraction:
     """A gap that a witness reaches, close to its largest one."""
     x = inputs_of(query, witness.values)
     low, high = asked, bound
-    while high - low > _LEAST:
+    while high - low > least:
         middle = (low + high) / 2
         if all(holds(c, x) for c in _raised(query.constraints, middle)):
             low = middle

@@ -19,6 +19,7 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Sense as Direction
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -28,7 +29,8 @@ from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.decisions import check_scores, label_of_class
+from treesens.studies.decisions import label_of_class
+from treesens.studies.probability_range import asked_of, probability_end
 from treesens.studies.questions import bind_study, declarations_of
 from treesens.studies.range import RangeOptions, RangeRecord
 from treesens.studies.running import as_finished, library_of
@@ -138,18 +140,21 @@ def score_ranges(
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
     """Outputs and senses: one output, or those of the classes that are named."""
-    check_scores(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:
             raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
-    several = [known.index(name) for name in classes] or list(range(ensemble.n_outputs))
+    averaged = ensemble.link is Link.BLENDED
+    every = range(len(known)) if averaged and len(known) > 2 else [1] if averaged else range(ensemble.n_outputs)
+    several = [known.index(name) for name in classes] or list(every)
     chosen = several if ensemble.n_outputs > 1 else [0]
     senses: tuple[Sense, Sense] = ("minimize", "maximize")
     return [(output, sense) for output in chosen for sense in senses]
 
 
 def _asked(ensemble: Ensemble, output: int, sense: Sense) -> ast.Find:
+    if ensemble.link is Link.BLENDED:
+        return asked_of(ensemble, _A, output, smallest=sense == "minimize")
     return ast.Find((ast.Point(_A),), (), ast.Objective(sense, _score(ensemble, output)))
 
 
@@ -168,23 +173,30 @@ def _one(
 ) -> RangeEnd | None:
     if stop.is_set():
         return None
-    start = time.perf_counter()
+    start, averaged = time.perf_counter(), ensemble.link is Link.BLENDED
     query, name = question.query, "the largest score" if sense == "maximize" else "the smallest score"
     result = answered(
         name,
-        lambda: answer(query, options, Budget.of(options.time_limit, stop)),
+        lambda: (
+            probability_end(
+                question, output, Direction.of(sense == "maximize"), options, Budget.of(options.time_limit, stop)
+            )
+            if averaged
+            else answer(query, options, Budget.of(options.time_limit, stop))
+        ),
         lambda reason: Result(query.name, Verdict.UNKNOWN, reason),
     )
     seconds = time.perf_counter() - start
     label = ensemble.classes[output] if ensemble.n_outputs > 1 and ensemble.classes else None
-    result = with_certificates(question.query, result, options)
+    if not averaged:
+        result = with_certificates(question.query, result, options)
     return RangeEnd(label, _name(ensemble), sense, question, result, seconds)
 
 
 def _name(ensemble: Ensemble) -> str:
     if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY:
         return "value"
-    return "probability" if predicts_probabilities(ensemble) else "raw score"
+    return "probability" if predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED else "raw score"
 
 
 def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
