@@ -179,6 +179,31 @@ def test_backends_count_alike(backend: str) -> None:
     assert counted(counting(text), backend) == counted(counting(text), "native")
 
 
+def test_equal_rows_are_asked_about_once() -> None:
+    text = "a, b such that\n a = b except {x, y}\n abs(a.x - b.x) <= 0.25\n b.y = 1\n margin(a) - margin(b) >= 0.2"
+    question = counting(text)
+    assert question.query.rows is not None
+    assert question.pinned is not None
+    once, few = counted(question, "highs"), question.query.rows
+    times, pinned, asked = 20, question.pinned, []
+    rows = replace(few, values=np.repeat(few.values, times, axis=0), index=np.arange(times * len(few.index)))
+
+    def one(query: Query, part: Budget) -> Result:
+        asked.append(query)
+        return answer(query, Options(backend="highs"), part)
+
+    result = count_rows(
+        replace(question.query, rows=rows),
+        lambda number: pinned(int(few.index[number // times])),
+        Options(backend="highs"),
+        one,
+        Budget.of(60),
+    )
+    assert result.count is not None
+    assert result.count.rows == tuple(i for i, n in enumerate(np.repeat(few.index, times)) if n in once.rows)
+    assert 0 < len(asked) <= len(few.index)
+
+
 def test_the_limit_and_an_interruption_leave_honest_bounds() -> None:
     text = "a, b such that\n a = b except {x, y}\n abs(a.x - b.x) <= 0.25\n b.y = 1\n margin(a) - margin(b) >= 0.2"
     question = counting(text)
