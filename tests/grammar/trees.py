@@ -153,6 +153,13 @@ sensitives = st.builds(
     st.none(),
     st.none() | expects,
 )
+monotone = st.builds(
+    ast.Monotone,
+    st.sampled_from(["increasing", "decreasing"]),
+    names,
+    st.builds(ast.Features, st.tuples(names)),
+    st.none() | labels,
+)
 measures = st.builds(ast.Measure, names, st.sampled_from(["uniform", "cells"]), st.none()) | st.builds(
     ast.Measure, names, st.sampled_from(["marginals", "chow-liu", "rows"]), names
 )
@@ -166,7 +173,10 @@ decisions = st.builds(
 parameters = st.sampled_from(["f", "g", "h"]).map(ast.Name)
 sweeps = st.builds(ast.Each, several(parameters, 1, 2), st.sampled_from(["features", "pairs"]) | several(features))
 queries = st.builds(
-    ast.Query, names, st.one_of(finds, counts, explanations, sensitives), st.lists(sweeps, max_size=2).map(tuple)
+    ast.Query,
+    names,
+    st.one_of(finds, counts, explanations, sensitives, monotone),
+    st.lists(sweeps, max_size=2).map(tuple),
 )
 
 category_items = st.one_of(

@@ -16,7 +16,7 @@ import numpy as np
 from treesens.binder.conflicts import Conjunct, check_satisfiable, merge_conjuncts, parts_of
 from treesens.binder.constructs.decided import shown as decided_points
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
-from treesens.binder.desugar import choices, desugar
+from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.explained import explained
 from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
@@ -225,7 +225,7 @@ class Binder:
     def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
         """The models of the points, in order, with where they are named."""
         result: dict[str, ast.Name | None] = {}
-        for name in [body.model] if isinstance(body, ast.Sensitive | ast.Explain) else [p.model for p in body.points]:
+        for name in [p.model for p in body.points] if isinstance(body, ast.Find | ast.Count) else [body.model]:
             if name is not None:
                 self.found.model(name)
                 result[name.text] = name
@@ -257,6 +257,8 @@ class Binder:
         return inputs
 
     def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count | ast.Explain]]:
+        if isinstance(body, ast.Monotone):
+            return [("", desugar_monotone(self.found, body, inputs.models[0].ensemble))]
         if not isinstance(body, ast.Sensitive):
             return [("", body)]
         return list(desugar(self.found, body, inputs.models[0].ensemble))

@@ -45,6 +45,8 @@ ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Near, "data"): "data",
     (ast.Sensitive, "model"): "model",
     (ast.Sensitive, "share"): "measure",
+    (ast.Monotone, "model"): "model",
+    (ast.Monotone, "label"): "outside",
     (ast.Each, "parameters"): "parameter",
     (ast.Query, "name"): "query",
     (ast.ValueSet, "values"): "outside",

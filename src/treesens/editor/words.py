@@ -45,8 +45,8 @@ MEANINGS: Final = {
         "is a part from 0 to 1 of inputs as the measure weighs them, and not of people."
     ),
     "expect": (
-        "`expect none` (or `some`, `found`, `share < 0.01`): makes the question a test; a violated one ends "
-        "in exit code 10."
+        "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violated one ends in exit code 10. "
+        "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
     ),
     "top": "`top N`: the N best answers, each in a region of its own.",
     "diverse": "`top N diverse`: the answers lie outside the widened regions of one another.",

@@ -167,6 +167,8 @@ class Builder(FormulaBuilder):
                 return self._count(tree)
             case "explain":
                 return self._explain(tree)
+            case "monotone":
+                return self._monotone(tree)
             case _:
                 return self._sensitive(tree)
 
@@ -314,6 +316,24 @@ class Builder(FormulaBuilder):
             self._top(clauses.get("top")),
             share,
             expect,
+            span=self.span(tree),
+        )
+
+    def _monotone(self, tree: Branch) -> ast.Monotone:
+        word, *names = branches(tree)
+        if str(word) not in ("increasing", "decreasing"):
+            remedy = "write `expect increasing(MODEL, F)` or `decreasing`, or begin with `find` or `sensitive`"
+            raise self.fail("S053", f"`{word}` is nothing that a model can be expected to be", self.span(word), remedy)
+        model, features, *label = names
+        over = self.features(cast(Branch, features))
+        if len(over.names) > 1:
+            remedy = "ask about one after the other: `for each f in {..}`"
+            raise self.fail("S053", "a score is increasing or decreasing in one feature", over.span, remedy)
+        return ast.Monotone(
+            cast("Literal['increasing', 'decreasing']", str(word)),
+            self.name(model),
+            over,
+            self.label(branches(cast(Branch, label[0]))[0]) if label and label[0] is not None else None,
             span=self.span(tree),
         )
 

@@ -40,7 +40,7 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
             | ast.Query()
         ):
             return _declaration(node)
-        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive():
+        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive() | ast.Monotone():
             return _body(node, "")
         case (
             ast.PointsEqual()
@@ -168,6 +168,8 @@ def _body(body: ast.Body, indent: str) -> str:
             return indent + _explain(body)
         case ast.Sensitive():
             return indent + _sensitive(body)
+        case ast.Monotone():
+            return indent + _monotone(body)
         case _:
             assert_never(body)
 
@@ -203,6 +205,11 @@ def _explain(body: ast.Explain) -> str:
     parts += [f"without {features_text(body.without)}"] if body.without else []
     parts += ["smallest"] if body.smallest else []
     return " ".join([*parts, *_tail(None, None, body.expect)])
+
+
+def _monotone(body: ast.Monotone) -> str:
+    label = "" if body.label is None else f", {label_text(body.label)}"
+    return f"expect {body.direction}({name_text(body.model)}, {features_text(body.features)}{label})"
 
 
 def _sensitive(body: ast.Sensitive) -> str:

@@ -95,6 +95,7 @@ __all__ = [
     "Margin",
     "Measure",
     "Model",
+    "Monotone",
     "Name",
     "Near",
     "NearestRow",
@@ -329,7 +330,22 @@ class Sensitive(Node):
     expect: Expect | ExpectShare | None = None
 
 
-Body: TypeAlias = Find | Count | Explain | Sensitive
+@node
+class Monotone(Node):
+    """`expect increasing(MODEL, F [, CLASS])`, or `decreasing`: the score never falls (rises) while F alone rises."""
+
+    direction: Literal["increasing", "decreasing"]
+    model: Name
+    features: Features
+    label: Label | None = None
+
+    @property
+    def expect(self) -> Expect:
+        """No pair that shows the contrary."""
+        return Expect("none", span=self.span)
+
+
+Body: TypeAlias = Find | Count | Explain | Sensitive | Monotone
 
 
 Many: TypeAlias = Literal["features", "pairs", "protected"]
