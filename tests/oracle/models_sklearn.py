@@ -364,6 +364,42 @@ def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str,
     return model
 
 
+def train_stack(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    """A stack of two or three forests or trees: a logistic function of a sum of votes, or a softmax of several."""
+    from sklearn import ensemble, linear_model, tree
+
+    if kind == "regression":
+        raise ValueError("classes are asked of stacks")
+    if any(f.missing or f.missing_text for f in features):
+        raise ValueError("stacks check their rows")
+    columns = training(rng, features, int(rng.integers(60, 150)))
+    known = CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][: COUNTS[kind]]
+    y = np.asarray(known)[targets(rng, columns, len(known))]
+    few = {
+        "n_estimators": int(rng.integers(2, 5)),
+        "max_depth": int(rng.integers(1, 4)),
+        "random_state": int(rng.integers(99)),
+    }
+    drawn = [
+        ensemble.RandomForestClassifier(**few),
+        ensemble.ExtraTreesClassifier(**few),
+        tree.DecisionTreeClassifier(max_depth=2),
+    ]
+    kept = drawn[: int(rng.integers(2, 4))]
+    whole = ensemble.StackingClassifier(
+        [(f"e{i}", e) for i, e in enumerate(kept)], linear_model.LogisticRegression(), cv=2
+    )
+    whole.fit(_shown(columns, features), y)
+    names = tuple(f.name for f in features)
+    told = [_thresholds(member, names)[0] for member in whole.estimators_]
+    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
+    link = "logit" if kind == "binary" else "softmax"
+    used = tuple(n in found for n in names)
+    model = _sklearn_model(whole, name, "sklearn stack", kind, link, features, False, (found, used))
+    model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, np.float32
+    return model
+
+
 OF_PROBABILITIES = ("calibrated", "vote")
 """Trainers whose models have probabilities alone: the oracle knows no raw scores of them."""
 

@@ -9,9 +9,9 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.model import Ensemble
-from treesens.compiler.result import Certified, ObjectiveValue, Result, Sense, Verdict
+from treesens.compiler.result import Certified, ObjectiveValue, Result, Sense
 from treesens.grammar.tree import ast
-from treesens.solve.conclude import leave_open
+from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.studies.decisions import label_of_class
 from treesens.studies.gap_by_halving import halve_gap
@@ -44,6 +44,4 @@ def probability_end(question: ResolvedQuestion, output: int, sense: Sense, optio
     bound = max(value, most) if sense is Sense.MAXIMIZE else min(value, least)
     goal = ObjectiveValue(value, bound, sense, "prob", options.closeness)
     certificates = () if options.certificates is None else (_NO_CERTIFICATE,)
-    return Result(
-        query.name, Verdict.FOUND, "verified", witness=known.witness, objective=goal, certificates=certificates
-    )
+    return conclude_found(leave_open(query.name, witness=known.witness, objective=goal, certificates=certificates))
