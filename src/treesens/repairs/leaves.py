@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 _STEPS = 5
 """Of the program, before pairs are looked for again."""
-_TRIES = 6
+_TRIES = 2
 """To find pairs among rows, before the engine is asked."""
+_QUESTIONS = 10
+"""To the engine, before the program goes on."""
+_LEAST_SHARE = 1e-3
 _EVALUATED = 4_000
 """Inputs that are evaluated at once to find pairs among rows."""
 _NEAR = 1e-9
@@ -54,27 +57,45 @@ class LeafSearch:
         deadline = time.monotonic() + repair.options.time_limit
         inside, outside, share, proved = blend, repair.start, 0.25, 0
         self._separate(outside, 50)
-        while time.monotonic() < deadline and not repair.stop.is_set():
+
+        def is_over() -> bool:
+            return time.monotonic() > deadline or repair.stop.is_set()
+
+        while not is_over():
             outside = program.solve(outside, _STEPS)
             for _ in range(_TRIES):
-                if time.monotonic() > deadline or not self._separate(outside, 10):
+                if is_over() or not self._separate(outside, 10):
                     break
                 outside = program.projected(outside)
-            candidate = self._between(inside, outside, share if self.climbers else 1.0)
-            if candidate is None:
+            if self._between(inside, outside, share) is None:
                 break
-            if self.search.holds(candidate):
-                inside, proved, share = candidate, proved + 1, min(0.95, 2 * share)
-                words = f"{self.search.words}: {len(program.limits)} pairs, {proved} better models proved"
-                self.search.say(words)
-            elif self.search.broken is None or self.search.broken[0] >= len(self.climbers):
-                share /= 2
-                if share < 1e-3:
+            for question in range(_QUESTIONS):
+                candidate = self._candidate(inside, outside, share, middle=question % 2 == 1)
+                if candidate is None or is_over():
                     break
-            else:
-                self._learn(candidate, outside)
-                outside, share = program.projected(outside), max(0.02, 0.8 * share)
+                if self.search.holds(candidate):
+                    inside, proved, share = candidate, proved + 1, min(0.95, 2 * share)
+                    self.search.say(f"{self.search.words}: {len(program.limits)} pairs, {proved} better models proved")
+                elif self.search.broken is None or self.search.broken[0] >= len(self.climbers):
+                    share /= 2
+                    break
+                else:
+                    self._learn(candidate, outside)
+                    outside, share = program.projected(outside), max(0.02, 0.8 * share)
+            if share < _LEAST_SHARE:
+                break
         return inside
+
+    def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
+        """What the engine is asked about: a point on the way from the mean, or the middle between what is proved and what is
+        outside; without pairs to fear, what is outside. None if it costs no less than what is proved.
+        """
+        if not self.climbers:
+            return self._between(inside, outside, 1.0)
+        if not middle:
+            return self._between(inside, outside, share)
+        between = np.asarray((inside + outside) / 2)
+        return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
         """A point on the way from the mean to what is outside: `share` of the part that costs less than what is inside; None if
@@ -92,7 +113,7 @@ class LeafSearch:
         return np.asarray((1 - part) * mean + part * outside)
 
     def _separate(self, values: FloatArray, most: int) -> int:
-        """Pairs among rows that break a promise with some leaves, and worse ones that climbing finds from two of them, become
+        """Pairs among rows that break a promise with some leaves, and worse ones that climbing finds from the worst, become
         limits; how many.
         """
         ensemble, rows, found = self.repair.editor.candidate(values).ensemble, self.repair.train.rows, 0
@@ -101,7 +122,7 @@ class LeafSearch:
             pairs = climber.of_rows(ensemble, rows[self.repair.random.choice(len(rows), count, replace=False)], most)
             self._cut(climber, pairs)
             found += len(pairs)
-            for high, low in list(zip(pairs.high, pairs.low, strict=True))[:2]:
+            for high, low in list(zip(pairs.high, pairs.low, strict=True))[:1]:
                 self._cut(climber, climber.climb(ensemble, high, low))
         return found
 
