@@ -105,6 +105,12 @@ class ArgumentsError(UsageError, TypeError):
     code = "U004"
 
 
+class UndecidedError(TreesensError):
+    """No number of digits that anybody computes tells a sum of probabilities from its bound: the question stays open."""
+
+    code = "N001"
+
+
 class InternalError(TreesensError):
     """An internal invariant is violated; never the user's fault."""
 

@@ -193,6 +193,9 @@ def declaration(node: Any) -> Any:
             return q.domain_from(data.text)
         case ast.Measure(name, kind, data):
             return q.measure(name.text, kind, label(data))
+        case ast.Decision(name, ast.Point(about, model), cases, otherwise):
+            pairs = [(case.outcome.text, constraint(case.condition)) for case in cases]
+            return q.decision(name.text, about.text, *pairs, otherwise=otherwise.text, model=label(model))
         case ast.Feature(name, ast.Category(items), _, missing):
             pairs = [(label(i.name), label(i.value)) if i.name and i.value else label(i.name or i.value) for i in items]
             return q.category(name.text, pairs, missing=missing)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands.test_lsp import HEAD, Editor, folder, session
 from treesens.binder import constructs as _constructs  # noqa: F401 - all constructs are registered
-from treesens.grammar.constructs import avoid, membership, typical
+from treesens.grammar.constructs import avoid, decided, membership, typical
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast, ast_terms
 
@@ -41,7 +41,7 @@ query rows: count rows of people as a in m such that prob(a) >= 0.6
 
 
 def _nodes() -> Iterator[type[ast.Node]]:
-    for module in (ast, ast_terms, avoid, membership, typical):
+    for module in (ast, ast_terms, avoid, decided, membership, typical):
         for thing in vars(module).values():
             if isinstance(thing, type) and issubclass(thing, ast.Node) and thing.__match_args__:
                 yield thing

@@ -22,6 +22,7 @@ from treesens.frontends import conformance
 
 calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")
+trees = pytest.importorskip("sklearn.tree")
 linear = pytest.importorskip("sklearn.linear_model")
 xgboost = pytest.importorskip("xgboost")
 lightgbm = pytest.importorskip("lightgbm")
@@ -62,7 +63,7 @@ def fitted(case: str) -> Any:
     x, _ = rows("two")
     vote, mean = ensemble.VotingClassifier, ensemble.VotingRegressor
     stack, stack_values = ensemble.StackingClassifier, ensemble.StackingRegressor
-    logistic = linear.LogisticRegression()
+    logistic, tree = linear.LogisticRegression(), trees.DecisionTreeClassifier(max_depth=3)
     kind, made = {
         "forests": ("two", lambda m: vote(m("FE"), voting="soft")),
         "forests, weighted": ("three", lambda m: vote(m("FE"), voting="soft", weights=[0.3, 0.7])),
@@ -72,6 +73,7 @@ def fitted(case: str) -> Any:
         "values": ("value", lambda m: mean(m("FGHXLP"))),
         "values, weighted": ("value", lambda m: mean(m("FGX"), weights=[0.2, 0.3, 0.5])),
         "stack": ("two", lambda m: stack(m("FE"), final_estimator=logistic, cv=3)),
+        "stack of classes": ("three", lambda m: stack([*m("FE"), ("t", tree)], final_estimator=logistic, cv=3)),
         "stack of values": ("value", lambda m: stack_values(m("FGL"), final_estimator=linear.RidgeCV(), cv=3)),
         "bag of forests": ("three", lambda m: ensemble.BaggingClassifier(m("F")[0][1], 3, random_state=1)),
         "bag of boosted": ("two", lambda m: ensemble.BaggingClassifier(m("X")[0][1], 3, random_state=1)),
@@ -95,7 +97,8 @@ def _folds(inner: Any, way: str) -> Any:
     return calibration.CalibratedClassifierCV(inner, method=way, cv=3)
 
 
-SUMS = ["forests", "forests, weighted", "values", "values, weighted", "stack", "stack of values", "bag of forests"]
+SUMS = ["forests", "forests, weighted", "values", "values, weighted"]
+SUMS += ["stack", "stack of classes", "stack of values", "bag of forests"]
 FOLDS = [f"folds {letter} {way}" for letter in "FGHXLP" for way in ("sigmoid", "isotonic")]
 CASES = [*SUMS, "bag of values", "boosted", "all kinds, weighted", "three classes", "bag of boosted", *FOLDS]
 
@@ -241,6 +244,8 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
     _, three = rows("three")
     vote, stack = ensemble.VotingClassifier, ensemble.StackingClassifier
     ada = ("a", ensemble.AdaBoostClassifier(n_estimators=3))
+    against_all = stack(members("three", "F"), cv=2).fit(x, three)
+    against_all.final_estimator_.solver = "liblinear"  # what older versions of scikit-learn fit
     refused = {
         "votes are counted": vote(members("two", "FG")).fit(x, y),
         "no function of its scores": vote([ada, *members("two", "F")], voting="soft").fit(x, y),
@@ -252,13 +257,35 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
             members("two", "F"), final_estimator=members("two", "F")[0][1], cv=2
         ).fit(x, y),
         "passthrough": stack(members("two", "F"), passthrough=True, cv=2).fit(x, y),
-        "more than two classes": stack(members("three", "F"), cv=2).fit(x, three),
+        "stack over boosted models takes": stack(members("three", "FX"), cv=2).fit(x, three),
+        "each class against all others": against_all,
         "not been fitted": vote(members("two", "F"), voting="soft"),
     }
     for message, model in refused.items():
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)
         assert caught.value.remedy, message
+
+
+def test_a_stack_of_three_classes_is_asked_as_the_library_predicts() -> None:
+    model = fitted("stack of classes")
+    shown, predicted = model.predict_proba(GRID), model.predict(GRID)
+    asked = {f"c{k}": f"class(a) = {k}" for k in range(3)} | {f"p{k}": f"prob(a, {k}) >= 0.4" for k in range(3)}
+    found = counted(model, asked)
+    for k in range(3):
+        assert list(found[f"c{k}"].rows) == np.flatnonzero(predicted == k).tolist()
+        assert list(found[f"p{k}"].rows) == np.flatnonzero(shown[:, k] >= 0.4).tolist()
+    pairs = [(one, other) for one in range(3) for other in range(3) if one != other]
+    text = 'model m from "m"\n' + "".join(f"feature {name}: integer in [0, 5]\n" for name in NAMES)
+    text += "".join(
+        f"query q{one}{other}: find a, b such that a = b except {NAMES[1]}; class(a) = {one}; class(b) = {other}\n"
+        for one, other in pairs
+    )
+    answers = ts.check_text(text, models={"m": ts.load(model)})
+    together = [set(predicted[group.index]) for _, group in GRID.groupby([NAMES[0], NAMES[2]])]
+    for one, other in pairs:
+        expected = "found" if any({one, other} <= classes for classes in together) else "none"
+        assert str(answers[f"q{one}{other}"].verdict) == expected
 
 
 CURVES: list[Calibration] = [

@@ -153,13 +153,30 @@ sensitives = st.builds(
     st.none(),
     st.none() | expects,
 )
+monotone = st.builds(
+    ast.Monotone,
+    st.sampled_from(["increasing", "decreasing"]),
+    names,
+    st.builds(ast.Features, st.tuples(names)),
+    st.none() | labels,
+)
 measures = st.builds(ast.Measure, names, st.sampled_from(["uniform", "cells"]), st.none()) | st.builds(
     ast.Measure, names, st.sampled_from(["marginals", "chow-liu", "rows"]), names
+)
+decisions = st.builds(
+    ast.Decision,
+    names,
+    st.builds(ast.Point, names, st.none() | names),
+    several(st.builds(ast.Case, names, formulas), 1, 3),
+    names,
 )
 parameters = st.sampled_from(["f", "g", "h"]).map(ast.Name)
 sweeps = st.builds(ast.Each, several(parameters, 1, 2), st.sampled_from(["features", "pairs"]) | several(features))
 queries = st.builds(
-    ast.Query, names, st.one_of(finds, counts, explanations, sensitives), st.lists(sweeps, max_size=2).map(tuple)
+    ast.Query,
+    names,
+    st.one_of(finds, counts, explanations, sensitives, monotone),
+    st.lists(sweeps, max_size=2).map(tuple),
 )
 
 category_items = st.one_of(
@@ -178,6 +195,7 @@ declarations = st.one_of(
     several(names).map(ast.OneHot),
     names.map(ast.DomainFrom),
     measures,
+    decisions,
     queries,
     queries,
 )

@@ -10,6 +10,7 @@ Constraints (P and Q are names of points, F of features, `data` of tables, numbe
     ["class", P, op, C, by, number]        by: "" | "factor" | "margin"
     ["classes", P, op, Q]                  ["changes", P, Q, op, number]
     ["cavities", [P..], data, width] or ["cavities", [P..], data, width, limit or "all"]
+    ["decided", D, op, outcome]  ["alike", D, op, D]      see decisions.py
 Terms: ["feature", P, F] ["prob"|"margin"|"value", P, class or None] ["distance", P, Q, norm]
     ["rowdistance", P, data, row, norm] ["nearest", P, data, norm] ["likelihood", [[P, data]..]] ["changes", P, Q]
 A question: name, points [[P, model]..], count (data or None), constraints, objective [sense, sum] or None, top, diverse,
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tests.oracle import decisions
 from tests.oracle.spaces import quoted
 
 Node = list[Any]
@@ -49,7 +51,8 @@ def text_of(question: dict[str, Any]) -> str:
         named = ", ".join(f"{p} in {m}" for p, m in points)
     start = f"count rows of {question['count']} as {named}" if question.get("count") else f"find {named}"
     lines = "".join(f"\n    {constraint(node)}" for node in question["constraints"])
-    return f"{head}\n  {start} such that{lines}{_end(question, objective=True)}\n"
+    before = "".join(decisions.declaration(made, constraint) for made in decisions.declared(question["constraints"]))
+    return f"{before}{head}\n  {start} such that{lines}{_end(question, objective=True)}\n"
 
 
 def explained_text(question: dict[str, Any]) -> str:
@@ -119,6 +122,8 @@ def _typical(points: list[str], data: str, level: str | None, way: str | None) -
 
 _WRITERS: dict[str, Any] = {
     "typical": _typical,
+    "decided": decisions.text,
+    "alike": decisions.text,
     "equal": _equal,
     "pin": lambda p, data, row, free: f"{p} = row {row} of {data}" + _except(free),
     "compare": _compare,

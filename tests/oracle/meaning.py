@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import sums
+from tests.oracle import decisions, sums
 from tests.oracle.language import Node
 from tests.oracle.typical import typical, typicality
 
@@ -108,6 +108,14 @@ def holds(node: Node, s: Setting) -> Truth:
         return ~may, ~sure
     if kind == "implies":
         return holds(["or", [["not", rest[0]], rest[1]]], s)
+    if kind in ("decided", "alike"):
+        left, op, right = rest
+        sure, may = (
+            decisions.truth(left, right, lambda n: holds(n, s))
+            if kind == "decided"
+            else decisions.alike(left, right, lambda n: holds(n, s))
+        )
+        return (sure, may) if op == "=" else (~may, ~sure)
     return _FORMS[kind](s, *rest)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle import sums
+from tests.oracle.decisions import draw_decided
 from tests.oracle.language import Node, constraint
 from tests.oracle.meaning import Points, Rows, probabilities
 from tests.oracle.models import Model, quoted_class
@@ -201,8 +202,22 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
                 forms += [pair_distance, pair_distance, pair_distance]
     if two:
         forms.append(two_scores)
+    if depth < 2:  # a loop writes no declarations
+        forms.append(decided)
     node: Node = d.pick(forms)(d, points)
     return all_cavities(d, node) if depth == 0 and node[0] == "cavities" else node
+
+
+def decided(d: Draw, points: list[list[str]]) -> Node:
+    """What a decision of up to three cases says, about scores and features of one point."""
+
+    def case(d: Draw, point: list[list[str]]) -> Node:
+        first = d.pick([score, score, unary])(d, point)
+        if d.chance(0.6):
+            return first  # type: ignore[no-any-return]
+        return [d.pick(["and", "or"]), [first, d.pick([score, unary])(d, point)]]
+
+    return draw_decided(d, points, case)
 
 
 def point_of(d: Draw, points: list[list[str]]) -> tuple[str, Model]:

@@ -53,7 +53,7 @@ def test_a_second_run_answers_from_the_journal(folder: Path) -> None:
     first = run(folder, "sweep", "sweep.toml", "--report", "out.csv", "--json")
     again = run(folder, "sweep", "sweep.toml", "--json")
     assert again.stdout == first.stdout
-    assert f"0 asked (0 answered by the pair of a harder one), 0 implied, {QUESTIONS} from the journal" in again.stderr
+    assert f"0 asked, {QUESTIONS} from the journal\n" in again.stderr
     assert len((folder / "out.csv").read_text().splitlines()) == QUESTIONS + 1
     with sqlite3.connect(folder / "sweep.sqlite") as journal:
         runs = Counter(row[0] for row in journal.execute("SELECT run FROM answers"))
@@ -66,14 +66,14 @@ def test_a_changed_model_is_asked_again(folder: Path) -> None:
     (folder / "m1.json").write_bytes((folder / "m2.json").read_bytes())
     done = run(folder, "sweep", "sweep.toml")
     assert done.returncode == 0, done.stderr
-    assert "0 from the journal" in done.stderr
+    assert "from the journal" not in done.stderr
 
 
 def test_another_backend_is_another_question_and_agrees(folder: Path) -> None:
     (folder / "sweep.toml").write_text('models = "m1.json"\nmargins = [0.5, 1]\nfeatures = ["age", "sex"]\n')
     engine = run(folder, "sweep", "sweep.toml", "--json")
     solver = run(folder, "sweep", "sweep.toml", "--backend", "cpsat", "--json")
-    assert "0 from the journal" in solver.stderr
+    assert "from the journal" not in solver.stderr
     verdicts = [{k: r["verdict"] for k, r in records(done.stdout).items()} for done in (engine, solver)]
     assert verdicts[0] == verdicts[1]
     # Where the engine's bound refutes a question before a solver is asked, the record says so.
@@ -86,7 +86,7 @@ def test_another_tolerance_is_another_question(folder: Path) -> None:
     (folder / "sweep.toml").write_text('models = "m1.json"\nmargins = [0.5]\nfeatures = ["age", "sex"]\n')
     run(folder, "sweep", "sweep.toml")
     assert "2 from the journal" in run(folder, "sweep", "sweep.toml", "--tolerance", "1e-6").stderr
-    assert "0 from the journal" in run(folder, "sweep", "sweep.toml", "--tolerance", "0").stderr
+    assert "from the journal" not in run(folder, "sweep", "sweep.toml", "--tolerance", "0").stderr
     (folder / "sweep.toml").write_text("tolerance = 0\n" + (folder / "sweep.toml").read_text())
     assert "2 from the journal" in run(folder, "sweep", "sweep.toml").stderr
     (folder / "sweep.toml").write_text("tolerance = 1.5\n")

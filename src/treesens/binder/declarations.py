@@ -60,6 +60,7 @@ class Declarations:
     onehots: list[ast.OneHot] = field(default_factory=list)
     sources: list[ast.DomainFrom] = field(default_factory=list)
     measures: dict[str, ast.Measure] = field(default_factory=dict)
+    decisions: dict[str, ast.Decision] = field(default_factory=dict)
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
     """By table, kind of mistake and place: the message about texts in columns, and these columns."""
 
@@ -89,6 +90,22 @@ class Declarations:
             remedy = did_you_mean(name.text, self.measures) or "declare it: `measure NAME: uniform`"
             raise self.fail("E117", f"no measure is called `{name.text}`", name.span, remedy)
         return self.measures[name.text]
+
+    def decision(self, name: ast.Name | None, span: Span) -> ast.Decision:
+        """A declared decision; the only one if it is not named."""
+        if name is not None and name.text in self.decisions:
+            return self.decisions[name.text]
+        if name is not None or not self.decisions:
+            shown, where = (name.text, name.span) if name is not None else ("", span)
+            remedy = (
+                did_you_mean(shown, self.decisions) or "declare it: `decision NAME of P: OUTCOME when .. else OUTCOME`"
+            )
+            said = f"no decision is called `{shown}`" if name is not None else "the file declares no decision"
+            raise self.fail("E118", said, where, remedy)
+        if len(self.decisions) > 1:
+            known = ", ".join(f"`{known}`" for known in self.decisions)
+            raise self.fail("E120", f"the file has the decisions {known}", span, "say which: `decision(P, DECISION)`")
+        return next(iter(self.decisions.values()))
 
     def column(self, table: Table, feature: str, categories: Categories | None, span: Span) -> FloatArray:
         """A column of a table as stored numbers; what is no category is a mistake at `span`."""
@@ -165,6 +182,9 @@ def read_declarations(
             case ast.Measure(name):
                 if _is_new(found, found.measures, name, "E107", "measure"):
                     found.measures[name.text] = node
+            case ast.Decision(name):
+                if _is_new(found, found.decisions, name, "E107", "decision"):
+                    found.decisions[name.text] = node
             case ast.Query(name):
                 if _is_new(found, queries, name, "E107", "query"):
                     queries[name.text] = name

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from treesens.binder.declarations import Declarations, Unbound
 from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.model import Ensemble, Task
+from treesens.compiler.model import Ensemble, Link, Task
 from treesens.grammar.constructs.avoid import Avoid
 from treesens.grammar.tree import ast
 
@@ -160,6 +160,34 @@ def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> lis
     if node.flip is not None:
         return [("", writer.find(writer.flip(node.flip.source, node.flip.target)))]
     return [("", writer.find(writer.gap()))]
+
+
+def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble) -> ast.Find:
+    """The `find` of `expect increasing(M, F)`: a pair of which the one with the higher value has the lower score."""
+    where = node.span
+    low, high = ast.Name("a", span=where), ast.Name("b", span=where)
+    feature, *others = node.features.names
+    if others:
+        remedy = "ask about one after the other: `for each f in {..}`"
+        raise found.fail("E219", "a score is increasing or decreasing in one feature", node.features.span, remedy)
+    values = [ast.FeatureOf(point, feature, span=feature.span) for point in (low, high)]
+    scores = [_score(ensemble, point, node.label, where) for point in (low, high)]
+    constraints = (
+        ast.PointsEqual(low, high, node.features, span=where),
+        ast.Comparison(values[0], "<=", values[1], span=feature.span),
+        ast.Comparison(scores[0], ">" if node.direction == "increasing" else "<", scores[1], span=where),
+    )
+    points = tuple(ast.Point(name, node.model, span=where) for name in (low, high))
+    return ast.Find(points, constraints, expect=node.expect, span=where)
+
+
+def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: Span) -> ast.Expression:
+    """What rises or falls: the value of a regressor, the probability of a mean of models, the raw score of all others."""
+    if ensemble.task in (Task.REGRESSION, Task.RANKING):
+        return ast.ValueOf(point, span=span)
+    if ensemble.link is Link.BLENDED:
+        return ast.Prob(point, label, span=span)
+    return ast.Margin(point, label, span=span)
 
 
 def class_label(label: str | int, span: Span) -> ast.Label:

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from treesens.binder.conflicts import Conjunct, check_satisfiable, merge_conjuncts, parts_of
+from treesens.binder.constructs.decided import shown as decided_points
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
-from treesens.binder.desugar import choices, desugar
+from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.explained import explained
 from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
@@ -224,7 +225,7 @@ class Binder:
     def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
         """The models of the points, in order, with where they are named."""
         result: dict[str, ast.Name | None] = {}
-        for name in [body.model] if isinstance(body, ast.Sensitive | ast.Explain) else [p.model for p in body.points]:
+        for name in [p.model for p in body.points] if isinstance(body, ast.Find | ast.Count) else [body.model]:
             if name is not None:
                 self.found.model(name)
                 result[name.text] = name
@@ -256,6 +257,8 @@ class Binder:
         return inputs
 
     def _finds(self, body: ast.Body, inputs: Inputs) -> list[tuple[str, ast.Find | ast.Count | ast.Explain]]:
+        if isinstance(body, ast.Monotone):
+            return [("", desugar_monotone(self.found, body, inputs.models[0].ensemble))]
         if not isinstance(body, ast.Sensitive):
             return [("", body)]
         return list(desugar(self.found, body, inputs.models[0].ensemble))
@@ -276,6 +279,7 @@ def _question(
     written = [part for item in find.constraints for part in _parts(item)]
     waiting = scope.every(lambda item: (formula(scope, item), item), written)
     rules = _onehots(scope)
+    decided = decided_points(scope, find.constraints)
     goal = find.objective if isinstance(find, ast.Find) else None
     aim = objective(scope, goal) if goal is not None else None
     rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
@@ -305,6 +309,7 @@ def _question(
         top=top.number.value if top else 1,
         diverse=top.diverse if top else False,
         share=share,
+        decided=tuple(build(space) for build in decided),
     )
     if share is not None:
         check_countable(scope, typed, find)
@@ -366,7 +371,7 @@ def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast
             raise found.fail("E114", f"two points are called `{point.name.text}`", point.name.span, "rename one")
         names.append(point.name.text)
     owners = tuple(models.index(point.model.text) if point.model else 0 for point in find.points)
-    scope = Scope(found, inputs, tuple(names), owners)
+    scope = Scope(found, inputs, tuple(names), owners, tuple(models))
     links = [c for c in find.constraints if isinstance(c, ast.PointsEqual)]
     links += [
         c

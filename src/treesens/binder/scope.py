@@ -6,7 +6,8 @@ the grid is known, and the functions turn into typed constraints over its cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -205,11 +206,14 @@ class Scope:
     inputs: Inputs
     points: tuple[str, ...]
     point_models: tuple[int, ...]
+    model_names: tuple[str, ...] = ()
     varied: frozenset[int] = frozenset()
     """Features that a top-level `P = Q except F` leaves free: the sensitive ones."""
     cuts: list[set[float]] = field(init=False)
     tables: dict[str, Table] = field(default_factory=dict)
     """The tables that the question uses, by name."""
+    aliases: Mapping[str, int] = field(default_factory=dict)
+    """Inside of a decision: its point, by the number of the point of the question that it is asked about."""
     index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -221,7 +225,18 @@ class Scope:
     ) -> Unbound:
         return self.found.fail(code, message, span, remedy, related)
 
+    def inside(self, aliases: Mapping[str, int]) -> Scope:
+        """The same question with other names for its points."""
+        inner = copy.copy(self)
+        inner.aliases = aliases
+        return inner
+
     def point(self, name: ast.Name) -> int:
+        if self.aliases:
+            if name.text not in self.aliases:
+                message = f"the decision has no point `{name.text}`"
+                raise self.fail("E104", message, name.span, did_you_mean(name.text, self.aliases))
+            return self.aliases[name.text]
         if name.text not in self.points:
             raise self.fail(
                 "E104", f"the query has no point `{name.text}`", name.span, did_you_mean(name.text, self.points)

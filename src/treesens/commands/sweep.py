@@ -160,13 +160,11 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
 
 
 def told(summary: Summary) -> str:
-    """One line on what the run did."""
-    parts = [
-        f"{summary.asked} asked ({summary.shared} answered by the pair of a harder one)",
-        f"{summary.implied} implied",
-        f"{summary.reused} from the journal",
-        f"{summary.failed} failed",
-        f"{summary.left} left",
-    ]
+    """What the run did, in two lines; what did not happen is not told."""
+    shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
+    parts = [f"{summary.asked} asked{shared}"]
+    numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
+    numbers |= {"failed": summary.failed, "left": summary.left}
+    parts += [f"{number} {word}" for word, number in numbers.items() if number]
     memory = f"peak memory {summary.rss / 1e6:.0f} MB here, {summary.worker_rss / 1e6:.0f} MB in a worker"
-    return f"{', '.join(parts)}; {summary.seconds:.1f} s, {summary.cpu:.1f} s of CPU; {memory}"
+    return f"{', '.join(parts)}\n{summary.seconds:.1f} s, {summary.cpu:.1f} s of CPU; {memory}"

@@ -81,7 +81,7 @@ def context_at(source: Source, offset: int) -> Context | None:
     part = declarations(found)[-1] if found else []
     fits = DeclarationParser(source, part, Diagnostics()).fits(new_line=new_line) if part else frozenset[str]()
     if not part or (new_line and "$END" in fits):
-        fits |= {"MODEL", "DATA", "FEATURE", "ONEHOT", "DOMAIN", "MEASURE", "QUERY", "FOR"}
+        fits |= {"MODEL", "DATA", "FEATURE", "ONEHOT", "DOMAIN", "MEASURE", "DECISION", "QUERY", "FOR"}
     kind, point, feature = _kind(part) if part else (None, None, None)
     if kind is None and "NAME" in fits and points_of(part):
         kind = "point"

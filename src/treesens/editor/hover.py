@@ -11,6 +11,7 @@ from treesens.editor.reading import Reading, code_tokens
 from treesens.editor.words import MEANINGS
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.layout import declarations, is_word
+from treesens.grammar.printing.printer import to_text
 
 if TYPE_CHECKING:
     from lark import Token
@@ -47,6 +48,9 @@ def _meaning(part: list[Token], index: int) -> str | None:
 def _about(reading: Reading, part: list[Token], index: int) -> str | None:
     token, name = part[index], name_of(part[index])
     before = part[index - 1].type if index else ""
+    decision = reading.found.decisions.get(name)
+    if decision is not None and before not in ("DOT", "EXCEPT"):
+        return f"```sens\n{to_text(decision)}\n```"
     if token.type in ("FUNCTION", "PREDICATE"):
         return f"`{functions()[name]}`" if name in functions() else None
     if token.type == "STRING" and before == "FROM":

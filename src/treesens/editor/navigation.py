@@ -24,6 +24,7 @@ _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
     ast.Data: (types.SymbolKind.Array, "data"),
     ast.Feature: (types.SymbolKind.Field, "feature"),
     ast.Measure: (types.SymbolKind.Constant, "measure"),
+    ast.Decision: (types.SymbolKind.Enum, "decision"),
     ast.Query: (types.SymbolKind.Function, "query"),
 }
 

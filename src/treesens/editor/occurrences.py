@@ -1,6 +1,7 @@
 """Where the names of a file stand: which of them mean the same thing, where it is declared, and what may be renamed.
 
-Names of models, data, measures, queries and features are the file's; points and parameters of a `for each` are their query's.
+Names of models, data, measures, decisions, queries and features are the file's; points and parameters of a `for each` are their
+query's (the point of a decision is the decision's).
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Final, Literal
 
 from treesens.errors import QueryError
 from treesens.grammar.constructs.avoid import Avoid, AvoidListed
+from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
 
-Role = Literal["model", "data", "measure", "query", "point", "parameter", "feature", "outside"]
-"""What a name is a name of; `outside` are columns, classes, categories and formats, which files decide."""
+Role = Literal["model", "data", "measure", "decision", "query", "point", "parameter", "feature", "outside"]
+"""What a name is a name of; `outside` are columns, classes, categories and formats, which files decide, and
+outcomes of decisions."""
 
 ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Model, "name"): "model",
@@ -29,6 +32,9 @@ ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.DomainFrom, "data"): "data",
     (ast.Measure, "name"): "measure",
     (ast.Measure, "data"): "data",
+    (ast.Decision, "name"): "decision",
+    (ast.Decision, "otherwise"): "outside",
+    (ast.Case, "outcome"): "outside",
     (ast.Point, "name"): "point",
     (ast.Point, "model"): "model",
     (ast.Find, "share"): "measure",
@@ -39,6 +45,8 @@ ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Near, "data"): "data",
     (ast.Sensitive, "model"): "model",
     (ast.Sensitive, "share"): "measure",
+    (ast.Monotone, "model"): "model",
+    (ast.Monotone, "label"): "outside",
     (ast.Each, "parameters"): "parameter",
     (ast.Query, "name"): "query",
     (ast.ValueSet, "values"): "outside",
@@ -69,6 +77,13 @@ ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (Avoid, "points"): "point",
     (Avoid, "data"): "data",
     (AvoidListed, "points"): "point",
+    (Decided, "point"): "point",
+    (Decided, "decision"): "decision",
+    (Decided, "outcomes"): "outside",
+    (DecidedAlike, "left"): "point",
+    (DecidedAlike, "left_decision"): "decision",
+    (DecidedAlike, "right"): "point",
+    (DecidedAlike, "right_decision"): "decision",
     (Typical, "points"): "point",
     (Typical, "data"): "data",
 }
@@ -80,6 +95,7 @@ DECLARES: Final = frozenset(
         (ast.Data, "name"),
         (ast.Feature, "name"),
         (ast.Measure, "name"),
+        (ast.Decision, "name"),
         (ast.Point, "name"),
         (ast.Each, "parameters"),
         (ast.Query, "name"),
@@ -87,8 +103,11 @@ DECLARES: Final = frozenset(
 )
 """Fields that give a name its meaning."""
 
-RENAMED: Final[tuple[Role, ...]] = ("model", "data", "measure", "query", "point", "parameter")
+RENAMED: Final[tuple[Role, ...]] = ("model", "data", "measure", "decision", "query", "point", "parameter")
 """What a file may call as it likes."""
+
+
+_OWN: Final = "models, data, measures, decisions, queries, points and parameters"
 
 
 @dataclass(frozen=True)
@@ -149,7 +168,7 @@ def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], 
     if one.role not in RENAMED:
         raise QueryError(
             f"`{one.name.text}` is a name of the model or its data",
-            remedy="rename it there; here only models, data, measures, queries, points and parameters have names of their own",
+            remedy=f"rename it there; here only {_OWN} have names of their own",
         )
     found = occurrences(file)
     mine = same(found, one)

@@ -16,6 +16,12 @@ MEANINGS: Final = {
     "measure": (
         "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): what a `share` is a share of."
     ),
+    "decision": (
+        "`decision NAME of P: OUTCOME when CONSTRAINT .. else OUTCOME`: the first outcome whose constraint holds; a "
+        "question asks `decision(a) = OUTCOME`."
+    ),
+    "when": "`OUTCOME when CONSTRAINT`: a case of a decision; those before it did not hold.",
+    "else": "`else OUTCOME`: what is decided if no case holds.",
     "query": "`query NAME: ..`: one question.",
     "for": (
         "`for each f in features:` asks a question once for every feature (`pairs`: for every two, `{f, g}`: "
@@ -39,8 +45,8 @@ MEANINGS: Final = {
         "is a part from 0 to 1 of inputs as the measure weighs them, and not of people."
     ),
     "expect": (
-        "`expect none` (or `some`, `found`, `share < 0.01`): makes the question a test; a violated one ends "
-        "in exit code 10."
+        "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violated one ends in exit code 10. "
+        "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
     ),
     "top": "`top N`: the N best answers, each in a region of its own.",
     "diverse": "`top N diverse`: the answers lie outside the widened regions of one another.",

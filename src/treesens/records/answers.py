@@ -15,6 +15,7 @@ from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import rounded_to, shortest
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
+from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import ExplainedRow, Query
 from treesens.compiler.result import Certified, Explanation, Region, Result, ShareFound, Verdict
 from treesens.records.plain import SCHEMA_VERSION
@@ -67,6 +68,22 @@ def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     out if only the library's own rounding decides between two. A probability or a value that is no finite number is None:
     libraries make infinity or NaN of very large sums.
     """
+    return {**_scores_of(query, witness, point), **_decisions_of(query, witness, point)}
+
+
+def _decisions_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
+    """The outcome of every decision that the question asks for about a point."""
+    mine = [decided for decided in query.decided if decided.point == point]
+    if not mine:
+        return {}
+    x, found = inputs_of(query, witness.values), dict[str, Any]()
+    for decided in mine:
+        outcome = next((outcome for outcome, condition in decided.cases if holds(condition, x)), decided.otherwise)
+        found["decision" if len(mine) == 1 else f"decision {decided.name}"] = outcome
+    return found
+
+
+def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     ensemble = query.models[query.points[point].model].ensemble
     margins = witness.margins[point]
     probabilities = [p if math.isfinite(p) else None for p in witness.probabilities[point]]

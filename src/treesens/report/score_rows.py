@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import position_of_class
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
 from treesens.records.answers import scores_of
 from treesens.values.witness import Witness
 
@@ -21,7 +22,7 @@ def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, lis
     with one score; `class`, then a line per class, of models with several. These show probabilities, unless the question
     is about margins alone.
     """
-    query, nodes = bound.query, list(_nodes(bound.find))
+    query, nodes = bound.query, list(nodes_in(bound.find))
     labels = [label for node in nodes for label in _labels(node)]
     wanted = {kind for kind, about in _ABOUT.items() if any(isinstance(node, about) for node in nodes)} or {"prob"}
     of_points: list[dict[str, Any]] = []
@@ -36,16 +37,6 @@ def score_rows(bound: ResolvedQuestion, witness: Witness) -> list[tuple[str, lis
 
 
 _ABOUT: dict[str, type[ast.Node]] = {"margin": ast.Margin, "prob": ast.Prob}
-
-
-def _nodes(item: object) -> Iterator[ast.Node]:
-    """All nodes of a tree."""
-    parts: Iterable[object] = item if isinstance(item, tuple) else ()
-    if isinstance(item, ast.Node):
-        yield item
-        parts = (getattr(item, field.name) for field in fields(item))
-    for part in parts:
-        yield from _nodes(part)
 
 
 def _labels(node: ast.Node) -> Iterator[ast.Label]:

@@ -135,7 +135,7 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
     say(*line)
     if how not in line:
         say_wrapped(how)
-    if isinstance(bound.node.body, ast.Sensitive) and isinstance(bound.find, ast.Find):
+    if isinstance(bound.node.body, ast.Sensitive | ast.Monotone) and isinstance(bound.find, ast.Find):
         asked = (formula_text(part) for part in bound.find.constraints if not isinstance(part, ast.PointsEqual))
         say_wrapped(f"  asked: {', '.join(asked)}")
     if result.count is not None:

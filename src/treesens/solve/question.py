@@ -14,7 +14,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict
-from treesens.errors import TreesensError
+from treesens.errors import TreesensError, UndecidedError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import join_opinions
@@ -55,7 +55,10 @@ def answer(
     The budget is by default the time limit of the options. `solve/methods/registry.py` lists the methods.
     """
     budget = budget or Budget.of(options.time_limit)
-    result = ask_methods(OpenQuestion(as_asked(query), options, answer, on_better), budget)
+    try:
+        result = ask_methods(OpenQuestion(as_asked(query), options, answer, on_better), budget)
+    except UndecidedError as error:
+        return leave_open(query.name, f"{error.code}: {error.message}")
     note = note_on_cases(query)
     if note is not None and note not in result.notes and left_open(result, CLOSE, options.closeness):
         result = replace(result, notes=(*result.notes, note))
@@ -193,7 +196,10 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     if query.query.explained is not None:
         return answer(query.query, options, budget)
     start = time.perf_counter()
-    result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
+    try:
+        result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
+    except UndecidedError:
+        result = None  # a row that nobody can judge is no answer
     if result is None or options.backend != "auto":
         result = answer(query.query, options, budget)
     result = located(query, result, options)

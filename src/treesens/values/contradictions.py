@@ -1,4 +1,4 @@
-"""Alternatives that contradict what the question says of the same sum anyway.
+"""Alternatives that contradict what the question says of the same sum, of values or of scores, anyway.
 
 `changes(a, b) = 3` beside `changes(a, b) != 3` is plain to a reader. A search over cells does not see it: in one cell of
 several values two points may differ or not, so that it finds cells for both.
@@ -6,13 +6,14 @@ several values two points may differ or not, so that it finds cells for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
 from treesens.compiler.query.values import ValueSum
 from treesens.values.objective_ranges import factors_of, stated_relations
+from treesens.values.score_clashes import ScoreEnds, narrowed
 
 NEVER = AnyOf(())
 """What no inputs satisfy."""
@@ -51,12 +52,12 @@ def without_clashes(query: Query) -> Query:
     """The question without alternatives that cannot hold; NEVER is among its constraints if nothing can."""
     constraints = query.constraints
     if not any(_has_choice(constraint) for constraint in constraints):
-        return query
+        return query if narrowed({}, constraints) is not None else replace(query, constraints=(NEVER,))
     while True:
-        sums = _joined([], stated_relations(constraints))
-        if sums is None:
+        known = _with(_Known([], {}), constraints)
+        if known is None:
             return replace(query, constraints=(NEVER,))
-        fewer = tuple(_reduced(constraint, sums) for constraint in constraints)
+        fewer = tuple(_reduced(constraint, known) for constraint in constraints)
         if all(new is old for new, old in zip(fewer, constraints, strict=True)):
             return query if constraints is query.constraints else replace(query, constraints=constraints)
         constraints = fewer
@@ -68,13 +69,28 @@ def _has_choice(constraint: Constraint) -> bool:
     )
 
 
-def _reduced(constraint: Constraint, sums: list[_Sum]) -> Constraint:
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What is stated of sums of values, and of sums of scores."""
+
+    sums: list[_Sum]
+    scores: ScoreEnds
+
+
+def _with(known: _Known, constraints: Sequence[Constraint]) -> _Known | None:
+    """What is known with more constraints; None if they leave nothing for a sum."""
+    sums = _joined(known.sums, stated_relations(constraints))
+    scores = narrowed(known.scores, constraints)
+    return None if sums is None or scores is None else _Known(sums, scores)
+
+
+def _reduced(constraint: Constraint, known: _Known) -> Constraint:
     match constraint:
         case AnyOf(parts):
-            left = tuple(part for part in parts if _joined(sums, stated_relations((part,))) is not None)
+            left = tuple(part for part in parts if _with(known, (part,)) is not None)
             return constraint if len(left) == len(parts) else left[0] if len(left) == 1 else AnyOf(left)
         case AllOf(parts):
-            reduced = tuple(_reduced(part, sums) for part in parts)
+            reduced = tuple(_reduced(part, known) for part in parts)
             same = all(new is old for new, old in zip(reduced, parts, strict=True))
             return constraint if same else AllOf(reduced)
     return constraint

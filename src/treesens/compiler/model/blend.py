@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.calibration import Isotonic
+from treesens.errors import InternalError
 
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
@@ -36,6 +37,7 @@ class Way(Enum):
     ROWS = "the average of each row"
     LINEAR = "a product with coefficients, and an intercept"
     DECISION = "the same by a classifier"
+    MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
     SPARSE = "products of what is not 0, one after the other, and an intercept"
 
     @property
@@ -61,13 +63,27 @@ class Blend:
 
     def margins(self, whole: Ensemble, reached: NDArray[np.int32]) -> FloatArray:
         """What the library has before the link of the whole: leaves int32[rows, T] -> float64[rows, n_outputs]."""
+        if self.way is Way.MATRIX:
+            return self._scores_of_classes(reached)
+        own = self._margins_of_members(whole, reached)
+        if not self.is_sum:
+            return np.concatenate([np.asarray(m, np.float64) for m in own], axis=1)
+        return self.combined([m.probabilities(o) for m, o in zip(self.members, own, strict=True)])
+
+    def _margins_of_members(self, whole: Ensemble, reached: NDArray[np.int32]) -> list[NDArray[Any]]:
         own = []
         for member, (first, last) in zip(self.members, self.trees, strict=True):
             start = int(np.searchsorted(whole.leaf_tree, first))
             own.append(np.asarray(member.margins_of_leaves(reached[:, first:last] - np.int32(start))))
-        if not self.is_sum:
-            return np.concatenate([np.asarray(m, np.float64) for m in own], axis=1)
-        return self.combined([m.probabilities(o) for m, o in zip(self.members, own, strict=True)])
+        return own
+
+    def _scores_of_classes(self, reached: NDArray[np.int32]) -> FloatArray:
+        """Each member is the score of a class, a sum over the predictions that all share: the library makes one product."""
+        inner = [member.blend for member in self.members if member.blend is not None]
+        own = inner[0]._margins_of_members(self.members[0], reached[:, : self.trees[0][1]])
+        columns = np.concatenate([m.probabilities(o) for m, o in zip(inner[0].members, own, strict=True)], axis=1)
+        weights, intercepts = np.asarray([blend.weights for blend in inner]), [blend.intercept for blend in inner]
+        return np.asarray(columns @ weights.T + np.asarray(intercepts), np.float64)
 
     def probabilities(self, margins: FloatArray, classes: int) -> FloatArray:
         """The probability of every class of the scores of all members, float64[rows, classes]."""
@@ -101,6 +117,8 @@ class Blend:
                 for table, weight in zip(tables, self.weights, strict=True):
                     found += np.asarray(table[:, -1:], np.float64) * weight
                 found += self.intercept
+            case Way.MATRIX:
+                raise InternalError("the scores of several classes are no single prediction")
         return np.asarray(found, np.float64)
 
     def bands(self) -> tuple[Fraction, ...]:

@@ -13,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,15 +29,27 @@ _CLOSE = 1e-7
 """How close to the maximum of f(s) - b s a line is laid."""
 _MOST_PIECES = 1 << 16
 _FAR = 4096
+_Key = TypeVar("_Key")
 
 
 class Value:
-    """What a term adds at one input: `constant` + the sum of factor / (1 + e**exponent) + the sum of factor * sigmoid."""
+    """What a term adds at one input: `constant` + the sum of factor / (1 + e**exponent) + the sum of factor * sigmoid.
+
+    Exponents are positive and all different, so that the shares add up to no rational number unless there are none: as
+    functions of x = e**(1/n) they are 1 / (1 + x**k), of which the one with the largest k alone has a pole at a primitive
+    2k-th root of unity, and e**(1/n) is transcendental (Hermite). Of a sigmoid 1 / (1 + e**(slope * p + intercept)) of the
+    probability p of a score, slope and score are positive.
+    """
 
     def __init__(self) -> None:
         self.constant = Fraction(0)
         self.shares: dict[Fraction, Fraction] = {}
         self.sigmoids: dict[tuple[Fraction, Fraction, Fraction], Fraction] = {}
+
+    @property
+    def is_rational(self) -> bool:
+        """Whether nothing but the constant is left."""
+        return not self.shares and not self.sigmoids
 
     def add(self, factor: Fraction, calibration: Calibration | None, score: Fraction) -> None:
         """factor * f(score); equal functions of equal scores are put together, so that they may cancel."""
@@ -45,14 +58,29 @@ class Value:
         elif isinstance(calibration, Isotonic):
             self._isotonic(factor, calibration, score)
         elif calibration.of_probability:
-            key = (Fraction(calibration.slope), Fraction(calibration.intercept), score)
-            self.sigmoids[key] = self.sigmoids.get(key, Fraction(0)) + factor
+            self._sigmoid(factor, Fraction(calibration.slope), Fraction(calibration.intercept), score)
         else:
             self.share(factor, Fraction(calibration.slope) * score + Fraction(calibration.intercept))
 
     def share(self, factor: Fraction, exponent: Fraction) -> None:
-        """factor / (1 + e**exponent)."""
-        self.shares[exponent] = self.shares.get(exponent, Fraction(0)) + factor
+        """factor / (1 + e**exponent), which is factor - factor / (1 + e**-exponent)."""
+        if exponent < 0:
+            self.constant, factor, exponent = self.constant + factor, -factor, -exponent
+        if exponent == 0:
+            self.constant += factor / 2
+            return
+        _add(self.shares, exponent, factor)
+
+    def _sigmoid(self, factor: Fraction, slope: Fraction, intercept: Fraction, score: Fraction) -> None:
+        """factor / (1 + e**(slope * p + intercept)), where p is the probability of a score: 1 minus that of its negative."""
+        if score < 0:
+            slope, intercept, score = -slope, slope + intercept, -score
+        if slope < 0:
+            self.constant, factor, slope, intercept = self.constant + factor, -factor, -slope, -intercept
+        if slope == 0 or score == 0:
+            self.share(factor, slope / 2 + intercept)
+            return
+        _add(self.sigmoids, (slope, intercept, score), factor)
 
     def _isotonic(self, factor: Fraction, calibration: Isotonic, score: Fraction) -> None:
         """The piece of the score: a constant, or a line, which of a probability is a multiple of a share."""
@@ -68,6 +96,20 @@ class Value:
         elif slope:
             self.share(factor * slope, -score)
 
+    def sign_of_pairs(self) -> int:
+        """The sign of the sigmoids if they are differences of one function at two scores, all in one direction; 0 if not."""
+        pairs: dict[tuple[Fraction, Fraction], list[tuple[Fraction, Fraction]]] = {}
+        for (slope, intercept, score), factor in self.sigmoids.items():
+            pairs.setdefault((slope, intercept), []).append((score, factor))
+        signs = set()
+        for pair in pairs.values():
+            if len(pair) != 2 or pair[0][1] != -pair[1][1]:
+                return 0
+            # The function falls as its score grows.
+            (one, factor), (other, _) = pair
+            signs.add(1 if (one < other) == (factor > 0) else -1)
+        return signs.pop() if len(signs) == 1 else 0
+
     def bounds(self, bits: int) -> tuple[Fraction, Fraction]:
         """An enclosure of the whole."""
         low = high = self.constant
@@ -81,6 +123,13 @@ class Value:
             both = [factor * end for end in outer]
             low, high = low + min(both), high + max(both)
         return low, high
+
+
+def _add(terms: dict[_Key, Fraction], key: _Key, factor: Fraction) -> None:
+    """A term of a sum; terms that cancel are left out."""
+    total = terms.pop(key, Fraction(0)) + factor
+    if total:
+        terms[key] = total
 
 
 def share_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:

@@ -7,7 +7,8 @@ sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 of sum
 symbols), so what they exclude is proved (the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960).
 
 Equality is decided too: sums of rational powers of e with rational coefficients are 0 only if every coefficient is (Lindemann
-and Weierstrass).
+and Weierstrass). Functions of single scores have normal forms in `curves.py`, which differ from every rational number unless
+nothing is left of them; sigmoids of probabilities have none, and what no enclosure tells apart there stays open.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from treesens.compiler.query.query import (
     ProbabilitySum,
     ScoreTerm,
 )
-from treesens.errors import InternalError
+from treesens.errors import UndecidedError
 
 Scores: TypeAlias = Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]
 """Raw sums by point and output."""
@@ -60,6 +61,7 @@ _FAR = 4096
 _MOST_BITS = 1 << 14
 """Of an enclosure. Differences of scores have no more than 2,200, and few of them are multiplied."""
 _MOST_PRODUCTS = 100_000
+_ASK_OTHERWISE = "ask with another bound"
 _REACH = 40
 """Exponents are moved towards this, or minus this, to find a corner that rules out more."""
 _HALVINGS = 8
@@ -99,26 +101,28 @@ def _shares(row: ProbabilitySum) -> list[Probability]:
 
 def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
     """The same if some terms are functions of one score: what they are at this input is put in their place."""
-    value = value_at(row, scores)
-    shares = [(term.factor, exponents_at(term, scores)) for term in _shares(row)]
-    shares += [(factor, [exponent]) for exponent, factor in value.shares.items() if factor]
-    sigmoids = any(value.sigmoids.values())
-    if not sigmoids:
+    value, softmax = value_at(row, scores), _shares(row)
+    if not value.sigmoids and softmax:
+        shares = [(term.factor, exponents_at(term, scores)) for term in softmax]
+        shares += [(factor, [exponent]) for exponent, factor in value.shares.items()]
         terms = tuple(Probability(factor, (Exponent(()),) * len(v)) for factor, v in shares)
         left = ProbabilitySum(terms, row.bound - value.constant, row.strict, row.name)
-        if not terms:
-            return left.bound < 0 or (left.bound == 0 and not row.strict)
         return _satisfies(left, [v for _, v in shares])
+    if value.is_rational and not softmax:
+        return value.constant > row.bound or (value.constant == row.bound and not row.strict)
+    unequal = not value.sigmoids
     bits = 64
     while bits <= _MOST_BITS:
         low, high = (end - row.bound for end in value.bounds(bits))
-        for term in _shares(row):
+        for term in softmax:
             one, other = (term.factor * p for p in _probability(exponents_at(term, scores), bits))
             low, high = low + min(one, other), high + max(one, other)
-        if low > 0 or high < 0:
-            return low > 0
+        if low > 0 or high < 0 or (unequal and (low == 0 or high == 0)):
+            return low >= 0
         bits *= 4
-    raise InternalError("a sum of probabilities could not be told from its bound")
+    if not softmax and not value.shares and value.constant == row.bound and (sign := value.sign_of_pairs()):
+        return sign > 0
+    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=_ASK_OTHERWISE)
 
 
 def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
@@ -140,7 +144,7 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
             sign = _sign(powers)
             return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
-    raise InternalError("a sum of probabilities could not be told from its bound")
+    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=_ASK_OTHERWISE)
 
 
 def _beyond_all(row: ProbabilitySum) -> bool | None:
@@ -231,7 +235,7 @@ def _sign(powers: Mapping[Fraction, Fraction]) -> int:
         if low > 0 or high < 0:
             return 1 if low > 0 else -1
         bits *= 4
-    raise InternalError("a sum of powers of e could not be told from 0")
+    raise UndecidedError("a sum of powers of e is too close to 0 to be told from it", remedy=_ASK_OTHERWISE)
 
 
 # --- relaxations -------------------------------------------------------------------------------------------------------------

@@ -375,6 +375,16 @@ class Objective(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False)
+class DecidedPoint(ArrayRecord):
+    """A decision about a point: the outcome of the first case whose constraint holds, `otherwise` if none does."""
+
+    name: str
+    point: int
+    cases: tuple[tuple[str, Constraint], ...]
+    otherwise: str
+
+
+@dataclass(frozen=True, eq=False)
 class ExplainedRow:
     """Row `number` of the table `data`, to be explained: `values` float64[1, features] as stored, and `cells` int32[features].
 
@@ -417,3 +427,5 @@ class Query:
     diverse: bool = False
     explained: ExplainedRow | None = None
     share: ShareAsked | None = None
+    decided: tuple[DecidedPoint, ...] = ()
+    """Decisions that the question asks for: what readers of an answer are told besides scores."""

@@ -22,11 +22,14 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
+from treesens.frontends.sklearn.class_stacks import is_softmax, stack_of_classes
 from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
+_BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
 _ONE_BY_ONE = "give the models inside it one by one"
+_STACK_FORESTS = f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}"
 _VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
 _BAGGING = ("BaggingClassifier", "BaggingRegressor")
 
@@ -69,13 +72,15 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
         raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
     for model in parts.members:
         _check(model.ensemble, len(classes), place)
+    if parts.decides and len(classes) > 2:
+        return _of_classes(obj, parts, classes, source, name)
     shown = [model.ensemble for model in parts.members]
     is_sum = all(_is_sum(e) for e in shown)
     if parts.decides and not is_sum:
         raise ModelError(
-            "a stack over boosted models takes a logistic function of sums of logistic functions",
+            _BOOSTED_INSIDE,
             place=place,
-            remedy=f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}",
+            remedy=_STACK_FORESTS,
         )
     if not classes and not is_sum:
         raise ModelError("a mean of exponentials is not supported", place=place, remedy=_ONE_BY_ONE)
@@ -113,6 +118,19 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
         predicts=replayer(obj, rows, ensemble),
         inputs=rows,
     )
+
+
+def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source: ModelSource, name: str) -> LoadedModel:
+    """A stack with a score for each class."""
+    place, names = source.path, names_of(obj)
+    if not all(_is_sum(model.ensemble) for model in parts.members):
+        raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
+    shown = [model.ensemble for model in parts.members]
+    ensemble = stack_of_classes(shown, obj.final_estimator_, names, place, name=name, source=source, classes=classes)
+    rows = _rows(obj, parts.members, ensemble, place)
+    margins = predictor(_in_one_thread(obj), rows, _predict(parts, classes), len(classes))
+    note = f"{type(obj).__name__} over {len(shown)} models: {_few([e.source.format for e in shown])}"
+    return LoadedModel(ensemble, "sklearn", margins, None, (note,), predicts=replayer(obj, rows, ensemble), inputs=rows)
 
 
 def _parts_of(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
@@ -225,9 +243,15 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     if obj.passthrough:
         message = "its last model sees the columns themselves, too (passthrough=True)"
         raise ModelError(message, place=place, remedy="use passthrough=False")
-    if classifier and (len(obj.classes_) != 2 or set(obj.stack_method_) != {"predict_proba"}):
-        message = "a stack of more than two classes, or over decision functions, is not supported"
-        raise ModelError(message, place=place, remedy="use two classes and stack_method='predict_proba'")
+    if classifier and set(obj.stack_method_) != {"predict_proba"}:
+        message = "a stack over decision functions, or over predicted classes, is not supported"
+        raise ModelError(message, place=place, remedy="use stack_method='predict_proba'")
+    if classifier and len(obj.classes_) > 2:
+        if not is_softmax(final, len(obj.classes_)):
+            message = "its last model asks about each class against all others"
+            raise ModelError(message, place=place, remedy="use LogisticRegression() as it is: a softmax of all classes")
+        members = [load(e) for e in obj.estimators_]
+        return _Parts(members, [Fraction(1)] * len(members), Way.MATRIX, None, 0.0, True)
     check_finite(final, place)
     weights = np.ravel(final.coef_).astype(np.float64)
     members = [load(e) for e in obj.estimators_]

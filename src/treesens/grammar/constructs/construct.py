@@ -21,7 +21,8 @@ class Construct:
     """A way to write a constraint.
 
     `build` makes a node of `nodes` from a parse tree. `grammar` is the Lark rule, called as the file; without one the construct
-    is a call, `WORD(..)`, and `functions` has its word. `functions` are all words that it calls, each with its form.
+    is a call, `WORD(..)`, and `functions` has its word; so is the beginning of a rule that starts with `PREDICATE`. `functions`
+    are all words that it calls, each with its form.
     """
 
     nodes: tuple[type[ast.Predicate], ...]

@@ -25,8 +25,9 @@ def constructs() -> Mapping[str, Construct]:
 
 @functools.cache
 def predicates() -> Mapping[str, Construct]:
-    """The constructs that are calls, by their words."""
-    return {word: found for found in constructs().values() if not found.grammar for word in found.functions}
+    """The constructs that begin with a call, by their words."""
+    calls = [found for found in constructs().values() if not found.grammar or "PREDICATE" in found.grammar]
+    return {word: found for found in calls for word in found.functions}
 
 
 @functools.cache

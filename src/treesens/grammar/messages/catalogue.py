@@ -50,7 +50,7 @@ S010 empty file
   the file holds no declaration
   write at least one `model` and one `query`
 S011 unknown declaration
-  a declaration starts with model, data, feature, onehot, domain, measure, query or for each
+  a declaration starts with model, data, feature, onehot, domain, measure, decision, query or for each
   correct the first word of the line
 S012 missing colon
   a colon separates the name of a feature, query or loop from what it is
@@ -201,6 +201,15 @@ E116 feature without a column
 E117 unknown measure
   no `measure` declaration has this name
   declare the measure, or use a declared one
+E118 unknown decision
+  no `decision` declaration has this name
+  declare the decision, or use a declared one
+E119 unknown outcome
+  the decision has no outcome of this name
+  use one of its outcomes
+E120 decision not named
+  the file has several decisions, and the question does not say which
+  write `decision(P, DECISION)`
 """
 )
 

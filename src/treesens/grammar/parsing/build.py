@@ -39,6 +39,8 @@ class Builder(FormulaBuilder):
                 return ast.DomainFrom(self.name(parts[0]), span=span)
             case "measure":
                 return self._measure(tree)
+            case "decision":
+                return self._decision(tree)
             case "query" | "sweep":
                 return self._query(tree)
             case rule:
@@ -79,6 +81,19 @@ class Builder(FormulaBuilder):
             raise self.fail("S018" if learnt else "S001", message, self.span(data[0] if data else kind), remedy)
         table = self.name(data[0]) if data else None
         return ast.Measure(self.name(name), cast("ast.MeasureKind", word), table, span=self.span(tree))
+
+    def _decision(self, tree: Branch) -> ast.Decision:
+        """Cases in their order, and what is decided if none of their constraints holds."""
+        name, points_tree, *cases, otherwise = branches(tree)
+        points = self._points(cast(Branch, points_tree))
+        if len(points) > 1:
+            raise self.fail("S052", f"a decision is about one point, not {len(points)}", self.span(points_tree))
+        built = self.every(self._case, [cast(Branch, case) for case in cases])
+        return ast.Decision(self.name(name), points[0], built, self.name(otherwise), span=self.span(tree))
+
+    def _case(self, tree: Branch) -> ast.Case:
+        outcome, condition = branches(tree)
+        return ast.Case(self.name(outcome), self.formula(cast(Branch, condition)), span=self.span(tree))
 
     def _feature(self, tree: Branch) -> ast.Feature:
         name, kind, *options = branches(tree)
@@ -152,6 +167,8 @@ class Builder(FormulaBuilder):
                 return self._count(tree)
             case "explain":
                 return self._explain(tree)
+            case "monotone":
+                return self._monotone(tree)
             case _:
                 return self._sensitive(tree)
 
@@ -299,6 +316,24 @@ class Builder(FormulaBuilder):
             self._top(clauses.get("top")),
             share,
             expect,
+            span=self.span(tree),
+        )
+
+    def _monotone(self, tree: Branch) -> ast.Monotone:
+        word, *names = branches(tree)
+        if str(word) not in ("increasing", "decreasing"):
+            remedy = "write `expect increasing(MODEL, F)` or `decreasing`, or begin with `find` or `sensitive`"
+            raise self.fail("S053", f"`{word}` is nothing that a model can be expected to be", self.span(word), remedy)
+        model, features, *label = names
+        over = self.features(cast(Branch, features))
+        if len(over.names) > 1:
+            remedy = "ask about one after the other: `for each f in {..}`"
+            raise self.fail("S053", "a score is increasing or decreasing in one feature", over.span, remedy)
+        return ast.Monotone(
+            cast("Literal['increasing', 'decreasing']", str(word)),
+            self.name(model),
+            over,
+            self.label(branches(cast(Branch, label[0]))[0]) if label and label[0] is not None else None,
             span=self.span(tree),
         )
 

@@ -1,7 +1,7 @@
 """Where declarations and conjuncts begin: the only two things that line breaks mean in a `.sens` file.
 
 1. A declaration starts on a new line, with its word (`model`, `data`, `feature`, `onehot`, `domain`, `measure`,
-   `query`, `for each`).
+   `decision`, `query`, `for each`).
 2. Between `such that` and the objective, a line break (or `;`) separates two conjuncts, unless the text is inside
    brackets, the line ends with something that must go on (an operator, a comma, `except`, `and`), or the next line
    starts with something that no conjunct starts with (an operator, `and`, `or`, `except`, `by`, `in`). A line that
@@ -108,6 +108,8 @@ def _has_shape(tokens: list[Token], index: int) -> bool:
     kinds = [t.type for t in after]
     named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")
     if named and word.type in ("NAME", "MODEL", "DATA", "FEATURE", "MEASURE", "QUERY"):
+        return True
+    if len(after) == 2 and is_name(after[0]) and (word.type, kinds[1]) == ("DECISION", "OF"):
         return True
     if kinds[:1] in (["LBRACE"], ["FROM"]):
         return (is_word(word) and str(word) in DECLARATIONS) or near_declaration(word) is not None

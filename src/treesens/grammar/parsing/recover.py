@@ -130,9 +130,13 @@ class DeclarationParser:
     def _feed(self, token: Token) -> bool:
         from lark.exceptions import UnexpectedToken
 
+        # A name may follow a constraint in a decision, and nowhere else. When it does not fit, the parser has taken the
+        # constraint for complete already: what might have gone on with it is told by the parser before.
+        before = self.parser.copy(deepcopy_values=False) if token.type in ("NAME", "QUOTED") else self.parser
         try:
             self.parser.feed_token(token)
         except UnexpectedToken:
+            self.parser = before
             return False
         return True
 

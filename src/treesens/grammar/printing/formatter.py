@@ -121,6 +121,8 @@ def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -
             if layout.starts_line(declaration, index):
                 if previous is None:
                     level = 0
+                elif not depth and _starts_case(declaration, index):
+                    level = 1
                 elif in_constraints:
                     level = headers + 1 + (not depth and not _starts_conjunct(declaration, index, starts))
                 else:
@@ -129,6 +131,13 @@ def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -
             depth += (token.type in layout.CLOSER) - (token.type in layout.CLOSERS)
             headers += token.type == "COLON"
             in_constraints |= token.type == "THAT" and previous is not None and previous.type == "SUCH"
+
+
+def _starts_case(tokens: list[Token], index: int) -> bool:
+    """Whether a case of a decision begins here, or its `else`."""
+    if tokens[0].type != "DECISION":
+        return False
+    return tokens[index].type == "ELSE" or (index + 1 < len(tokens) and tokens[index + 1].type == "WHEN")
 
 
 def _starts_tail(tokens: list[Token], index: int, tails: frozenset[int]) -> bool:

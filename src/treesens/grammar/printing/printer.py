@@ -29,9 +29,18 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
     match node:
         case ast.File(declarations):
             return _file(declarations)
-        case ast.Model() | ast.Data() | ast.Feature() | ast.OneHot() | ast.DomainFrom() | ast.Measure() | ast.Query():
+        case (
+            ast.Model()
+            | ast.Data()
+            | ast.Feature()
+            | ast.OneHot()
+            | ast.DomainFrom()
+            | ast.Measure()
+            | ast.Decision()
+            | ast.Query()
+        ):
             return _declaration(node)
-        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive():
+        case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive() | ast.Monotone():
             return _body(node, "")
         case (
             ast.PointsEqual()
@@ -71,7 +80,7 @@ def _file(declarations: tuple[ast.Declaration, ...]) -> str:
     for index, declaration in enumerate(declarations):
         before = declarations[index - 1] if index else None
         alike = type(before) is type(declaration) or {type(before), type(declaration)} == {ast.Model, ast.Data}
-        if before is not None and (isinstance(declaration, ast.Query) or not alike):
+        if before is not None and (isinstance(declaration, ast.Query | ast.Decision) or not alike):
             lines.append("")
         lines.append(_declaration(declaration))
     return "".join(line + "\n" for line in lines)
@@ -94,10 +103,18 @@ def _declaration(node: ast.Declaration) -> str:
             return f"domain from {name_text(data)}"
         case ast.Measure(name, kind, data):
             return f"measure {name_text(name)}: {kind}{_option('of', data)}"
+        case ast.Decision():
+            return _decision(node)
         case ast.Query():
             return _query(node)
         case _:
             assert_never(node)
+
+
+def _decision(node: ast.Decision) -> str:
+    cases = [f"{point_name_text(case.outcome)} when {formula_text(case.condition)}" for case in node.cases]
+    lines = [f"decision {name_text(node.name)} of {_points((node.point,))}:", *cases]
+    return f"\n{_INDENT}".join([*lines, f"else {point_name_text(node.otherwise)}"])
 
 
 def _option(word: str, name: ast.Name | None) -> str:
@@ -151,6 +168,8 @@ def _body(body: ast.Body, indent: str) -> str:
             return indent + _explain(body)
         case ast.Sensitive():
             return indent + _sensitive(body)
+        case ast.Monotone():
+            return indent + _monotone(body)
         case _:
             assert_never(body)
 
@@ -186,6 +205,11 @@ def _explain(body: ast.Explain) -> str:
     parts += [f"without {features_text(body.without)}"] if body.without else []
     parts += ["smallest"] if body.smallest else []
     return " ".join([*parts, *_tail(None, None, body.expect)])
+
+
+def _monotone(body: ast.Monotone) -> str:
+    label = "" if body.label is None else f", {label_text(body.label)}"
+    return f"expect {body.direction}({name_text(body.model)}, {features_text(body.features)}{label})"
 
 
 def _sensitive(body: ast.Sensitive) -> str:

@@ -61,6 +61,7 @@ __all__ = [
     "Atom",
     "Body",
     "Bound",
+    "Case",
     "Category",
     "CategoryItem",
     "Changes",
@@ -69,6 +70,7 @@ __all__ = [
     "Comparison",
     "Count",
     "Data",
+    "Decision",
     "Declaration",
     "Distance",
     "DomainFrom",
@@ -93,6 +95,7 @@ __all__ = [
     "Margin",
     "Measure",
     "Model",
+    "Monotone",
     "Name",
     "Near",
     "NearestRow",
@@ -327,7 +330,22 @@ class Sensitive(Node):
     expect: Expect | ExpectShare | None = None
 
 
-Body: TypeAlias = Find | Count | Explain | Sensitive
+@node
+class Monotone(Node):
+    """`expect increasing(MODEL, F [, CLASS])`, or `decreasing`: the score never falls (rises) while F alone rises."""
+
+    direction: Literal["increasing", "decreasing"]
+    model: Name
+    features: Features
+    label: Label | None = None
+
+    @property
+    def expect(self) -> Expect:
+        """No pair that shows the contrary."""
+        return Expect("none", span=self.span)
+
+
+Body: TypeAlias = Find | Count | Explain | Sensitive | Monotone
 
 
 Many: TypeAlias = Literal["features", "pairs", "protected"]
@@ -354,7 +372,25 @@ class Query(Node):
     sweeps: tuple[Each, ...] = ()
 
 
-Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure | Query
+@node
+class Case(Node):
+    """`OUTCOME when CONSTRAINT`"""
+
+    outcome: Name
+    condition: Formula
+
+
+@node
+class Decision(Node):
+    """`decision NAME of P [in MODEL]: OUTCOME when CONSTRAINT .. else OUTCOME`: the first outcome whose constraint holds"""
+
+    name: Name
+    point: Point
+    cases: tuple[Case, ...]
+    otherwise: Name
+
+
+Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure | Decision | Query
 
 
 @node

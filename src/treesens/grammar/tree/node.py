@@ -6,12 +6,13 @@ compiles those of a dataclass one by one, which for sixty nodes takes longer tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, field
 from typing import ClassVar, TypeVar, dataclass_transform
 
 from treesens.compiler.base.diagnostics import NOWHERE, Span
 
-__all__ = ["NOWHERE", "Node", "node"]
+__all__ = ["NOWHERE", "Node", "node", "nodes_in"]
 N = TypeVar("N")
 
 
@@ -52,3 +53,13 @@ class Node:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
         return f"{type(self).__name__}({shown})"
+
+
+def nodes_in(item: object) -> Iterator[Node]:
+    """All nodes of a tree, or of several."""
+    parts: Iterable[object] = item if isinstance(item, tuple) else ()
+    if isinstance(item, Node):
+        yield item
+        parts = (getattr(item, name) for name in item.__match_args__)
+    for part in parts:
+        yield from nodes_in(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure", "query", "for")
+DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure", "decision", "query", "for")
 """A line that starts with one of these starts a declaration."""
 
 VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "share", "expect", "top")
@@ -13,7 +13,7 @@ LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "typical
 CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "protected", "diverse", "smallest")
 CONNECTIVES: Final = (
     *("each", "from", "as", "to", "label", "rows", "row", "of", "nearest", "such", "that", "stored", "missing"),
-    *("gap", "margin", "factor", "near", "using", "at", "without"),
+    *("gap", "margin", "factor", "near", "using", "at", "without", "when", "else"),
 )
 KEYWORDS: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *LOGIC, *CONSTANTS, *CONNECTIVES))
 
@@ -55,6 +55,8 @@ ENDS_OPEN: Final = frozenset(
         "using",
         "at",
         "without",
+        "when",
+        "else",
         "maximize",
         "minimize",
     )

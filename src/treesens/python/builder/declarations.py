@@ -23,7 +23,7 @@ from treesens.python.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.python.builder.terms import Built
+from treesens.python.builder.terms import Built, Constraint, formula_of
 
 
 class Declaration(Built):
@@ -138,6 +138,22 @@ def measure(
             remedy="leave `data` out" if data is not None else "give `data`",
         )
     return Declaration(ast.Measure(name_of(name, "name"), chosen, optional(name_of, data, "data")))
+
+
+def decision(
+    name: str, point: str, *cases: tuple[str, Constraint], otherwise: str, model: str | None = None
+) -> Declaration:
+    """`decision NAME of POINT [in MODEL]: OUTCOME when CONSTRAINT .. else OTHERWISE`"""
+    if not cases:
+        raise UsageError("`cases` is empty", remedy="give at least one pair of an outcome and a constraint")
+    built = []
+    for number, case in enumerate(cases):
+        if not (isinstance(case, tuple) and len(case) == 2):
+            raise wrong(f"case {number + 1}", "a pair (outcome, constraint)", case)
+        condition = formula_of(case[1], f"the constraint of case {number + 1}")
+        built.append(ast.Case(given_name_of(case[0], f"the outcome of case {number + 1}"), condition))
+    where = ast.Point(name_of(point, "point"), optional(name_of, model, "model"))
+    return Declaration(ast.Decision(name_of(name, "name"), where, tuple(built), name_of(otherwise, "otherwise")))
 
 
 # --- live models and frames -------------------------------------------------------------------------------------------

@@ -23,7 +23,15 @@ from treesens.python.builder.arguments import (
     word_of,
     wrong,
 )
-from treesens.python.builder.terms import Built, Constraint, Expression, Feature, PredictedClass, Quantity
+from treesens.python.builder.terms import (
+    Built,
+    Constraint,
+    Expression,
+    Feature,
+    PointDecision,
+    PredictedClass,
+    Quantity,
+)
 
 
 class Row(Built):
@@ -110,6 +118,10 @@ class Point(Built):
 
     def predicted_class(self) -> PredictedClass:
         return PredictedClass(ast.ClassOf(self.name))
+
+    def decision(self, name: str | None = None) -> PointDecision:
+        """What a declared decision says of the point; it is compared with an outcome, or with that of another point."""
+        return PointDecision(self.name, optional(name_of, name, "name"))
 
     def likelihood(self, data: str) -> Quantity:
         """The product of the marginals of the model's cells in some data."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from treesens.errors import UsageError
+from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.constructs.membership import InInterval, InSet
 from treesens.grammar.constructs.missing import IsMissing
 from treesens.grammar.constructs.present import IsPresent
@@ -236,6 +237,36 @@ class PredictedClass(Quantity):
 
     def __eq__(self, other: object) -> ClassConstraint:  # type: ignore[override]
         return super().__eq__(other)  # type: ignore[return-value]
+
+
+class PointDecision:
+    """`decision(P [, NAME])`, which is compared: `a.decision() == "approve"`, `a.decision() != b.decision()`."""
+
+    __slots__ = ("decision", "point")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, point: ast.Name, decision: ast.Name | None) -> None:
+        self.point, self.decision = point, decision
+
+    def __repr__(self) -> str:
+        return f"<decision of {self.point.text}>"
+
+    def __eq__(self, other: object) -> Constraint:  # type: ignore[override]
+        if isinstance(other, PointDecision):
+            return Constraint(DecidedAlike(self.point, self.decision, other.point, other.decision))
+        return self.is_in([other])
+
+    def __ne__(self, other: object) -> Constraint:  # type: ignore[override]
+        return ~(self == other)
+
+    def is_in(self, outcomes: Iterable[object]) -> Constraint:
+        """`in {O1, O2}`: one of several outcomes."""
+        if isinstance(outcomes, str):
+            raise wrong("outcomes", "a list of names of outcomes", outcomes, "write `[outcome]`")
+        names = tuple(given_name_of(name, f"outcomes[{i}]") for i, name in enumerate(outcomes))
+        if not names:
+            raise UsageError("`outcomes` is empty", remedy="give at least one")
+        return Constraint(Decided(self.point, self.decision, names))
 
 
 def quantity_of(value: object, argument: str) -> ast.Expression:

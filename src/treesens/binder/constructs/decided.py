@@ -1,0 +1,119 @@
+"""`decision(P) = OUTCOME`: the constraints of a declared decision, in their order, about one point.
+
+A decision is the first outcome whose constraint holds, so that `decision(P) = O` is a formula: for some case of O its
+constraint holds, and none of those before it. Nothing behind this file knows of decisions but what is shown of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from treesens.binder.formulas import formula
+from treesens.binder.inputs import all_of, any_of
+from treesens.binder.scope import Pending, Scope
+from treesens.compiler.base.diagnostics import Span, did_you_mean
+from treesens.compiler.query import query as q
+from treesens.grammar.constructs.decided import Decided, DecidedAlike
+from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
+
+
+def bind(scope: Scope, node: Decided | DecidedAlike, positive: bool) -> Pending:
+    return _is_one_of(scope, node, positive) if isinstance(node, Decided) else _alike(scope, node, positive)
+
+
+def outcomes(node: ast.Decision) -> list[str]:
+    """The outcomes of a decision, in the order of its text."""
+    return list(dict.fromkeys([*(case.outcome.text for case in node.cases), node.otherwise.text]))
+
+
+def _is_one_of(scope: Scope, node: Decided, positive: bool) -> Pending:
+    decision, inner = about(scope, node.point, node.decision, node.span)
+    known = outcomes(decision)
+    for name in node.outcomes:
+        if name.text not in known:
+            remedy = did_you_mean(name.text, known) or f"its outcomes are {', '.join(f'`{o}`' for o in known)}"
+            message = f"`{decision.name.text}` has no outcome `{name.text}`"
+            raise scope.fail("E119", message, name.span, remedy)
+    return _reached(inner, decision, frozenset(name.text for name in node.outcomes), positive)
+
+
+def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
+    """Two decisions have one outcome, or not. Their points may be one, if the decisions differ."""
+    sides = ((node.left, node.left_decision), (node.right, node.right_decision))
+    (one, inner), (other, beside) = scope.every(lambda side: about(scope, *side, node.span), sides)
+    if one is other and inner.aliases == beside.aliases:
+        message = "a decision is compared with itself"
+        raise scope.fail("E213", message, node.span, "name another point, or another decision")
+    theirs = set(outcomes(other))
+    parts = []
+    for name in outcomes(one):
+        wanted = frozenset([name])
+        if name in theirs or not positive:
+            parts.append(
+                all_of([_reached(inner, one, wanted, True), _reached(beside, other, wanted & theirs, positive)])
+            )
+    return any_of(parts)
+
+
+def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -> tuple[ast.Decision, Scope]:
+    """The decision that is asked for, and the scope in which its point is that of the question."""
+    if scope.aliases:
+        raise scope.fail("E220", "a decision asks for a decision", span, "write its constraint in its place")
+    point, found = scope.point(name), scope.found.decision(decision, span)
+    model = found.point.model
+    if model is not None:
+        scope.found.model(model)
+        if model.text != scope.model_names[scope.point_models[point]]:
+            message = (
+                f"`{found.name.text}` is a decision of `{model.text}`, and `{name.text}` is an input of another model"
+            )
+            remedy = f"write `{name.text} in {model.text}`, or leave the model out of the decision"
+            raise scope.fail("E216", message, span, remedy)
+    return found, scope.inside({found.point.name.text: point})
+
+
+def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positive: bool) -> Pending:
+    """The decision is one of some outcomes (none of them, if not `positive`: it is one of the others).
+
+    From the last case to the first: it is if this case holds and counts, or if it does not hold and the later ones say so.
+    """
+    if not positive:
+        names = frozenset(outcomes(decision)) - names
+    counts = decision.otherwise.text in names
+    rest: Pending | None = None  # yes or no, as `counts` says
+    for case in reversed(decision.cases):
+        mine = case.outcome.text in names
+        if rest is None and mine == counts:
+            continue
+        side = formula(scope, case.condition, positive=mine)
+        rest = side if rest is None else (any_of if mine else all_of)([side, rest])
+    if rest is None:
+        return all_of([]) if counts else any_of([])
+    return rest
+
+
+def shown(scope: Scope, constraints: Iterable[ast.Formula]) -> list[Callable[[q.Space], q.DecidedPoint]]:
+    """What a reader of an answer is told: each decision that a question asks for, with its cases."""
+    asked: dict[tuple[str, str | None], tuple[ast.Name, ast.Name | None, Span]] = {}
+    for node in nodes_in(tuple(constraints)):
+        sides: list[tuple[ast.Name, ast.Name | None]] = []
+        if isinstance(node, Decided):
+            sides = [(node.point, node.decision)]
+        elif isinstance(node, DecidedAlike):
+            sides = [(node.left, node.left_decision), (node.right, node.right_decision)]
+        for point, name in sides:
+            asked.setdefault((point.text, None if name is None else name.text), (point, name, node.span))
+    return [_cases(scope, *item) for item in asked.values()]
+
+
+def _cases(scope: Scope, point: ast.Name, name: ast.Name | None, span: Span) -> Callable[[q.Space], q.DecidedPoint]:
+    decision, inner = about(scope, point, name, span)
+    number = scope.point(point)
+    waiting = [(case.outcome.text, formula(inner, case.condition)) for case in decision.cases]
+
+    def build(space: q.Space) -> q.DecidedPoint:
+        cases = tuple((outcome, condition(space)) for outcome, condition in waiting)
+        return q.DecidedPoint(decision.name.text, number, cases, decision.otherwise.text)
+
+    return build
