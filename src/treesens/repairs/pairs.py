@@ -43,6 +43,10 @@ class Climber:
         """What is compared, float64[rows]."""
         return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64) @ self.weights
 
+    def ways(self, rows: FloatArray) -> int:
+        """How many values of the varied features rows have, or how many are tried."""
+        return min(_MOST_VALUES, len(np.unique(rows[:, self.varied], axis=0)))
+
     def of_rows(self, ensemble: Ensemble, rows: FloatArray, most: int) -> Pairs:
         """The pairs of rows that break the promise at the values of the varied features that rows have, the worst first."""
         ways = np.unique(rows[:, self.varied], axis=0)

@@ -19,6 +19,7 @@ from treesens.repairs.changes import changes_of
 from treesens.repairs.file_proof import FileProof
 from treesens.repairs.forest import Forest
 from treesens.repairs.kept_rows import KeptRows
+from treesens.repairs.leaves import LeafSearch
 from treesens.repairs.order import Direction, Order
 from treesens.repairs.possible import possible_inputs
 from treesens.repairs.program import RIDGE, Program, Variables
@@ -186,7 +187,7 @@ class Repair:
             if method != "leaves":
                 found.append(("blend", blend, False))
             if searched:
-                found.append(("leaves", search.best_leaves(blend), False))
+                found.append(("leaves", LeafSearch(self, search).best(blend), False))
         return min(found, key=lambda one: self._cost(one[1]))
 
     def _cost(self, values: FloatArray) -> float:
