@@ -442,6 +442,14 @@ def predicted(s: Setting, points: Points, wanted: int) -> Truth:
     is_it = points.classes == wanted
     if points.exact is not None:
         return s.joined(s.both(np.asarray((points.exact > 0) == (wanted == 1), bool)), s.both(is_it))
+    if points.model.link == "ova":
+        # The library cannot tell classes apart whose probabilities it rounds to one number, exact sums can.
+        with np.errstate(over="ignore"):
+            told = 1 / (1 + np.exp(-points.margins))
+        tied = (told == told.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        if tied.any():
+            leads = points.margins.argmax(axis=1) == wanted
+            return is_it & (leads | ~tied), is_it | (leads & tied)
     if s.exact or points.band == 0:
         return is_it, is_it
     lead = points.model.lead(points.margins, wanted)
