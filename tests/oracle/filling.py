@@ -17,8 +17,8 @@ import numpy as np
 from tests.oracle.cases import TRAINERS
 from tests.oracle.language import constructs
 
-DRAWN = 8
-"""Questions that are drawn for each that is asked."""
+DRAWN = 48
+"""Questions that are drawn for each that is asked; to draw one takes a hundredth of the time that it takes to ask it."""
 
 
 class Filling:
