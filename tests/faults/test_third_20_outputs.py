@@ -164,13 +164,13 @@ STEPS = {
     ),
     "gap certificate": (
         ["gap", "c.json", "--data", "d.csv", "--certificate", "certs"],
-        "treesens.certificates.attach.refutation",
+        "treesens.certificates.answers.refutation",
     ),
     "range certificate": (
         ["range", "c.json", "--data", "d.csv", "--certificate", "certs"],
-        "treesens.certificates.attach.refutation",
+        "treesens.certificates.answers.refutation",
     ),
-    "check certificate": (["check", "q.sens", "--certificate", "certs"], "treesens.certificates.attach.refutation"),
+    "check certificate": (["check", "q.sens", "--certificate", "certs"], "treesens.certificates.answers.refutation"),
 }
 
 
@@ -190,14 +190,15 @@ def test_a_step_of_a_study_that_fails_costs_no_answer(step: str, folder: Path, m
 
 
 def without_certificates(text: str) -> Any:
-    """What `--json` printed but for certificates, which say how long they took, and other times."""
+    """What `--json` printed but for certificates and the manifest, which may be missing, and times."""
 
     def bare(read: Any) -> Any:
         if isinstance(read, list):
             return [bare(one) for one in read]
         if not isinstance(read, dict):
             return read
-        return {k: bare(v) for k, v in read.items() if k not in ("certificates", "certificate") and "seconds" not in k}
+        proofs = ("certificates", "certificate", "manifest")
+        return {k: bare(v) for k, v in read.items() if k not in proofs and "seconds" not in k}
 
     return bare(json.loads(text))
 
