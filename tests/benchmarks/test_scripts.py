@@ -14,6 +14,7 @@ from tests.benchmarks import small_bench
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(p.stem for p in BENCHMARKS.glob("*.py") if '__name__ == "__main__"' in p.read_text())
 SMALLEST = {
+    "certificate_coverage": ("--bench", "{bench}", "--only", "published", "--seconds", "1"),
     "certificates": ("--bench", "{bench}", "--only", "published none", "--limit", "5"),
     "curves": ("{bench}/models/diabetes_robust.json", "--at", "0.1"),
     "data_aware": (

@@ -91,3 +91,17 @@ def test_two_features_are_refused(tmp_path: Path) -> None:
     text = 'model m from "m"\nfor each f in pairs:\n  query q: expect increasing(m, f)\n'
     with pytest.raises(TreesensError, match="in one feature"):
         ts.check_text(text, models={"m": booster})["q[x+y]"]
+
+
+def test_built_as_objects() -> None:
+    data = xgboost.DMatrix(INPUTS, labels(0, 2), feature_names=NAMES)
+    booster = xgboost.train(
+        {"objective": "binary:logistic", "max_depth": 2, "monotone_constraints": "(1,-1,0)"}, data, 2
+    )
+    up = ts.query.increasing(booster, "x")
+    truth = expected(booster.predict(data, output_margin=True))
+    for name in NAMES:
+        assert ts.query.increasing(booster, name).answer().verdict == truth[f"up[{name}]"]
+        assert ts.query.decreasing(booster, name).answer().verdict == truth[f"down[{name}]"]
+    with pytest.raises(TreesensError, match="already"):
+        up.expect("some")

@@ -161,6 +161,8 @@ def question(node: ast.Query) -> Any:
                 near=label(near.data) if near else None,
                 using=near.using if near else None,
             )
+        case ast.Monotone(direction, model, features, wanted):
+            made = getattr(q, direction)(label(model), features.names[0].text, label=label(wanted))
     aim, top = getattr(node.body, "objective", None), getattr(node.body, "top", None)
     if aim is not None:
         made = getattr(made, aim.sense)(quantity(aim.expression))
@@ -168,7 +170,7 @@ def question(node: ast.Query) -> Any:
         made = made.top(top.number.value, diverse=top.diverse)
     if getattr(node.body, "share", None) is not None:
         made = made.share_of(node.body.share.text)
-    match node.body.expect:
+    match None if isinstance(node.body, ast.Monotone) else node.body.expect:
         case ast.Expect(verdict):
             made = made.expect(verdict)
         case ast.ExpectShare(operator, bound):

@@ -25,6 +25,7 @@ READ = {
     "file",
     "files",
     "instances",
+    "keep_rows",
     "model",
     "models",
     "new",

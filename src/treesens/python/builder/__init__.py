@@ -38,7 +38,18 @@ from treesens.python.builder.points import (
     row,
     typical,
 )
-from treesens.python.builder.questions import File, Question, count, explain, file, find, parse, sensitive
+from treesens.python.builder.questions import (
+    File,
+    Question,
+    count,
+    decreasing,
+    explain,
+    file,
+    find,
+    increasing,
+    parse,
+    sensitive,
+)
 from treesens.python.builder.terms import Constraint, Quantity, all_of, any_of, number
 
 __all__ = [
@@ -58,10 +69,12 @@ __all__ = [
     "count",
     "data",
     "decision",
+    "decreasing",
     "domain_from",
     "explain",
     "file",
     "find",
+    "increasing",
     "integer",
     "measure",
     "model",

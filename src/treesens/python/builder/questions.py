@@ -87,6 +87,10 @@ class Question:
     def expect(self, verdict: Literal["none", "some"]) -> Question:
         """Makes it an assertion."""
         verdicts: tuple[Literal["none", "some"], ...] = ("none", "some")
+        if isinstance(self.node.body, ast.Monotone):
+            raise UsageError(
+                f"`expect {self.node.body.direction}` is an assertion already", remedy="leave `expect` out"
+            )
         return self._with(replace_fields(self.node.body, expect=ast.Expect(word_of(verdict, verdicts, "verdict"))))
 
     def share_of(self, measure: str) -> Question:
@@ -244,6 +248,27 @@ def sensitive(
         None if table is None else ast.Near(table, word_of(using or "both", kinds, "using")),
     )
     return Question(ast.Query(ast.Name(UNNAMED), body), Live(live, frames))
+
+
+def increasing(model: Any, feature: str, *, label: str | Numeric | None = None) -> Question:
+    """`expect increasing(MODEL, F)`: `model` is a name, or a model; `label` is a class of several."""
+    return _monotone("increasing", model, feature, label)
+
+
+def decreasing(model: Any, feature: str, *, label: str | Numeric | None = None) -> Question:
+    """`expect decreasing(MODEL, F)`: `model` is a name, or a model; `label` is a class of several."""
+    return _monotone("decreasing", model, feature, label)
+
+
+def _monotone(
+    direction: Literal["increasing", "decreasing"], model: Any, feature: str, label: str | Numeric | None
+) -> Question:
+    name, live = live_or_name(model, MODEL, "model")
+    if name is None:
+        raise UsageError("`model` is missing", remedy="give its name, or the model itself")
+    over = ast.Features((name_of(feature, "feature"),))
+    body = ast.Monotone(direction, name, over, optional(label_of, label, "label"))
+    return Question(ast.Query(ast.Name(UNNAMED), body), Live(live, {}))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
