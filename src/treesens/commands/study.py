@@ -135,6 +135,7 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
 
     try:
         made = write_manifest(study.claimed(asked, found), folder, study.name, seconds=asked.options.time_limit)
+        record = manifest_record(made)
     except KeyboardInterrupt:
         return _none(INTERRUPTED, "certificates: none, since making them was interrupted")
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
@@ -142,7 +143,7 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
         code = INTERNAL if isinstance(failed, InternalError) else UNREADABLE
         return _none(code, f"error[{failed.code}]: certificates: {failed}")
     say(made.words(), err=True)
-    return EXPECTED if made.complete else missing, manifest_record(made)
+    return EXPECTED if made.complete else missing, record
 
 
 def _none(code: int, why: str) -> tuple[int, ManifestRecord]:

@@ -6,6 +6,7 @@ Every second row serves as a training row, and the others are held out: the pric
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,8 @@ from treesens.studies.registry import study_of
 from treesens.studies.repair import RepairOptions
 from treesens.studies.study import Asking
 
+_TICK = 0.05
+"""Seconds between two looks at the clock."""
 _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed")
 
 
@@ -69,16 +72,13 @@ def _mended(
         seed=audit.seed,
     )
     over = threading.Event()
-
-    def watch() -> None:
-        stop.wait(audit.time_limit)
-        over.set()
-
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=_end, args=(over, stop, audit.time_limit), daemon=True).start()
     try:
         (one,) = study_of("repair").asked(Asking((model,), tables[0], options, over)).records
     except TreesensError as error:
         return _open(varied, error.message)
+    finally:
+        over.set()
     record = plain(one)
     if not record["proved"]:
         reason = "nothing was proved within the time limit" if record["reason"] == "interrupted" else record["reason"]
@@ -86,6 +86,14 @@ def _mended(
     price = record["prices"]["test"]
     told = {name: price[name] for name in _TOLD if name in price}
     return {"varied": list(varied), "method": record["method"], "proved": True, "reason": "", **told}
+
+
+def _end(over: threading.Event, stop: threading.Event, seconds: float) -> None:
+    """Ends a repair when its time is up or the audit is stopped; returns when it has ended."""
+    end = time.monotonic() + seconds
+    while not over.wait(_TICK):
+        if stop.is_set() or time.monotonic() > end:
+            over.set()
 
 
 def _open(varied: tuple[str, ...], reason: str) -> dict[str, Any]:
