@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracle import decisions
 from tests.oracle.brute import TooManyPairs, Truths, best, count_rows, judge_all, left_out, objective_of, regions
 from tests.oracle.cases import Case
 from tests.oracle.explained import judge_explained
@@ -192,6 +193,7 @@ def _witnesses(case: Case, question: dict[str, Any], record: dict[str, Any], tru
                 return
         settings.append(s)
         _rational(question, answer, s, wrong)
+        _outcomes(question, answer, s, wrong)
     if question.get("objective"):
         _objective(question, answers, settings, truths, wrong)
     if question.get("top"):
@@ -206,6 +208,16 @@ def _rational(question: dict[str, Any], answer: dict[str, Any], s: Setting, wron
     for node in question["constraints"]:
         if not holds(node, exactly)[1][0]:
             wrong("wrong found", f"{node} does not hold in exact arithmetic for {answer['points']}")
+
+
+def _outcomes(question: dict[str, Any], answer: dict[str, Any], s: Setting, wrong: Any) -> None:
+    """What is shown of decisions is what their cases say of the library's scores."""
+    made = {(one[0], one[1]): one for one in decisions.declared(question["constraints"])}
+    for (name, point), decision in made.items():
+        several = sum(p == point for _, p in made) > 1
+        shown = answer["scores"][point].get(f"decision {name}" if several else "decision")
+        if shown is not None and not decisions.truth(decision, shown, lambda node: holds(node, s))[1][0]:
+            wrong("wrong outcome", f"`{name}` is shown as {shown} for {answer['points']}; scores {scores(s)}")
 
 
 def scores(s: Setting) -> dict[str, Any]:

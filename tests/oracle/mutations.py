@@ -112,6 +112,10 @@ MUTATIONS = (
         "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
         "        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))",
     ),
+    Mutation(
+        "a decision is asked from its last case on", "records/answers.py",
+        r"for outcome, condition in decided\.cases", "for outcome, condition in reversed(decided.cases)",
+    ),
 )  # fmt: skip
 
 STUDIES = (

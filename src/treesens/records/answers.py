@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import rounded_to, shortest
 from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
-from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.query.query import ExplainedRow, Query
+from treesens.compiler.query.evaluate import Inputs, holds, inputs_of, scores_of_margins
+from treesens.compiler.query.query import DecidedPoint, ExplainedRow, Query
 from treesens.compiler.result import Certified, Explanation, Region, Result, ShareFound, Verdict
+from treesens.errors import UndecidedError
 from treesens.records.plain import SCHEMA_VERSION
 from treesens.solve.tasks.unsat_core import diagnostic_of
 from treesens.values.witness import Witness
@@ -72,15 +74,26 @@ def scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
 
 
 def _decisions_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
-    """The outcome of every decision that the question asks for about a point."""
+    """The outcome of every decision that the question asks for about a point. One is left out if exact sums and the library's
+    scores decide it otherwise, or if nobody can tell.
+    """
     mine = [decided for decided in query.decided if decided.point == point]
     if not mine:
         return {}
     x, found = inputs_of(query, witness.values), dict[str, Any]()
+    seen = replace(x, scores=scores_of_margins(query, [np.asarray(row) for row in witness.margins]))
     for decided in mine:
-        outcome = next((outcome for outcome, condition in decided.cases if holds(condition, x)), decided.otherwise)
-        found["decision" if len(mine) == 1 else f"decision {decided.name}"] = outcome
+        try:
+            outcomes = {_outcome(decided, x), _outcome(decided, seen)}
+        except UndecidedError:
+            continue
+        if len(outcomes) == 1:
+            found["decision" if len(mine) == 1 else f"decision {decided.name}"] = outcomes.pop()
     return found
+
+
+def _outcome(decided: DecidedPoint, x: Inputs) -> str:
+    return next((outcome for outcome, condition in decided.cases if holds(condition, x)), decided.otherwise)
 
 
 def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
