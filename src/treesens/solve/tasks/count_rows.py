@@ -249,16 +249,23 @@ class _Counter:
             self.no[places_of_group] = solved.empty
             if solved.cells is not None:
                 self.backend = "native"
-                for place in places_of_group:
-                    self._verify(bare, int(place), solved.cells)
+                for equal in self._equal(places_of_group):
+                    self._verify(bare, equal, solved.cells)
 
-    def _verify(self, bare: Query, place: int, cells: Int32Array) -> None:
-        """Counts a row where the first point of these cells can be that very row."""
-        row = self.rows.values[place]
+    def _equal(self, places: Int64Array) -> list[list[int]]:
+        """The places of rows that are equal, together: what is found of one holds for all."""
+        found: dict[bytes, list[int]] = {}
+        for place in places:
+            found.setdefault(self.rows.values[place].tobytes(), []).append(int(place))
+        return list(found.values())
+
+    def _verify(self, bare: Query, equal: list[int], cells: Int32Array) -> None:
+        """Counts equal rows if the first point of these cells can be that very row."""
+        row = self.rows.values[equal[0]]
         verdict = verify_cells(bare, cells, near=row, library_predict=self.options.library_predict)
         if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):
-            self.yes[place] = True
-            self.witnesses[place] = verdict
+            self.yes[equal] = True
+            self.witnesses[equal[0]] = verdict
 
     # --- row by row -----------------------------------------------------------------------------------------------------
 
@@ -275,10 +282,8 @@ class _Counter:
         if len(self.query.points) == 1:
             # The row decides everything, so there is nothing to search for.
             return "numerical band" if len(waiting) else ""
-        equal: dict[bytes, list[int]] = {}
-        for place in waiting:
-            equal.setdefault(self.rows.values[place].tobytes(), []).append(int(place))
-        for done, places in enumerate(equal.values()):
+        equal = self._equal(waiting)
+        for done, places in enumerate(equal):
             if not budget.worthwhile:
                 return budget.reason
             left = budget.left()
