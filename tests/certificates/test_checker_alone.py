@@ -89,9 +89,9 @@ def test_it_imports_the_standard_library_alone() -> None:
                 assert (SOURCE / f"{node.module}.py").exists()
 
 
-def test_the_core_is_short() -> None:
-    """What has to be read to believe a `none`: the statement on cells and the proof, without docstrings and comments."""
-    text = (SOURCE / "core.py").read_text()
+def lines_of_code(name: str) -> int:
+    """The lines of a file of the checker, without docstrings and comments."""
+    text = (SOURCE / name).read_text()
     prose = {
         line
         for node in ast.walk(ast.parse(text))
@@ -99,7 +99,31 @@ def test_the_core_is_short() -> None:
         for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
     }
     code = [n for n, line in enumerate(text.splitlines(), 1) if line.strip() and not line.strip().startswith("#")]
-    assert len(set(code) - prose) <= 300
+    return len(set(code) - prose)
+
+
+def test_the_core_is_short() -> None:
+    """What has to be read to believe a `none`: the statement on cells and the proof."""
+    assert lines_of_code("core.py") <= 300
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (("numbers",), "{} lines of exact numbers"),
+        (("models",), "{} that read model files"),
+        (("found",), "{} that look at a pair"),
+        (("form",), "{} that refuse forms"),
+        (("words",), "{} that say in words"),
+        (("command",), "{} of the command with its limits"),
+        (("attainable",), "{} lines more (`attainable.py`)"),
+        (("together", "cases"), "{} lines more (`together.py`, `cases.py`)"),
+    ],
+)
+def test_the_page_says_how_much_there_is_to_read(files: tuple[str, ...], words: str) -> None:
+    count = sum(lines_of_code(f"{name}.py") for name in files)
+    page = " ".join((Path(__file__).parents[2] / "docs" / "certificates.md").read_text().split())
+    assert words.format(-(-count // 10) * 10) in page
 
 
 def test_decimals_are_rounded_as_by_c() -> None:
