@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from treesens.python.settings import (
     check_seconds,
     check_threshold,
     check_whole,
+    path_of,
 )
 from treesens.studies import kinds
 from treesens.studies.study import Declared
@@ -131,13 +131,6 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
         case kinds.InputFile() | kinds.OutputPath():
             return path_of(name, value)
     return value
-
-
-def path_of(name: str, value: Any) -> Path:
-    """A path. UsageError for what names none."""
-    if not isinstance(value, str | PathLike):
-        raise UsageError(f"`{name}` is {value!r:.60}", remedy="give the path of a file")
-    return Path(value)
 
 
 def _text_of(name: str, value: Any, *, numbers: bool) -> str:
