@@ -66,7 +66,7 @@ def _type_of(kind: kinds.Kind) -> str:
             return "Mapping[str, Sequence[float | str]]"
         case kinds.DomainFile():
             return "str | Path | None"
-        case kinds.InputFile() | kinds.OutputPath():
+        case kinds.InputFile() | kinds.OutputPath() | kinds.DecisionFile():
             return "str | Path"
         case kinds.TableFile():
             return "Data"
@@ -117,6 +117,10 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             from treesens.studies.domain_file import read_domain
 
             return read_domain(Path(value))
+        case kinds.DecisionFile():
+            from treesens.studies.decision_file import read_decision
+
+            return read_decision(Path(value))
         case kinds.InputFile() | kinds.OutputPath():
             return Path(value)
     return value

@@ -114,6 +114,11 @@ class DomainFile:
 
 
 @dataclass(frozen=True)
+class DecisionFile:
+    """A `.sens` file: its only declaration of a decision."""
+
+
+@dataclass(frozen=True)
 class InputFile:
     """A file that is read, as a path."""
 
@@ -132,5 +137,6 @@ class OutputPath:
 
 Kind: TypeAlias = (
     Text | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers | RowNumbers | Ends
-    | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
+    | Directions | Budgets | Permitted | DomainFile
+    | DecisionFile | InputFile | TableFile | OutputPath
 )  # fmt: skip
