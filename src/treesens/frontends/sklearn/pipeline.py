@@ -135,6 +135,8 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
 
         if not np.isnan(column.missing):
             default[nodes] = goes(np.full(len(nodes), column.missing))
+        if column.falls is not None and column.images is None:
+            _check_falls(column.falls, cut, goes, place)
         if column.images is None:
             threshold[nodes] = largest_true(lambda x, goes=goes, g=column.present: goes(g(x)), len(nodes))  # type: ignore[misc]
             continue
@@ -156,3 +158,16 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         zero_band=0.0,
         source=replace(e.source, path=place),
     ).validate()
+
+
+def _check_falls(
+    falls: Float64, cuts: Float64, goes: Callable[[Float64, Float64], NDArray[np.bool_]], place: str
+) -> None:
+    """ModelError for a split that stands where a column falls by its last digit: it would hold, fail and hold again."""
+    for low, high in falls:
+        if (goes(np.full(len(cuts), low), cuts) != goes(np.full(len(cuts), high), cuts)).any():
+            raise ModelError(
+                "a split stands where the interpolation of QuantileTransformer falls by its last digit",
+                place=place,
+                remedy="leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
+            )
