@@ -37,6 +37,9 @@ def predicting(pipeline: Any) -> Any:
     """The pipeline as it predicts: steps that draw rows anew (imbalanced-learn) do so in training alone."""
     from sklearn.pipeline import Pipeline
 
+    steps = getattr(pipeline, "steps", None)
+    if not isinstance(steps, list) or not steps or not all(isinstance(s, tuple | list) and len(s) == 2 for s in steps):
+        raise ModelError("a pipeline has no list of steps", remedy="the file is damaged; save the model again")
     kept = [(name, step) for name, step in pipeline.steps if not hasattr(step, "fit_resample")]
     return Pipeline(kept) if type(pipeline) is not Pipeline else pipeline
 
@@ -65,7 +68,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     for source, values in categories.items():
         features[source] = as_categorical(features[source], max(1, len(values)), values)
     rows = RowMaker(categories, None if names is None else list(names))
-    front = pipeline[:-1]
+    front = type(pipeline)(list(pipeline.steps[:-1]))
     if model is None:
         sparse = bool(predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n))))
         linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
