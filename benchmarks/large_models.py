@@ -25,7 +25,7 @@ from benchmarks.scale import table
 
 ASKED = 3
 """Features that are asked about."""
-_LOAD = "import time, sys, resource; {imports}; s = time.process_time(); {call}; print(time.process_time() - s)"
+_LOAD = "import time; {imports}; s = time.process_time(); {call}; print(time.process_time() - s)"
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,9 @@ def run(command: Sequence[str], folder: Path) -> tuple[str, float, float, int]:
 
 def loads(model: Large, path: Path, folder: Path) -> list[str]:
     """A line: our load beside the library's."""
-    ours = _LOAD.format(imports="import treesens as ts, numpy", call=f"m = ts.load({str(path)!r}, trust_pickle=True)")
+    ours = _LOAD.format(
+        imports=f"{model.imports}; import treesens as ts", call=f"m = ts.load({str(path)!r}, trust_pickle=True)"
+    )
     theirs = _LOAD.format(imports=model.imports, call="m = " + model.load.format(str(path)))
     seconds = [(float(text), memory) for text, _, memory, _ in (run([part], folder) for part in (ours, theirs))]
     (mine, memory), (library, of_library) = seconds
