@@ -30,8 +30,8 @@ def train_scorecard(rng: np.random.Generator, features: Sequence[Feature], name:
     for f, values in zip(features, columns, strict=True):
         of_missing = _points(rng, grid)
         if f.codes == "label":
-            listed = [label for label in f.labels if rng.random() < 0.8]
-            table = {label: _points(rng, grid) for label in listed}
+            # A category that the file does not list has no name that a question could use.
+            table = {label: _points(rng, grid) for label in f.labels}
             other = _points(rng, grid)
             lines += [f"{_cell(f.name)},{_cell(_listed([label]))},{points!r}" for label, points in table.items()]
             lines.append(f"{_cell(f.name)},other,{other!r}")
