@@ -69,7 +69,7 @@ def _type_of(kind: kinds.Kind) -> str:
             return "Mapping[str, Sequence[float | str]]"
         case kinds.DomainFile():
             return "str | Path | None"
-        case kinds.InputFile() | kinds.OutputPath():
+        case kinds.InputFile() | kinds.OutputPath() | kinds.DecisionFile():
             return "str | Path"
         case kinds.TableFile():
             return "Data"
@@ -128,6 +128,10 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             from treesens.studies.domain_file import read_domain
 
             return read_domain(path_of(name, value))
+        case kinds.DecisionFile():
+            from treesens.studies.decision_file import read_decision
+
+            return read_decision(path_of(name, value))
         case kinds.InputFile() | kinds.OutputPath():
             return path_of(name, value)
     return value

@@ -119,6 +119,11 @@ class DomainFile:
 
 
 @dataclass(frozen=True)
+class DecisionFile:
+    """A `.sens` file: its only declaration of a decision."""
+
+
+@dataclass(frozen=True)
 class InputFile:
     """A file that is read, as a path."""
 
@@ -137,5 +142,5 @@ class OutputPath:
 
 Kind: TypeAlias = (
     Text | ClassLabel | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers
-    | RowNumbers | Ends | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
+    | RowNumbers | Ends | Directions | Budgets | Permitted | DomainFile | DecisionFile | InputFile | TableFile | OutputPath
 )  # fmt: skip
