@@ -119,7 +119,8 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
         return replace(query, objective=None, constraints=(*query.constraints, within)), ()
     # A cost of a cell is rounded by less than a unit.
     slack = sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
-    return query, (_beyond(_signed(goal), Fraction(limit) * (1 if goal.maximize else -1) + slack),)
+    level = LogRational(Fraction(limit) * (1 if goal.maximize else -1) + slack)
+    return query, (q.AtLeast(_signed(goal), level, strict=True, name="objective"),)
 
 
 def reached(query: q.Query, witness: Witness) -> Certificate:
@@ -133,14 +134,6 @@ def reached(query: q.Query, witness: Witness) -> Certificate:
         witness,
         (q.AtLeast(form, LogRational(form_value(form, inputs_of(query, witness.values))), name="objective"),),
     )
-
-
-def _beyond(form: q.LinearForm, limit: Fraction) -> q.AtLeast:
-    """The form is more than the limit: of costs alone at least the next whole unit, for which the engine's proof is, too."""
-    if form.scores or not form.costs:
-        return q.AtLeast(form, LogRational(limit), strict=True, name="objective")
-    unit = Unit(max(cost.shift for cost in form.costs)).size
-    return q.AtLeast(form, LogRational((limit // unit + 1) * unit), name="objective")
 
 
 def _signed(goal: q.Objective) -> q.LinearForm:

@@ -7,6 +7,7 @@ proof of the question, too; whether it can be proved is another matter.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -57,7 +58,7 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
     models = [model_file(m.ensemble) for m in query.models]
     parts = _Parts(query)
-    kept = [_as_stated(c) for c in _flat(with_known(query).constraints) if parts.add(c)]
+    kept = [_as_stated(c) for c in _named_apart(_flat(with_known(query).constraints)) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
         parts.left_out.append("cavities of which there is no list")
     for row in extra:
@@ -165,6 +166,19 @@ def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
     return result
 
 
+def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
+    """Constraints, with rows of one name numbered: a row of a compiled question is found again by its name."""
+    seen: Counter[str] = Counter()
+    found: list[q.Constraint] = []
+    for one in constraints:
+        if not isinstance(one, q.AtLeast):
+            found.append(one)
+            continue
+        found.append(replace(one, name=f"{one.name} ({seen[one.name] + 1})") if seen[one.name] else one)
+        seen[one.name] += 1
+    return found
+
+
 class _Parts:
     """The constraints of a question as parts of a statement."""
 
@@ -228,6 +242,7 @@ class _Parts:
                 self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
 
     def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
+        constraint = on_grid_of_costs(constraint)
         # A form adds up trees; a margin is their average.
         average = [self.query.models[p.model].ensemble.average for p in self.query.points]
         form = constraint.form
@@ -249,6 +264,15 @@ class _Parts:
                 continue
             steps.append([None if cell == 0 else grid.interval(cell)[0], numbers[cell]])
         return [cost.point, cost.feature, steps, numbers[grid.missing_cell] if grid.missing else "0"]
+
+
+def on_grid_of_costs(row: q.AtLeast) -> q.AtLeast:
+    """A row of costs alone with its bound raised to a sum that they can have: the same inputs satisfy it."""
+    form = row.form
+    if form.scores or not form.costs or not _is_plain(form) or row.bound.logs:
+        return row
+    unit = Unit(max(cost.shift for cost in form.costs))
+    return replace(row, bound=LogRational(unit.value(row.bound.ceil(unit.shift, strict=row.strict))), strict=False)
 
 
 def _is_plain(form: q.LinearForm) -> bool:
