@@ -141,12 +141,13 @@ def _signed(goal: q.Objective) -> q.LinearForm:
     form = goal.form
     if goal.maximize:
         return form
-    if form.pairs or form.levels or form.forests:
+    if form.pairs or form.levels:
         return form  # the statement refuses it by name
     if form.changes:
         return replace(form, changes=tuple(replace(c, coefficient=-c.coefficient) for c in form.changes))
     scores = tuple(replace(t, coefficient=-t.coefficient) for t in form.scores)
-    return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs))
+    forests = tuple(replace(t, coefficient=-t.coefficient) for t in form.forests)
+    return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs), forests=forests)
 
 
 def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any]:
@@ -183,7 +184,7 @@ def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
     return _model(data, stated["format"], stated["trees"], tuple(stated["base"]))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
     return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
 

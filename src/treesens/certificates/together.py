@@ -18,7 +18,7 @@ from typing import Any
 import treesens.certificates.treesens_verify as checker
 from treesens.certificates.attach import write_trees
 from treesens.certificates.produce import read_stated
-from treesens.certificates.statement import NoCertificate, model_file
+from treesens.certificates.statement import NoCertificate, ensembles_of, model_file
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Query
@@ -172,7 +172,7 @@ class _Writer:
     def _files(self, claim: Claim) -> list[tuple[dict[str, Any], bytes]]:
         """How the models of a claim are stated, and the contents of their files: two may be read from one file."""
         write_trees([model_file(e) for e in claim.models], self.folder)
-        ensembles = [*claim.models, *(m.ensemble for part in claim.parts for m in part.query.models)]
+        ensembles = [*claim.models, *(e for part in claim.parts for e in ensembles_of(part.query))]
         return [model_file(e) for e in dict.fromkeys(ensembles)]
 
     def _made(self, part: Part) -> Sequence[Certified]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.kinds import LEARNT
 from treesens.errors import ModelError
 
 
@@ -28,13 +29,18 @@ def trees_document(ensemble: Ensemble) -> dict[str, Any]:
     return {
         "format": "treesens-trees",
         "version": 1,
-        "made_from": {"format": ensemble.source.format, "sha256": ensemble.source.sha256},
+        "made_from": _origin(ensemble),
         "number": ensemble.number_type.value,
         "features": list(ensemble.feature_names),
         "base": [str(Fraction(float(b))) for b in ensemble.base],
         "average": ensemble.average,
         "trees": [_tree(ensemble, t) for t in range(ensemble.n_trees)],
     }
+
+
+def _origin(ensemble: Ensemble) -> dict[str, str]:
+    source = ensemble.source
+    return {"format": "rows"} if source.format == LEARNT else {"format": source.format, "sha256": source.sha256}
 
 
 def trees_file(ensemble: Ensemble) -> bytes:
