@@ -13,19 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from treesens.certificates.zero_splits import nodes_by_zero
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import LEARNT
-from treesens.errors import ModelError
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
-    """The JSON object. ModelError for models whose splits are neither cuts nor sets of categories."""
-    if ensemble.zero_apart.any():
-        raise ModelError(
-            "splits that treat zeros as missing have no neutral form",
-            place=ensemble.name,
-            remedy="train with zero_as_missing=false",
-        )
+    """The JSON object. ModelError if splits that treat zeros as missing make too many nodes of their cuts."""
     return {
         "format": "treesens-trees",
         "version": 1,
@@ -52,6 +46,8 @@ def _tree(ensemble: Ensemble, tree: int) -> dict[str, Any]:
     start, end = int(ensemble.tree_offset[tree]), int(ensemble.tree_offset[tree + 1])
     output = int(ensemble.tree_output[tree])
     outputs = [output] if output >= 0 else list(range(ensemble.n_outputs))
+    if ensemble.zero_apart[start:end].any():
+        return {"outputs": outputs, "nodes": nodes_by_zero(ensemble, start, lambda node: _node(ensemble, node, start))}
     return {"outputs": outputs, "nodes": [_node(ensemble, n, start) for n in range(start, end)]}
 
 
