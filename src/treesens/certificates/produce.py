@@ -29,6 +29,7 @@ from treesens.compiler.compilation import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
+from treesens.compiler.query.values import ValueSum
 from treesens.values.witness import Witness
 
 LEAST_SECONDS = 10.0
@@ -117,6 +118,11 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
         # A largest norm is no sum, but a box of cells.
         within = goal.reaching(Fraction(limit))
         return replace(query, objective=None, constraints=(*query.constraints, within)), ()
+    if goal.values and goal.form.pairs:
+        sign = -1 if goal.maximize else 1
+        terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+        reaches = ValueSum(terms, sign * (Fraction(limit) * goal.unit + goal.offset), strict=True, name="objective")
+        return replace(query, objective=None, constraints=(*query.constraints, reaches)), ()
     # A cost of a cell is rounded by less than a unit.
     slack = sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
     level = LogRational(Fraction(limit) * (1 if goal.maximize else -1) + slack)

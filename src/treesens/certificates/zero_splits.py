@@ -1,7 +1,8 @@
 """Splits that treat zeros as missing, as cuts alone: below zero, at zero, above zero.
 
-What lies at zero goes the way of missing values, wherever the threshold is. Such a split sends no interval to the left, so it is
-written as two cuts around zero, below which it stands once for each side. From the root to a leaf this happens once per feature.
+What lies at zero goes the way of missing values, wherever the threshold is. Such a split sends no interval to the left, so
+it is written as two cuts around zero, below which it stands once for each side. From the root to a leaf this happens once per
+feature.
 """
 
 from __future__ import annotations
