@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -242,11 +243,12 @@ def judge_diff(case: Case, record: dict[str, Any], old: str, new: str, wrong: Wr
         true = float(differences.max())
         largest = max(largest, true)
         said = f"{told['score']} {told['direction']}: {told['largest']} of {told['bound']}, by brute force {true}"
-        if told["largest"] is not None and abs(told["largest"] - true) > slack + NEAR * abs(true):
+        bound = math.inf if told["bound"] is None else told["bound"]
+        if told["largest"] is not None and told["largest"] - true > slack + NEAR * abs(true):
             wrong("optimum", said)
-        if told["bound"] < true - slack:
+        if bound < true - slack:
             wrong("bound", said)
-        if told["largest"] is None or told["bound"] - told["largest"] > slack + NEAR * abs(true):
+        if told["largest"] is None or bound - told["largest"] > slack + NEAR * abs(true):
             wrong("open", said)
         if told["input"] is None:
             continue
@@ -260,7 +262,7 @@ def judge_diff(case: Case, record: dict[str, Any], old: str, new: str, wrong: Wr
         wrong("wrong none", f"called equal, by brute force {largest} apart")
     if record["verdict"] == "different" and largest <= 0 and slack < 1e-8:
         wrong("wrong found", "called different, by brute force equal")
-    if record["bound"] < largest - slack:
+    if record["bound"] is not None and record["bound"] < largest - slack:
         wrong("bound", f"the bound {record['bound']} of all, by brute force {largest}")
     _changed_rows(case, record["data"], old, new, slack, wrong)
 
