@@ -2,7 +2,7 @@
 
 Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is
 at least 0, and at least their difference, either way (`distance_bounds.py`). So a row has every input of the relation, and
-perhaps more.
+perhaps more. Of a sum of probabilities the rows are those that the search begins with.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from math import prod
 
 import numpy as np
 
+from treesens.certificates.cases import flat
 from treesens.certificates.distance_bounds import Bounds, CellValues, bounds_of_distance
 from treesens.certificates.least_values import least_together
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.probabilities import relaxed
 from treesens.compiler.query.query import (
     AllOf,
     AtLeast,
@@ -27,6 +29,7 @@ from treesens.compiler.query.query import (
     Constraint,
     Difference,
     LinearForm,
+    ProbabilitySum,
     Query,
     Space,
 )
@@ -40,7 +43,7 @@ MOST_ROWS = 405
 
 
 def with_cell_rows(query: Query) -> Query:
-    """The question with rows of costs beside every relation between values that has some."""
+    """The question with rows beside every relation between values, and every sum of probabilities, that has some."""
     found = tuple(_with_rows(query.space, query.constraints))
     return query if len(found) == len(query.constraints) else replace(query, constraints=found)
 
@@ -53,6 +56,8 @@ def _with_rows(space: Space, constraints: tuple[Constraint, ...]) -> Iterator[Co
         yield constraint
         if isinstance(constraint, ValueSum):
             yield from _row_of(space, constraint)
+        elif isinstance(constraint, ProbabilitySum):
+            yield from (row for row in flat([relaxed(constraint)]) if isinstance(row, AtLeast))
         elif isinstance(constraint, Difference):
             for relation in _sums_of(constraint):
                 yield from _row_of(space, relation)

@@ -12,6 +12,7 @@ from treesens.certificates.together import Claim, Part, between, each, known, op
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Result, Verdict
 from treesens.studies.audit import AuditOptions
+from treesens.studies.changed_sensitivities import ChangedSensitivity
 from treesens.studies.diff import DiffOptions, DiffRecord
 from treesens.studies.difference import Difference, Largest
 from treesens.studies.gap import GapOptions, GapRecord
@@ -105,8 +106,25 @@ def claim_differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> I
         yield Claim("the models are equal", "equal", parts)
     else:
         yield from map(_of_difference, difference.largest)
-    if difference.sensitivities is not None:
-        yield open_claim("which sensitivities appear", "ask `treesens audit --certificate` about both models")
+    yield from map(_of_sensitivity, difference.sensitivities or ())
+
+
+def _of_sensitivity(one: ChangedSensitivity) -> Claim:
+    """That a sensitivity appears, goes, stays or is never there: what both audits have found, each with its certificate."""
+    title = f"the sensitivity to {', '.join(one.new['varied'])} at {_size(one.new)}: {one.change}"
+    if one.change == "unknown" or one.queries is None:
+        return open_claim(title, "one of the answers is open")
+    parts = []
+    for query, record in zip(one.queries, (one.old, one.new), strict=True):
+        made = [c for c in _certified(record.get("certificates") or ()) if c.claim == record["verdict"]]
+        if not made:
+            return open_claim(title, "an answer without a certificate")
+        parts.append(known(query, *made))
+    return each(title, parts)
+
+
+def _size(record: dict[str, Any]) -> str:
+    return next(f"{kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
 
 
 def _of_difference(one: Largest) -> Claim:
@@ -118,8 +136,7 @@ def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
     """Every answer of an audit by itself, with the bound of the largest swing."""
     query = found.result.query
     for record in found.result.records:
-        size = next(f"{kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
-        title = f"{', '.join(record['varied'])} at {size}"
+        title = f"{', '.join(record['varied'])} at {_size(record)}"
         made = _certified(record.get("certificates") or ())
         if not made:
             yield open_claim(title, record["reason"] or "nothing is proved")
