@@ -195,8 +195,10 @@ def run(count: int, seed: int, folder: Path) -> Counter[tuple[str, Outcome]]:
         kind = list(KINDS)[number % len(KINDS)]
         try:
             outcome = KINDS[kind](one)
-        except (NotJudged, *checker.core.MALFORMED):
-            outcome = "not judged"  # a statement that the brute force does not read, or too many inputs
+        except NotJudged:
+            outcome = "accepted, not judged"  # too many inputs, or a score too close to a logarithm
+        except checker.core.MALFORMED as error:
+            outcome = f"not read by the brute force ({type(error).__name__})"
         total[kind, outcome] += 1
     return total
 
