@@ -51,7 +51,7 @@ def option_of(one: Declared) -> click.Option:
 def _reading(one: Declared) -> dict[str, Any]:
     """The type of an option for click, and what makes a value of the words."""
     match one.option.kind:
-        case kinds.Text() | kinds.Percent():
+        case kinds.Text() | kinds.ClassLabel() | kinds.Percent():
             return {}
         case kinds.Flag():
             return {"is_flag": True}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def _type_of(kind: kinds.Kind) -> str:
             return "float"
         case kinds.Choice(words):
             return f"Literal[{', '.join(map(repr, words))}]"
+        case kinds.ClassLabel():
+            return "str | int"
         case kinds.Names(words=words):
             few = f"Literal[{', '.join(map(repr, words))}]" if words else "str"
             return f"{few} | Sequence[{few}]" if not kind.numbers else "Sequence[str | int]"
@@ -97,10 +100,15 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             check_choice(name, value, words)
         case kinds.Chance():
             return check_threshold(value)
+        case kinds.Text():
+            return _text_of(name, value, numbers=False)
+        case kinds.ClassLabel():
+            return _text_of(name, value, numbers=True)
         case kinds.Percent():
             return str(value)
-        case kinds.Names():
-            return tuple(map(str, [value] if isinstance(value, str) else value))
+        case kinds.Names(numbers=numbers):
+            several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+            return tuple(_text_of(name, one_of_them, numbers=numbers) for one_of_them in several)
         case kinds.Groups():
             return sets_of(value)
         case kinds.Sizes():
@@ -110,16 +118,34 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
         case kinds.RowNumbers():
             return rows_of(value, data)
         case kinds.Ends():
-            return tuple(map(Fraction, numbers_of(list(value))))
+            ends = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+            if len(ends) != 2:
+                raise UsageError(f"`{name}` is {value!r:.60}", remedy=f"give both ends, e.g. {name}=(0, 100)")
+            return tuple(map(Fraction, numbers_of(ends)))
         case kinds.Directions() | kinds.Permitted():
             return _mapped(one, value)
         case kinds.DomainFile():
             from treesens.studies.domain_file import read_domain
 
-            return read_domain(Path(value))
+            return read_domain(path_of(name, value))
         case kinds.InputFile() | kinds.OutputPath():
-            return Path(value)
+            return path_of(name, value)
     return value
+
+
+def path_of(name: str, value: Any) -> Path:
+    """A path. UsageError for what names none."""
+    if not isinstance(value, str | PathLike):
+        raise UsageError(f"`{name}` is {value!r:.60}", remedy="give the path of a file")
+    return Path(value)
+
+
+def _text_of(name: str, value: Any, *, numbers: bool) -> str:
+    """A text, or the label of a class. UsageError for what is none."""
+    if not isinstance(value, str) and not (numbers and isinstance(value, int | np.integer | np.bool_)):
+        remedy = 'give the label of a class, e.g. "approved" or 1' if numbers else "give a text"
+        raise UsageError(f"`{name}` is {value!r:.60}", remedy=remedy)
+    return str(value)
 
 
 def _mapped(one: Declared, value: Any) -> dict[str, Any]:

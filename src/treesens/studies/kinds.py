@@ -15,6 +15,11 @@ class Text:
 
 
 @dataclass(frozen=True)
+class ClassLabel:
+    """The label of a class, or a name that somebody has given it: a text. In Python a label can be a whole number, too."""
+
+
+@dataclass(frozen=True)
 class Flag:
     """Yes or no."""
 
@@ -131,6 +136,6 @@ class OutputPath:
 
 
 Kind: TypeAlias = (
-    Text | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers | RowNumbers | Ends
-    | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
+    Text | ClassLabel | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers
+    | RowNumbers | Ends | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
 )  # fmt: skip
