@@ -22,7 +22,7 @@ HEAD = (
     'model m from "m.json"\ndata d from "d.csv"\n'
     "feature f0: real in [0, 2]\nfeature f1: real in [0, 2] or missing\nfeature f2: real in [0, 4]\nquery q: "
 )
-ROW = (0.5, 1.0, 1.5)
+ROW, OTHER = (0.5, 1.0, 1.5), (0.0, 0.0, 0.0)
 Point = Sequence[float]
 
 
@@ -96,6 +96,9 @@ def test_too_many_cases_are_none(folder: Path) -> None:
     assert cases_of(query_of(f"{HEAD}find a in m such that margin(a) >= 1", folder)) is None
 
 
+FINE = "".join(f"; (a.f{f} <= {x} or a.f{f} > {x})" for f in range(3) for x in (0.25, 0.75, 1.25, 1.75))
+"""Says nothing, but cuts cells at these values."""
+
 RELATIONS: dict[str, Callable[[Point], bool]] = {
     "a.f0 + a.f2 <= 1.5": lambda x: x[0] + x[2] <= 1.5,
     "a.f0 + a.f2 < 1.5": lambda x: x[0] + x[2] < 1.5,
@@ -103,23 +106,49 @@ RELATIONS: dict[str, Callable[[Point], bool]] = {
     "a.f0 - a.f1 <= -1.25": lambda x: x[0] - x[1] <= -1.25,
     "distance(a, row 0 of d, l1) <= 0.5": lambda x: sum(_distances(x)) <= Fraction(1, 2),
     "distance(a, row 0 of d, l1) < 0.5": lambda x: sum(_distances(x)) < Fraction(1, 2),
+    "distance(a, row 0 of d, l1) < distance(a, row 1 of d, l1)": lambda x: (
+        sum(_distances(x)) < sum(_distances(x, OTHER))
+    ),
     "distance(a, row 0 of d, l2) <= 0.5": lambda x: sum(v * v for v in _distances(x)) <= Fraction(1, 4),
 }
 
 
-def _distances(x: Point) -> list[Fraction]:
-    """To the row, in widths of the domains; a missing value is one width away."""
+PAIRS: dict[str, Callable[[Point], bool]] = {
+    "distance(a, b, l1) <= 0.5": lambda x: sum(_between(x)) <= Fraction(1, 2),
+    "distance(a, b, l1) < 0.5": lambda x: sum(_between(x)) < Fraction(1, 2),
+    "distance(a, b, l2) <= 0.5": lambda x: sum(v * v for v in _between(x)) <= Fraction(1, 4),
+    "distance(a, b, l1) >= 2.375": lambda x: sum(_between(x)) >= Fraction(19, 8),
+    "distance(a, b, l2) > 1.5": lambda x: sum(v * v for v in _between(x)) > Fraction(9, 4),
+    "distance(a, b, l1) + distance(a, row 0 of d, l1) <= 0.75": (
+        lambda x: sum(_between(x)) + sum(_distances(x[:3])) <= Fraction(3, 4)
+    ),
+}
+
+
+def _between(x: Point) -> list[Fraction]:
+    """The distances of two points, in widths of the domains; a missing value is one width away from any other."""
+    found = []
+    for one, other, width in zip(x[:3], x[3:], (2, 2, 4), strict=True):
+        if math.isnan(one) or math.isnan(other):
+            found.append(Fraction(int(math.isnan(one) != math.isnan(other))))
+        else:
+            found.append(abs(Fraction(one) - Fraction(other)) / width)
+    return found
+
+
+def _distances(x: Point, row: Point = ROW) -> list[Fraction]:
+    """To a row, in widths of the domains; a missing value is one width away."""
     widths = (2, 2, 4)
     return [
         Fraction(1) if math.isnan(value) else abs(Fraction(value) - Fraction(own)) / width
-        for value, own, width in zip(x, ROW, widths, strict=True)
+        for value, own, width in zip(x, row, widths, strict=True)
     ]
 
 
 @pytest.mark.parametrize("text", RELATIONS)
 def test_a_row_of_costs_has_every_input_of_its_relation(text: str, folder: Path) -> None:
     """The cost of a value is looked up by its place among the cuts of the grid."""
-    query = query_of(f"{HEAD}find a in m such that {text}; margin(a) >= 0", folder)
+    query = query_of(f"{HEAD}find a in m such that {text}; margin(a) >= 0{FINE}", folder)
     with_rows = with_cell_rows(query)
     rows = [c for c in with_rows.constraints if isinstance(c, AtLeast) and c.form.costs]
     assert rows
@@ -135,10 +164,27 @@ def test_a_row_of_costs_has_every_input_of_its_relation(text: str, folder: Path)
     assert refused
 
 
+@pytest.mark.parametrize("text", PAIRS)
+def test_rows_of_costs_have_every_pair_of_their_relation(text: str, folder: Path) -> None:
+    """Distances of two points, which are bounded from below by their differences."""
+    query = query_of(f"{HEAD}find a, b in m such that {text}; margin(a) >= 0{FINE}", folder)
+    rows = [c for c in with_cell_rows(query).constraints if isinstance(c, AtLeast) and c.form.costs]
+    assert rows
+    refused = inside = 0
+    for x in points(3000, 2):
+        holds = [_total(query, row, x) >= row.bound.rational for row in rows]
+        if PAIRS[text](x):
+            inside += 1
+            assert all(holds), (x, text)
+        refused += not all(holds)
+    assert inside
+    assert refused
+
+
 def _total(query: Query, row: AtLeast, x: Point) -> Fraction:
     total = Fraction(0)
     for cost in row.form.costs:
-        grid, value = query.space.grid[cost.feature], x[cost.feature]
+        grid, value = query.space.grid[cost.feature], x[3 * cost.point + cost.feature]
         cell = grid.missing_cell if math.isnan(value) else int(np.searchsorted(grid.cuts, value, side="right"))
         total += Fraction(int(cost.costs[cell])) / (Fraction(2) ** cost.shift)
     return total

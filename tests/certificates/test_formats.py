@@ -64,6 +64,19 @@ def lightgbm_model(path: Path, *, category: bool = False) -> Any:
     return path / "m.txt", lambda rows: loaded.predict(rows, raw_score=True)
 
 
+def lightgbm_of_zeros(path: Path) -> Any:
+    """Zeros go the way of missing values, between numbers on both sides of them."""
+    lightgbm = pytest.importorskip("lightgbm")
+    frame, two, _ = table(missing=True)
+    model = lightgbm.LGBMClassifier(
+        n_estimators=8, max_depth=5, verbose=-1, min_child_samples=5, zero_as_missing=True, n_jobs=1
+    )
+    model.fit(frame[NAMES] - 1, two)
+    model.booster_.save_model(path / "m.txt")
+    loaded = lightgbm.Booster(model_file=path / "m.txt")
+    return path / "m.txt", lambda rows: loaded.predict(rows, raw_score=True)
+
+
 def sklearn_model(path: Path, name: str, *, classes: int = 2) -> Any:
     ensemble, skops = pytest.importorskip("sklearn.ensemble"), pytest.importorskip("skops.io")
     frame, two, three = table(missing=name.startswith("Hist"))
@@ -104,6 +117,7 @@ MODELS: dict[str, Callable[[Path], Any]] = {
     "xgboost-categories-ubj": lambda path: xgboost_model(path, category=True),
     "lightgbm": lightgbm_model,
     "lightgbm-categories": lambda path: lightgbm_model(path, category=True),
+    "lightgbm-zeros": lightgbm_of_zeros,
     "forest": lambda path: sklearn_model(path, "RandomForestClassifier"),
     "forest-classes": lambda path: sklearn_model(path, "RandomForestClassifier", classes=3),
     "extra-trees": lambda path: sklearn_model(path, "ExtraTreesClassifier"),
@@ -158,6 +172,9 @@ def test_the_trees_file_is_faithful_to_the_library(name: str, tmp_path: Path) ->
         "base": written["base"],
     }
     model = checker.read_model(data, stated)
+    if name == "lightgbm-zeros":
+        splits = sum(len(node) > 1 for tree in written["trees"] for node in tree["nodes"])
+        assert splits > len(load(path).ensemble.left[load(path).ensemble.left >= 0])  # some stand more than once
     rows = rows_for(model)
     if name.startswith(("forest", "extra")) or name == "gradient-boosting":
         rows = np.nan_to_num(rows, nan=0.5)

@@ -27,6 +27,7 @@ STUDIES = {
     "range": "range m.json --data d.csv",
     "shape": "shape m.json --data d.csv",
     "diff": "diff m.json n.json --data d.csv",
+    "sensitivities": "diff m.json n.json --data d.csv --gap 0.1,0.45",
     "same": "diff m.json again.json --data d.csv",
     "equal": "diff m.json split.json --data d.csv",
     "audit": "audit m.json --data d.csv --margin 0.1,9",

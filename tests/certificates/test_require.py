@@ -104,7 +104,7 @@ STUDIES = {
     "robust": "robust m.json --data d.csv",
     "robust by l2": "robust m.json --data d.csv --norm l2",
 }
-OPEN = {"diff of sensitivities", "audit of shares", "all of why", "why with a box", "why with a limit"}
+OPEN = {"audit of shares", "all of why", "why with a box", "why with a limit"}
 """Studies of which a part has no certificate."""
 
 

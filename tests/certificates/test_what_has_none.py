@@ -60,6 +60,13 @@ def test_these_bounds_have_certificates(goal: str, tmp_path: Path) -> None:
     assert [(c.claim, c.reason) for c in claims] == [("found", ""), ("bound", "")]
 
 
+def test_the_least_distance_of_two_points_has_a_certificate(tmp_path: Path) -> None:
+    claims = claims_of(
+        "find a, b in m such that margin(a) >= 0.2; margin(b) <= -0.2 minimize distance(a, b, l1)", tmp_path
+    )
+    assert [(c.claim, c.reason) for c in claims] == [("found", ""), ("bound", "")]
+
+
 @pytest.mark.parametrize(
     ("question", "claims"),
     [
@@ -107,7 +114,7 @@ def test_the_nearest_of_rows_has_a_certificate_for_each_row(norm: str, cases: in
     ("question", "reason"),
     [
         (
-            "find a, b in m such that margin(a) >= 0.2; margin(b) <= -0.2 minimize distance(a, b, l1)",
+            "find a, b in m such that margin(a) >= 0.2; margin(b) <= -0.2; a.f0 <= b.f0; b.f0 <= a.f0 maximize changes(a, b)",
             "objectives of the kind",
         ),
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.certificates.produce import Certificate
-from treesens.certificates.statement import NoCertificate, model_file
+from treesens.certificates.statement import NoCertificate, ensembles_of, model_file
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AtLeast, Objective, Query
@@ -64,7 +64,7 @@ def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified
 
 def written_packed(packed: bytes, query: Query, folder: Path) -> Certified:
     """Writes a certificate of a question that another process has made."""
-    write_trees((model_file(model.ensemble) for model in query.models), folder)
+    write_trees(map(model_file, ensembles_of(query)), folder)
     return _written("none", packed, folder, query.name)
 
 

@@ -44,7 +44,7 @@ def _limits(extra: tuple[AtLeast, ...]) -> Iterator[Constraint]:
 
 
 def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """Constraints, with the parts of conjunctions in their place."""
+    """Constraints, with the parts of conjunctions in their place, and what the two ways of a distance are in place of it."""
     for constraint in constraints:
         yield from flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
 

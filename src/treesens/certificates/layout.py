@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import lcm
 
 from treesens.backends.native.tree_proof import TreeProof
-from treesens.certificates.statement import NoCertificate, Statement
+from treesens.certificates.statement import NoCertificate, Statement, forests_of
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import ExactlyOne, Linear, Module, Order
@@ -20,7 +20,7 @@ class Layout:
     Attributes:
         places: (point, feature) of every variable; variables beyond are Booleans of formulas, which no statement knows.
         cells: int32[positions] per variable: the cell of the question's grid with which a position begins.
-        groups: the points and the tree of every group.
+        groups: the points and the tree of every group; learnt trees follow those of the model of a point.
         rows: of every row, which one of the statement it is, and how many of its units make one of a score.
     """
 
@@ -32,7 +32,7 @@ class Layout:
 
 def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: Statement) -> Layout:
     """The layout of a compiled question; `row_dropped` are the bits by which the engine's rows were rounded."""
-    orders = list(module.blocks_of(Order))
+    orders, blocks = list(module.blocks_of(Order)), list(module.blocks_of(ExactlyOne))
     names = [row.name for row in statement.rows]
     rows: list[tuple[int, Fraction]] = []
     at = 0
@@ -50,9 +50,19 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
     return Layout(
         [(b.points[0], b.feature) for b in orders],
         [b.cells for b in orders],
-        [(b.points, int(t)) for b in module.blocks_of(ExactlyOne) for t in b.tree],
+        [(b.points, first + int(t)) for b in blocks for first in [_first_tree(statement, b)] for t in b.tree],
         rows,
     )
+
+
+def _first_tree(statement: Statement, block: ExactlyOne) -> int:
+    """The number of the first tree of a block's model, or of its learnt trees, which count as one more model."""
+    query = statement.query
+    learnt = block.model - len(query.models)
+    if learnt < 0:
+        return 0
+    own = query.models[query.points[block.points[0]].model].n_trees
+    return own + sum(forest.ensemble.n_trees for forest in forests_of(statement.rows)[:learnt])
 
 
 def layout_of_trees(proof: TreeProof) -> Layout:

@@ -29,6 +29,7 @@ from treesens.compiler.compilation import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
+from treesens.compiler.query.values import ValueSum
 from treesens.values.witness import Witness
 
 LEAST_SECONDS = 10.0
@@ -117,9 +118,15 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
         # A largest norm is no sum, but a box of cells.
         within = goal.reaching(Fraction(limit))
         return replace(query, objective=None, constraints=(*query.constraints, within)), ()
+    if goal.values and goal.form.pairs:
+        sign = -1 if goal.maximize else 1
+        terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+        reaches = ValueSum(terms, sign * (Fraction(limit) * goal.unit + goal.offset), strict=True, name="objective")
+        return replace(query, objective=None, constraints=(*query.constraints, reaches)), ()
     # A cost of a cell is rounded by less than a unit.
     slack = sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
-    return query, (_beyond(_signed(goal), Fraction(limit) * (1 if goal.maximize else -1) + slack),)
+    level = LogRational(Fraction(limit) * (1 if goal.maximize else -1) + slack)
+    return query, (q.AtLeast(_signed(goal), level, strict=True, name="objective"),)
 
 
 def reached(query: q.Query, witness: Witness) -> Certificate:
@@ -135,25 +142,18 @@ def reached(query: q.Query, witness: Witness) -> Certificate:
     )
 
 
-def _beyond(form: q.LinearForm, limit: Fraction) -> q.AtLeast:
-    """The form is more than the limit: of costs alone at least the next whole unit, for which the engine's proof is, too."""
-    if form.scores or not form.costs:
-        return q.AtLeast(form, LogRational(limit), strict=True, name="objective")
-    unit = Unit(max(cost.shift for cost in form.costs)).size
-    return q.AtLeast(form, LogRational((limit // unit + 1) * unit), name="objective")
-
-
 def _signed(goal: q.Objective) -> q.LinearForm:
     """The form that is to be large."""
     form = goal.form
     if goal.maximize:
         return form
-    if form.pairs or form.levels or form.forests:
+    if form.pairs or form.levels:
         return form  # the statement refuses it by name
     if form.changes:
         return replace(form, changes=tuple(replace(c, coefficient=-c.coefficient) for c in form.changes))
     scores = tuple(replace(t, coefficient=-t.coefficient) for t in form.scores)
-    return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs))
+    forests = tuple(replace(t, coefficient=-t.coefficient) for t in form.forests)
+    return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs), forests=forests)
 
 
 def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
     return _model(data, stated["format"], stated["trees"], tuple(stated["base"]))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
     return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
 

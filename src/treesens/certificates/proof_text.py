@@ -55,7 +55,8 @@ class ProofText:
     def _alike(self, feature: int, one: int, other: int) -> bool:
         """Whether two cells of a feature go the same way at all splits about it."""
         if feature not in self.splits:
-            models = self.statement.query.models
+            learnt = {t.forest: t.trees for row in self.statement.rows for t in row.form.forests}
+            models = [*self.statement.query.models, *learnt.values()]
             self.splits[feature] = [(m, np.flatnonzero((m.leaf < 0) & (m.feature == feature))) for m in models]
         known = self.splits[feature]
         return all(np.array_equal(_goes_left(m, nodes, one), _goes_left(m, nodes, other)) for m, nodes in known)

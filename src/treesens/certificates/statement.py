@@ -7,6 +7,8 @@ proof of the question, too; whether it can be proved is another matter.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from treesens.certificates.grids import on_own_grid
 from treesens.certificates.trees import trees_file
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.units import Unit
@@ -23,6 +26,7 @@ from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.forest import Forest, ForestTerm
 from treesens.compiler.query.known_cavities import all_cavities_in, with_known
 from treesens.compiler.query.values import LinearTerm, ValueSum
 from treesens.errors import ModelError
@@ -39,6 +43,31 @@ class NoCertificate(Exception):
     """Why an answer has no certificate, in a few words."""
 
 
+def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
+    """The learnt trees that rows name, each once, in their order: that in which they are compiled."""
+    return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
+
+
+def all_forests_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
+    """The learnt trees that a question and rows beside it name anywhere, also in disjunctions."""
+    rows = [c for c in _parts_of(query.constraints) if isinstance(c, q.AtLeast)]
+    goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
+    return forests_of([*rows, *extra, *goal])
+
+
+def ensembles_of(query: q.Query) -> list[Ensemble]:
+    """The models of a question, and the learnt trees that it names."""
+    return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in all_forests_of(query))]
+
+
+def _parts_of(constraints: Iterable[q.Constraint]) -> Iterator[q.Constraint]:
+    """Constraints, with those inside of conjunctions and disjunctions."""
+    for constraint in constraints:
+        yield constraint
+        if isinstance(constraint, q.AllOf | q.AnyOf):
+            yield from _parts_of(constraint.parts)
+
+
 @dataclass
 class Statement:
     """`text` is the JSON object; `query` the question without what was left out; `rows` its score constraints in order.
@@ -53,11 +82,18 @@ class Statement:
     left_out: list[str] = field(default_factory=list)
 
 
-def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement:
-    """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read."""
-    models = [model_file(m.ensemble) for m in query.models]
-    parts = _Parts(query)
-    kept = [_as_stated(c) for c in _flat(with_known(query).constraints) if parts.add(c)]
+def statement_of(
+    query: q.Query, extra: tuple[q.AtLeast, ...] = (), learnt: Sequence[Forest] | None = None
+) -> Statement:
+    """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read.
+
+    It names the trees that its rows need, or those that are `learnt`.
+    """
+    rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
+    forests = forests_of(rows) if learnt is None else list(learnt)
+    models = [model_file(e) for e in (*(m.ensemble for m in query.models), *(f.ensemble for f in forests))]
+    parts = _Parts(query, forests)
+    kept = [_as_stated(c) for c in _named_apart(_flat(with_known(query).constraints)) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
         parts.left_out.append("cavities of which there is no list")
     for row in extra:
@@ -73,6 +109,8 @@ def statement_of(query: q.Query, extra: tuple[q.AtLeast, ...] = ()) -> Statement
         "clauses": parts.clauses,
         "orders": parts.orders,
     }
+    if forests:
+        text["learnt"] = list(range(len(query.models), len(models)))
     reduced = replace(query, constraints=tuple(kept), objective=None, top=1, diverse=False)
     if reduced.constraints == query.constraints and query.objective is None and query.top == 1 and not query.diverse:
         reduced = query  # compiled already
@@ -165,11 +203,25 @@ def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
     return result
 
 
+def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
+    """Constraints, with rows of one name numbered: a row of a compiled question is found again by its name."""
+    seen: Counter[str] = Counter()
+    found: list[q.Constraint] = []
+    for one in constraints:
+        if not isinstance(one, q.AtLeast):
+            found.append(one)
+            continue
+        found.append(replace(one, name=f"{one.name} ({seen[one.name] + 1})") if seen[one.name] else one)
+        seen[one.name] += 1
+    return found
+
+
 class _Parts:
     """The constraints of a question as parts of a statement."""
 
-    def __init__(self, query: q.Query) -> None:
+    def __init__(self, query: q.Query, forests: list[Forest]) -> None:
         self.query = query
+        self.forests = forests
         self.grid = query.space.grid
         self.same_except: list[int] | None = None
         self.domain: list[list[Any]] = []
@@ -228,16 +280,25 @@ class _Parts:
                 self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
 
     def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
+        if not constraint.form.scores or self.forests:
+            constraint = on_own_grid(self.query, constraint)
         # A form adds up trees; a margin is their average.
         average = [self.query.models[p.model].ensemble.average for p in self.query.points]
         form = constraint.form
+        terms = [[str(t.coefficient * average[t.point]), t.point, t.output] for t in form.scores]
+        terms += [[str(t.coefficient), t.point, self._output(t)] for t in form.forests]
         return {
             "name": constraint.name,
-            "terms": [[str(t.coefficient * average[t.point]), t.point, t.output] for t in form.scores],
+            "terms": terms,
             "costs": [self._cost(c) for c in form.costs],
             "bound": _bound_text(constraint.bound),
             "strict": constraint.strict,
         }
+
+    def _output(self, term: ForestTerm) -> int:
+        """Those of learnt trees follow the ones of the model."""
+        model = self.query.models[self.query.points[term.point].model]
+        return len(model.ensemble.base) + self.forests.index(term.forest)
 
     def _cost(self, cost: q.CellCost) -> list[Any]:
         """Steps from the left: where a cost begins, and what it is; then that of a missing value."""
@@ -252,7 +313,7 @@ class _Parts:
 
 
 def _is_plain(form: q.LinearForm) -> bool:
-    return not (form.changes or form.pairs or form.levels or form.forests)
+    return not (form.changes or form.pairs or form.levels)
 
 
 def _bound_text(bound: LogRational) -> dict[str, Any]:
@@ -303,7 +364,7 @@ def _is_order(constraint: q.Difference | ValueSum) -> bool:
 def _name_of(constraint: q.Constraint) -> str:
     match constraint:
         case q.AtLeast():
-            return f"the constraint `{constraint.name}` of pairs of cells, changes or what is learnt from rows"
+            return f"the constraint `{constraint.name}` of pairs of cells or changes"
         case q.ProbabilitySum():
             return "a sum of probabilities, or one of a softmax"
         case q.Difference() | ValueSum():

@@ -1,30 +1,49 @@
 """Sums over values as rows of costs, which statements can say: what single cells say of a relation between values.
 
 Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is
-at least 0. So the row has every input of the relation, and perhaps more.
+at least 0, and at least their difference, either way (`distance_bounds.py`). So a row has every input of the relation, and
+perhaps more. Of a sum of probabilities the rows are those that the search begins with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 import numpy as np
 
+from treesens.certificates.cases import flat
+from treesens.certificates.distance_bounds import Bounds, CellValues, bounds_of_distance
+from treesens.certificates.least_values import least_together
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.query import AllOf, AtLeast, CellCost, Constraint, Difference, LinearForm, Query, Space
-from treesens.compiler.query.values import DistanceTerm, LinearTerm, Term, ValueSum
-from treesens.values.distance_costs import cell_reaches, least_of_cells
+from treesens.compiler.query.probabilities import relaxed
+from treesens.compiler.query.query import (
+    AllOf,
+    AtLeast,
+    CellCost,
+    Constraint,
+    Difference,
+    LinearForm,
+    ProbabilitySum,
+    Query,
+    Space,
+)
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
+from treesens.values.distance_costs import cell_reaches
 
 _BITS = 44
 """Of the greatest cost of a row."""
+MOST_ROWS = 405
+"""Of one relation: ways to bound all its distances."""
 
 
 def with_cell_rows(query: Query) -> Query:
-    """The question with a row of costs beside every relation between values that has one."""
+    """The question with rows beside every relation between values, and every sum of probabilities, that has some."""
     found = tuple(_with_rows(query.space, query.constraints))
     return query if len(found) == len(query.constraints) else replace(query, constraints=found)
 
@@ -37,6 +56,8 @@ def _with_rows(space: Space, constraints: tuple[Constraint, ...]) -> Iterator[Co
         yield constraint
         if isinstance(constraint, ValueSum):
             yield from _row_of(space, constraint)
+        elif isinstance(constraint, ProbabilitySum):
+            yield from (row for row in flat([relaxed(constraint)]) if isinstance(row, AtLeast))
         elif isinstance(constraint, Difference):
             for relation in _sums_of(constraint):
                 yield from _row_of(space, relation)
@@ -53,27 +74,53 @@ def _sums_of(relation: Difference) -> Iterator[ValueSum]:
 
 
 def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast]:
-    """The row of a sum, if single cells say anything about it."""
-    unary: list[Term] = []
+    """The rows of a sum, if single cells say anything about it: one for all ways to bound its distances of two points."""
+    known, together = list[CellValues](), dict[Place, list[Term]]()
+    added, taken = list[Bounds](), list[Bounds]()
     for term in relation.terms:
         if not isinstance(term, DistanceTerm) or term.other is None:
-            unary.append(term)
-        elif term.factor < 0:
-            return
-    least = [least_of_cells(t, cell_reaches(space, t.feature), space.legal[t.feature]) for t in unary]
-    known = [[v for v in values if v is not None] for values in least]
-    if not unary or not all(known):
+            together.setdefault(term.places[0], []).append(term)
+        else:
+            bounds = bounds_of_distance(space, term, relation.limit, len(relation.terms))
+            (added if term.factor > 0 else taken).append(bounds)
+    for place, terms in together.items():
+        known += least_together(place, terms, cell_reaches(space, place[1]), space.legal[place[1]])
+    for values in _chosen(added, taken):
+        row = _least_row(relation, [*known, *values])
+        if row is not None:
+            yield row
+
+
+def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
+    """What distances are at least, in several ways. Those that are `added` are also at least 0, and if there are too many ways,
+    one of them is looked at alone; those that are `taken` away count each time.
+    """
+    if prod(map(len, taken)) > MOST_ROWS:
         return
-    most = max(abs(v) for values in known for v in values)
+    ways = prod(len(bounds) + 1 for bounds in added) * prod(map(len, taken))
+    for least in product(*taken):
+        sets: list[list[list[CellValues]]] = [[], *([bound] for one in added for bound in one)]
+        if ways <= MOST_ROWS:
+            sets = [[*more] for more in product(*([[], *one] for one in added))]
+        for more in sets:
+            yield [values for bound in (*least, *more) for values in bound]
+
+
+def _least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
+    """The sum of least values is within the limit: as a row of costs."""
+    known = [[v for v in least if v is not None] for _, least in values]
+    if not values or not all(known):
+        return None
+    most = max(abs(v) for mine in known for v in mine)
     unit = Unit(_BITS - max(1, most.__ceil__().bit_length()))
     costs = []
-    for term, values, present in zip(unary, least, known, strict=True):
+    for ((point, feature), least), present in zip(values, known, strict=True):
         # Rounded up: no input is lost. A cell without a value of the term is left out by the relation, not by its row.
-        whole = [unit.ceil(-(min(present) if v is None else v)) for v in values]
-        costs.append(CellCost(term.point, term.feature, frozen(np.array(whole, np.int64)), unit.shift))
+        whole = [unit.ceil(-(min(present) if v is None else v)) for v in least]
+        costs.append(CellCost(point, feature, frozen(np.array(whole, np.int64)), unit.shift))
     wanted = -relation.limit
     count = (
         unit.floor(wanted) + 1 if relation.strict and unit.floor(wanted) == unit.count(wanted) else unit.ceil(wanted)
     )
     bound = LogRational(Fraction(count) * unit.size)
-    yield AtLeast(LinearForm(costs=tuple(costs)), bound, name=f"{relation.name}.cells")
+    return AtLeast(LinearForm(costs=tuple(costs)), bound, name=f"{relation.name}.cells")

@@ -18,7 +18,7 @@ from typing import Any
 import treesens.certificates.treesens_verify as checker
 from treesens.certificates.attach import write_trees
 from treesens.certificates.produce import read_stated
-from treesens.certificates.statement import NoCertificate, model_file
+from treesens.certificates.statement import NoCertificate, ensembles_of, model_file
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Query
@@ -150,8 +150,8 @@ class _Writer:
         else:
             raise NoCertificate("a part that is proved in cases")
         if claim.models:
-            texts[0]["models"] = [files[e.source.sha256][0] for e in claim.models]
-        contents = {stated["sha256"]: data for stated, data in files.values()}
+            texts[0]["models"] = [model_file(e)[0] for e in claim.models]
+        contents = {stated["sha256"]: data for stated, data in files}
         try:
             checker.check_manifest(self._manifest([("", text) for text in texts]))
             for text in texts:
@@ -169,12 +169,11 @@ class _Writer:
         paths = [str(folder / part["file"]) for part in document["parts"]]
         return [{**claim, "parts": [self.numbers[paths[n]] for n in claim["parts"]]} for claim in document["claims"]]
 
-    def _files(self, claim: Claim) -> dict[str, tuple[dict[str, Any], bytes]]:
-        """How the models of a claim are stated, and the contents of their files, by the SHA-256 of what was read."""
-        ensembles = [*claim.models, *(m.ensemble for part in claim.parts for m in part.query.models)]
-        found = {e.source.sha256: model_file(e) for e in ensembles}
-        write_trees([found[e.source.sha256] for e in claim.models], self.folder)
-        return found
+    def _files(self, claim: Claim) -> list[tuple[dict[str, Any], bytes]]:
+        """How the models of a claim are stated, and the contents of their files: two may be read from one file."""
+        write_trees([model_file(e) for e in claim.models], self.folder)
+        ensembles = [*claim.models, *(e for part in claim.parts for e in ensembles_of(part.query))]
+        return [model_file(e) for e in dict.fromkeys(ensembles)]
 
     def _made(self, part: Part) -> Sequence[Certified]:
         made = part.make(self.folder, self.seconds)

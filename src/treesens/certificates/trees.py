@@ -13,28 +13,28 @@ from typing import Any
 
 import numpy as np
 
+from treesens.certificates.zero_splits import nodes_by_zero
 from treesens.compiler.model.ensemble import Ensemble
-from treesens.errors import ModelError
+from treesens.compiler.model.kinds import LEARNT
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
-    """The JSON object. ModelError for models whose splits are neither cuts nor sets of categories."""
-    if ensemble.zero_apart.any():
-        raise ModelError(
-            "splits that treat zeros as missing have no neutral form",
-            place=ensemble.name,
-            remedy="train with zero_as_missing=false",
-        )
+    """The JSON object. ModelError if splits that treat zeros as missing make too many nodes of their cuts."""
     return {
         "format": "treesens-trees",
         "version": 1,
-        "made_from": {"format": ensemble.source.format, "sha256": ensemble.source.sha256},
+        "made_from": _origin(ensemble),
         "number": ensemble.number_type.value,
         "features": list(ensemble.feature_names),
         "base": [str(Fraction(float(b))) for b in ensemble.base],
         "average": ensemble.average,
         "trees": [_tree(ensemble, t) for t in range(ensemble.n_trees)],
     }
+
+
+def _origin(ensemble: Ensemble) -> dict[str, str]:
+    source = ensemble.source
+    return {"format": "rows"} if source.format == LEARNT else {"format": source.format, "sha256": source.sha256}
 
 
 def trees_file(ensemble: Ensemble) -> bytes:
@@ -46,6 +46,8 @@ def _tree(ensemble: Ensemble, tree: int) -> dict[str, Any]:
     start, end = int(ensemble.tree_offset[tree]), int(ensemble.tree_offset[tree + 1])
     output = int(ensemble.tree_output[tree])
     outputs = [output] if output >= 0 else list(range(ensemble.n_outputs))
+    if ensemble.zero_apart[start:end].any():
+        return {"outputs": outputs, "nodes": nodes_by_zero(ensemble, start, lambda node: _node(ensemble, node, start))}
     return {"outputs": outputs, "nodes": [_node(ensemble, n, start) for n in range(start, end)]}
 
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from treesens.certificates.cases import MOST, counted_changes, flat, least_changes
-from treesens.certificates.statement import domains_of, statement_of
+from treesens.certificates.statement import all_forests_of, domains_of, statement_of
 from treesens.certificates.sums import with_cell_rows
+from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import AnyOf, AtLeast, CellSet, Constraint, Query
 
 Refuted = tuple[Query, tuple[AtLeast, ...]]
@@ -25,19 +26,22 @@ LISTS = ("domain", "rows", "clauses", "orders")
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
     """The question with the rows beside it. Raises NoCertificate for models that the checker does not read."""
-    plain, more = _sorted(query, (*query.constraints, *extra))
-    text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None))).text
+    learnt = all_forests_of(replace(query, objective=None), extra)
+    plain, more = _sorted(query, (*query.constraints, *extra), learnt)
+    text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None)), learnt=learnt).text
     return {"statement": text, **more}
 
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
     """The question, and that one of some alternatives holds: questions that begin with its constraints."""
-    count = len(query.constraints)
-    one = [_alternative(query, (*other.constraints[count:], *rows)) for other, rows in alternatives]
+    count, learnt = len(query.constraints), all_forests_of(replace(query, objective=None))
+    one = [_alternative(query, (*other.constraints[count:], *rows), learnt) for other, rows in alternatives]
     return {**whole, "either": [*whole["either"], one]}
 
 
-def _sorted(query: Query, constraints: Iterable[Constraint]) -> tuple[tuple[Constraint, ...], dict[str, list[Any]]]:
+def _sorted(
+    query: Query, constraints: Iterable[Constraint], learnt: list[Forest]
+) -> tuple[tuple[Constraint, ...], dict[str, list[Any]]]:
     """What statements say; and the disjunctions that they cannot say, with the most and the least changes."""
     plain: list[Constraint] = []
     either: list[list[Any]] = []
@@ -48,7 +52,7 @@ def _sorted(query: Query, constraints: Iterable[Constraint]) -> tuple[tuple[Cons
         if least is not None and least[1] > 0:
             apart.append({"features": sorted(least[0]), "least": least[1]})
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
-            either.append([_alternative(query, (part,)) for part in constraint.parts])
+            either.append([_alternative(query, (part,), learnt) for part in constraint.parts])
         elif counted is not None and math.comb(len(counted[0]), max(0, counted[1])) <= MOST:
             changes.append({"features": sorted(counted[0]), "most": max(-1, counted[1])})
         else:
@@ -56,9 +60,9 @@ def _sorted(query: Query, constraints: Iterable[Constraint]) -> tuple[tuple[Cons
     return tuple(plain), {"either": either, "changes": changes, "apart": apart}
 
 
-def _alternative(query: Query, constraints: Sequence[Constraint]) -> dict[str, Any]:
-    plain, more = _sorted(query, constraints)
-    text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None))).text
+def _alternative(query: Query, constraints: Sequence[Constraint], learnt: list[Forest]) -> dict[str, Any]:
+    plain, more = _sorted(query, constraints, learnt)
+    text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None)), learnt=learnt).text
     if text["same_except"] is not None:
         kept = set(range(len(query.space.names))) - set(text["same_except"])
         more["changes"].append({"features": sorted(kept), "most": 0})

@@ -56,7 +56,7 @@ class InParts:
         faults: Faults,
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
         """The answers in the order of the file, one after another."""
-        shipment = _shipment(file, self.executor)
+        shipment = shipment_of(file, self.executor)
         for number, query in enumerate(asked):
             if interruption.happened:
                 return
@@ -98,7 +98,8 @@ class InParts:
         return with_nothing_else(certified) if options.require_certificate else certified
 
 
-def _shipment(file: QuestionFile, executor: Executor) -> Shipment:
+def shipment_of(file: QuestionFile, executor: Executor) -> Shipment:
+    """What workers read: the file of the questions, and for those of a cluster the models that it names."""
     from treesens.grammar.parsing.parser import load
     from treesens.sweeps.questions import document_of
     from treesens.sweeps.worker import ship

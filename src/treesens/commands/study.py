@@ -6,7 +6,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from treesens.commands.common import (
     quiet_option,
     trust_option,
 )
+from treesens.commands.kept_answer import kept_answer
 from treesens.commands.memory import journal_option, remembered
 from treesens.commands.study_options import option_of
 from treesens.commands.study_outputs import Outputs, outputs_of
@@ -105,11 +106,13 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     document = plain(study.documented(asked, found))
     if not given["as_json"]:
         outputs.show(records, document, found)
-    certified, manifest = _certified(study, asked, found)
-    if manifest is not None:
-        document = {**document, "manifest": plain(manifest)}
-    if given["as_json"]:
-        outputs.print_document(document)
+    folder = getattr(asked.options, "certificates", None)
+    with kept_answer(document, folder, study.name) if folder and given["as_json"] else nullcontext():
+        certified, manifest = _certified(study, asked, found)
+        if manifest is not None:
+            document = {**document, "manifest": plain(manifest)}
+        if given["as_json"]:
+            outputs.print_document(document)
     outputs.write(records, document, found)
     over = over_budget(study, found, getattr(asked.options, "budget", None))
     for words in over:

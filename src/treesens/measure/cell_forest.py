@@ -10,7 +10,7 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid, Grid
-from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.kinds import LEARNT, Accumulation, Feature, Link, ModelSource, Task
 from treesens.measure.pair_tables import SHIFT, PairTables
 
 
@@ -94,7 +94,7 @@ class ForestBuilder:
             link=Link.IDENTITY,
             task=Task.REGRESSION,
             accumulation=Accumulation.FLOAT64_BASE_FIRST,
-            source=ModelSource("typical"),
+            source=ModelSource(LEARNT),
             category_set=np.array(self.category_set, np.int32),
             set_offset=np.concatenate(([0], np.cumsum([len(c) for c in codes]))).astype(np.int64),
             set_codes=np.concatenate([np.zeros(0, np.int32), *codes]),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from treesens.compiler.query.query import Query
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.studies.audit import AuditOptions
@@ -30,10 +31,11 @@ _KEPT: tuple[str, ...] = ("verdict", "proof", "reason", "points", "rows_flipped"
 
 @dataclass(frozen=True)
 class ChangedSensitivity:
-    """One set of features at one gap, and the records of both audits about it."""
+    """One set of features at one gap, the records of both audits about it, and a question of each."""
 
     old: dict[str, Any]
     new: dict[str, Any]
+    queries: tuple[Query, Query] | None = None
 
     @property
     def change(self) -> str:
@@ -63,11 +65,11 @@ def changed_sensitivities(
     options is in seconds for each set and model.
     """
     groups = varied if varied is not None else list(dict.fromkeys(sets_of(old, None) + sets_of(new, None)))
-    both = [
-        {_key(item): item for item in audit(m, table, varied=groups, gaps=gaps, options=options, stop=stop).records}
-        for m in (old, new)
-    ]
-    found = [ChangedSensitivity(item, both[1][key]) for key, item in both[0].items() if key in both[1]]
+    audits = [audit(m, table, varied=groups, gaps=gaps, options=options, stop=stop) for m in (old, new)]
+    both = [{_key(item): item for item in one.records} for one in audits]
+    one, other = (made.query for made in audits)
+    queries = None if one is None or other is None else (one, other)
+    found = [ChangedSensitivity(item, both[1][key], queries) for key, item in both[0].items() if key in both[1]]
     return sorted(found, key=lambda one: not one.new.get("protected"))
 
 

@@ -13,6 +13,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Result, Verdict
 from treesens.studies.audit import AuditOptions
 from treesens.studies.changed_outcomes import ChangedOutcome
+from treesens.studies.changed_sensitivities import ChangedSensitivity
 from treesens.studies.diff import DiffOptions, DiffRecord
 from treesens.studies.difference import Difference, Largest
 from treesens.studies.gap import GapOptions, GapRecord
@@ -108,8 +109,21 @@ def claim_differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> I
         yield from map(_of_difference, difference.largest)
     for change in difference.outcomes or ():
         yield _of_outcomes(change)
-    if difference.sensitivities is not None:
-        yield open_claim("which sensitivities appear", "ask `treesens audit --certificate` about both models")
+    yield from map(_of_sensitivity, difference.sensitivities or ())
+
+
+def _of_sensitivity(one: ChangedSensitivity) -> Claim:
+    """That a sensitivity appears, goes, stays or is never there: what both audits have found, each with its certificate."""
+    title = f"the sensitivity to {', '.join(one.new['varied'])} {_size_of(one.new)}: {one.change}"
+    if one.change == "unknown" or one.queries is None:
+        return open_claim(title, "one of the answers is open")
+    parts = []
+    for query, record in zip(one.queries, (one.old, one.new), strict=True):
+        made = [c for c in _certified(record.get("certificates") or ()) if c.claim == record["verdict"]]
+        if not made:
+            return open_claim(title, "an answer without a certificate")
+        parts.append(known(query, *made))
+    return each(title, parts)
 
 
 def _of_outcomes(change: ChangedOutcome) -> Claim:

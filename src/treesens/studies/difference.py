@@ -165,7 +165,12 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
     if options.vary and not gaps:
         raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
-    audit = AuditOptions(time_limit=options.set_limit, seed=options.seed, tolerance=options.near_enough)
+    audit = AuditOptions(
+        time_limit=options.set_limit,
+        seed=options.seed,
+        tolerance=options.near_enough,
+        certificates=options.certificates,
+    )
     found = difference(
         old,
         new,

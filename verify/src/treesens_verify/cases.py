@@ -9,7 +9,7 @@ from itertools import combinations, product
 from math import comb
 
 from .core import Problem
-from .form import STATEMENT, check_model, check_statement, index, listed, parts
+from .form import LEARNT, STATEMENT, check_model, check_statement, index, listed, parts
 from .numbers import require
 from .words import Words, in_words
 
@@ -21,7 +21,7 @@ MOST_CASES = 10_000
 def cases(whole, certificates, models_of):
     """No inputs satisfy the whole question, line by line; Rejected if a case of it is answered by no part."""
     parts(whole, {"statement", *FURTHER}, "the whole question")
-    parts(whole["statement"], STATEMENT, "the statement")
+    parts(whole["statement"], STATEMENT, "the statement", LEARNT)
     models = listed(whole["statement"]["models"], "models")
     for stated in models:
         check_model(stated)
@@ -47,24 +47,42 @@ class Asked:
     """What a statement asks, as sets of texts. `listed`: for which points and features it has sets."""
 
     def __init__(self, statement):
-        self.head = text([statement["models"], statement["points"]])
+        models, learnt = statement["models"], statement.get("learnt", [])
+        self.points = text([[p["name"], models[p["model"]]] for p in statement["points"]])
+        self.learnt = {text(models[i]) for i in learnt}
         self.listed = {(p, f) for p, f, _ in statement["domain"]}
-        self.asked = {(name, text(unnamed(item))) for name in LISTS for item in statement[name]}
+        self.asked = {(name, text(item)) for name in LISTS if name != "rows" for item in statement[name]}
+        self.asked |= {("rows", text(plain_row(row, statement))) for row in statement["rows"]}
         varied = statement["same_except"]
         self.varied = None if varied is None else frozenset(varied)
 
     def has_all_of(self, other):
-        """Whether all that the other one asks is asked here. A feature without a set is never missing: both list the same."""
-        return (self.head, self.listed) == (other.head, other.listed) and other.asked <= self.asked
+        """Whether all that the other one asks is asked here. A feature without a set is never missing: both list the same.
+
+        Trees beside a model may make a feature one of codes, so that the other one may not have more of them.
+        """
+        alike = (self.points, self.listed) == (other.points, other.listed) and other.learnt <= self.learnt
+        return alike and other.asked <= self.asked
+
+
+def plain_row(row, statement):
+    """A row without its name, which means nothing; an output of learnt trees is named by what they are."""
+    terms = [[c, p, *output_of(statement, p, o)] for c, p, o in row["terms"]]
+    return {**{k: v for k, v in row.items() if k != "name"}, "terms": terms}
+
+
+def output_of(statement, p, o):
+    """The model that an output of a point belongs to, and its number there."""
+    seen = statement["points"][p]["model"]
+    for m in (seen, *statement.get("learnt", [])):
+        if o < len(statement["models"][m]["base"]):
+            return statement["models"][m], o
+        o -= len(statement["models"][m]["base"])
+    raise IndexError(o)
 
 
 def text(item):
     return json.dumps(item, sort_keys=True)
-
-
-def unnamed(item):
-    """A row without its name, which means nothing."""
-    return {k: v for k, v in item.items() if k != "name"} if type(item) is dict else item
 
 
 def check_further(problem, asked):

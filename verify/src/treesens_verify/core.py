@@ -14,7 +14,7 @@ from operator import mul
 from .attainable import sums_refute
 from .form import check_certificate, check_statement
 from .found import check_found
-from .models import check_origin, content_of, read_model
+from .models import beside, check_origin, content_of, read_model
 from .numbers import LARGEST, Rejected, common, fraction, ln_bounds, require, step
 
 MOST_SHIFT = 10_000
@@ -36,7 +36,9 @@ class Problem:
     def __init__(self, statement, models, found=False, most=MOST_ENTRIES):
         check_statement(statement, models)
         self.statement, self.models, self.found, self.free = statement, models, found, most
-        self.points = [models[p["model"]] for p in statement["points"]]
+        learnt, seen = [models[i] for i in statement.get("learnt", ())], {p["model"] for p in statement["points"]}
+        whole = {m: beside(models[m], learnt) for m in seen}
+        self.points = [whole[p["model"]] for p in statement["points"]]
         self.features, self.number = self.points[0].features, self.points[0].number
         varied, self.largest = statement["same_except"], LARGEST[self.number]
         self.agree = len(self.points) == 2 and varied is not None

@@ -12,6 +12,7 @@ TEXT = re.compile(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROOFS = {"none": {"apart", "nodes"}, "found": {"inputs"}}
 STATEMENT = {"models", "points", "same_except", "domain", "rows", "clauses", "orders"}
+LEARNT = ("learnt",)
 
 
 def parts(item, named, what, maybe=()):
@@ -44,7 +45,7 @@ def check_certificate(certificate):
     known = certificate.get("format") == "treesens-certificate" and type(version) is int and version == 1
     require(known and type(claim) is str and claim in PROOFS, "not a certificate of version 1")
     parts(certificate, {"format", "version", "claim", "statement", *PROOFS[claim]}, "the certificate", ["about"])
-    parts(certificate["statement"], STATEMENT, "the statement")
+    parts(certificate["statement"], STATEMENT, "the statement", LEARNT)
     models = listed(certificate["statement"]["models"], "models")
     require(models, "a statement about no model")
     for m in models:
@@ -89,7 +90,7 @@ def check_statement(statement, models):
         index(point["model"], len(models), "a point")
         require(type(point["name"]) is str and NAME.fullmatch(point["name"]), "the name of a point is no identifier")
     require(len({p["name"] for p in points}) == len(points), "two points have one name")
-    require({p["model"] for p in points} == set(range(len(models))), "a model that no point sees")
+    learnt = check_learnt(statement, models, {p["model"] for p in points})
     first = models[points[0]["model"]]
     require(all((m.features, m.number) == (first.features, first.number) for m in models), "models of other features")
     features = len(first.features)
@@ -116,7 +117,22 @@ def check_statement(statement, models):
         index(q, len(points), "an order")
         index(f, features, "an order")
     for row in listed(statement["rows"], "rows"):
-        check_row(row, [len(models[p["model"]].base) for p in points], features)
+        check_row(row, [len(models[p["model"]].base) + learnt for p in points], features)
+
+
+def check_learnt(statement, models, seen):
+    """That a point sees every model but those of learnt trees, which stand beside the others; how many outputs these have."""
+    others = listed(statement.get("learnt", []), "what is learnt")
+    for i in others:
+        index(i, len(models), "what is learnt")
+    require(len(set(others)) == len(others) and seen.isdisjoint(others), "what is learnt is named twice")
+    require(seen.union(others) == set(range(len(models))), "a model that no point sees")
+    require(
+        all(models[i].learnt == (i in others) for i in range(len(models))),
+        "trees that are learnt from rows are no model",
+    )
+    require(all(models[i].average == 1 for i in others), "what is learnt is no average")
+    return sum(len(models[i].base) for i in others)
 
 
 def check_set(allowed):

@@ -21,12 +21,15 @@ class Model:
     """Trees of nodes (feature, test, missing goes left, left, right), and leaves (values,), one value per output of the tree.
 
     x goes left iff x < test, or if the test is a set: iff it holds the category x. A margin is base + sum of leaves / average.
-    The file has `total` trees. `made_from` is the SHA-256 of the model that a trees file says to be made from.
+    The file has `total` trees. `made_from` is the SHA-256 of the model that a trees file says to be made from; trees that are
+    `learnt` say how typical an input is of some rows, and are no model.
     """
 
-    def __init__(self, features, trees, outputs, base, total, number="float32", average=1, made_from=None):
+    def __init__(
+        self, features, trees, outputs, base, total, number="float32", average=1, made_from=None, learnt=False
+    ):
         require(all(type(name) is str for name in features), "the name of a feature is no text")
-        self.total, self.made_from = total, made_from
+        self.total, self.made_from, self.learnt = total, made_from, learnt
         self.features, self.trees, self.outputs, self.base = features, trees, outputs, base
         self.number, self.average, self.cuts = number, average, [set() for _ in features]
         self.categories, self.uses = set(), [{n[0] for n in nodes if len(n) > 1} for nodes in trees]
@@ -42,6 +45,18 @@ class Model:
 
     def in_units(self, values):
         return tuple(a * (self.scale // b) for a, b in (x.as_integer_ratio() for x in values))
+
+
+def beside(model, others):
+    """A model with learnt trees beside its own: their sums are further outputs, which follow its own."""
+    trees, outputs, base = list(model.trees), list(model.outputs), list(model.base)
+    for other in others:
+        outputs += [tuple(len(base) + o for o in own) for own in other.outputs]
+        for nodes in other.trees:  # a margin divides by the average of the model
+            whole = [(tuple(Fraction(x) * model.average for x in n[0]),) if len(n) == 1 else n for n in nodes]
+            trees.append(whole)
+        base += other.base
+    return Model(model.features, trees, outputs, base, len(trees), model.number, model.average) if others else model
 
 
 def read_model(data, stated):
@@ -112,8 +127,9 @@ def checked_nodes(nodes, features):
 def read_trees(file, stated):
     """The neutral format. Numbers of leaves may be texts of fractions, and thresholds `inf` or `-inf`."""
     require(file["format"] == "treesens-trees" and file["version"] == 1, "no trees of version 1")
-    made_from = file["made_from"]["sha256"]
-    require(type(made_from) is str, "trees that do not say what they were made from")
+    learnt = file["made_from"] == {"format": "rows"}
+    made_from = None if learnt else file["made_from"]["sha256"]
+    require(learnt or type(made_from) is str, "trees that do not say what they were made from")
     require(file["number"] in LARGEST, "numbers of an unknown type")
     require(type(file["average"]) is int and file["average"] > 0, "an average of no trees")
     base, trees, outputs = [fraction(b) for b in file["base"]], [], []
@@ -137,7 +153,7 @@ def read_trees(file, stated):
             nodes.append((feature, frozenset(test) if is_set else float(test), missing, left, right))
         trees.append(checked_nodes(nodes, len(file["features"])))
     total = len(file["trees"])
-    return Model(file["features"], trees, outputs, base, total, file["number"], file["average"], made_from)
+    return Model(file["features"], trees, outputs, base, total, file["number"], file["average"], made_from, learnt)
 
 
 def read_xgboost(file, stated):

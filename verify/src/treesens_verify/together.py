@@ -111,6 +111,7 @@ def equal(certificates, models_of):
     found, directions = alike(certificates, "rows"), set()
     first = found[0]
     require(len(first["points"]) == 2 and first["same_except"] == [], "the points are not one input")
+    require(len(first["models"]) == 2, "more than the scores of two models are compared")
     require({p["model"] for p in first["points"]} == {0, 1}, "the points do not see both models")
     require(not first["clauses"] and not first["orders"], "equal scores are claimed where more than sets is asked")
     for certificate, stated in zip(certificates, found):

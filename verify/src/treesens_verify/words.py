@@ -53,6 +53,8 @@ class Words:
         trees += f" divided by {model.average}" * (model.average != 1)
         base = ", ".join(stated["base"])
         yield f"  model {i} is {self.file(stated['sha256'])} ({stated['format']}): {trees}, base margin {base}"
+        if model.learnt:
+            yield "    These trees are no model: that they are learnt from rows is trusted, not proved"
         if model.made_from is not None:
             yield f"    It is trusted, not proved, that these are the trees of {self.file(model.made_from)}"
 
@@ -111,10 +113,20 @@ class Words:
         return " or ".join(words)
 
     def row(self, row):
-        terms = [f"{c} * margin({self.names[p]}, output {o})" for c, p, o in row["terms"]]
+        terms = [f"{c} * {self.score(p, o)}" for c, p, o in row["terms"]]
         terms += [self.cost(*cost) for cost in row["costs"]]
         logs = "".join(f" + {c} * ln({a})" for c, a in row["bound"]["logs"])
         return f"{' + '.join(terms) or '0'} {'>' if row['strict'] else '>='} {row['bound']['rational']}{logs}"
+
+    def score(self, p, o):
+        """An output of the model that a point sees, or of learnt trees, whose outputs follow those of the model."""
+        models, statement = self.problem.models, self.problem.statement
+        seen = statement["points"][p]["model"]
+        for m in (seen, *statement.get("learnt", ())):
+            if o < len(models[m].base):
+                return f"{'margin' if m == seen else f'trees of model {m}'}({self.names[p]}, output {o})"
+            o -= len(models[m].base)
+        raise IndexError(o)
 
     def cost(self, p, f, steps, missing):
         starts = ", ".join(f"{c} from {plain(start)} on" if i else c for i, (start, c) in enumerate(steps))

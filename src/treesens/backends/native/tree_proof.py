@@ -51,7 +51,9 @@ def proof_of(running: RunningSearch, query: Query, seconds: float) -> TreeProof:
     search, variable = running.search, running.trees.variable
     left, places = search.left(), _places(variable)
     offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
-    trees = [(p, t) for p in range(len(variable)) for t in range(query.models[query.points[p].model].n_trees)]
+    learnt = sum(forest.n_trees for forest in running.trees.forests)
+    counts = [query.models[point.model].n_trees + learnt for point in query.points]
+    trees = [(p, t) for p, count in enumerate(counts) for t in range(count)]
     found = None
     if left["problem"]:
         found = certified(lambda limit: search.certify(seconds=limit, node_limit=_NODES), seconds, search.stop)

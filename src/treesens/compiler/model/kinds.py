@@ -99,6 +99,10 @@ class Feature:
     needs_value: bool = False
 
 
+LEARNT = "typical"
+"""The format of trees that are no model, but learnt from rows."""
+
+
 @dataclass(frozen=True)
 class ModelSource:
     """Where an ensemble came from. `options` are choices at loading that change predictions (iteration range)."""

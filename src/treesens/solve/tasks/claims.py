@@ -46,6 +46,9 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
     if count.undecided:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
+    if len(rows.index) == 0:
+        yield open_claim(title, "no row lies in the domain, and what lies outside of it is not stated")
+        return
     if len(rows.index) > MOST_ROWS:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
         return

@@ -1,0 +1,106 @@
+"""The distance of two points in a feature, from below, as a sum of what the cell of each point says alone.
+
+A distance is at least the difference of the two values, either way, so that two such bounds say all of it on cells. A square
+lies above all its tangents, of which a few are taken. What is at most a distance is at most the greatest one from the cell of
+either point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import isqrt
+from typing import TypeAlias
+
+from treesens.compiler.query.query import Space
+from treesens.compiler.query.values import DistanceTerm, Place, ValueRange
+from treesens.values.distance_costs import cell_reaches
+
+CellValues: TypeAlias = tuple[Place, list[Fraction | None]]
+"""A place, and a number for every cell; None if it has no legal value."""
+Bounds: TypeAlias = list[list[CellValues]]
+"""Ways to bound one term."""
+Numbers: TypeAlias = list[Fraction | None]
+
+_SHIFT = 16
+"""Of slopes of tangents."""
+
+
+def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
+    """Ways to bound a term from below; the limit on a sum of so many says which tangents may matter."""
+    assert term.other is not None
+    if term.factor > 0 and term.unordered:
+        return [[]]  # it is not below 0
+    feature, legal = term.feature, space.legal[term.feature].tolist()
+    ranges = cell_reaches(space, feature)
+    missing = space.grid[feature].missing_cell if space.grid[feature].missing else -1
+    cells = [i for i, ok in enumerate(legal) if ok and (i == missing or ranges[i] is not None)]
+    one, other = (term.point, feature), (term.other, feature)
+
+    def listed(value: Callable[[int], Fraction]) -> Numbers:
+        return [abs(term.factor) * value(i) if i in inside else None for i in range(len(legal))]
+
+    inside = set(cells)
+    if term.factor < 0:
+        far = _farthest(term, ranges, cells)
+        return [[(place, listed(lambda i: -far[i]))] for place in (one, other)]
+    sides = [_tangent(ranges, cells, slope, rise, term) for slope, rise in _slopes(term, limit, terms)]
+    if missing in inside:
+        sides += [_by_absence(cells, missing, sign) for sign in (1, -1)]
+    return [[(one, listed(mine.__getitem__)), (other, listed(yours.__getitem__))] for mine, yours in sides]
+
+
+def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[int]) -> dict[int, Fraction]:
+    """The greatest distance from a value of each cell; a missing value is one width away from any other."""
+    present = [r for i in cells if (r := ranges[i]) is not None]
+    others = Fraction(int(len(present) > 0 and len(present) < len(cells)))
+    found = {}
+    for i in cells:
+        mine = ranges[i]
+        if mine is None or term.unordered:
+            found[i] = Fraction(int(len(present) > 0))
+            continue
+        low, high = (Fraction(min(r.low for r in present)), Fraction(max(r.high for r in present)))
+        away = max(high - Fraction(mine.low), Fraction(mine.high) - low) / term.width
+        found[i] = max(others, away) ** term.power
+    return found
+
+
+def _slopes(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fraction, Fraction]]:
+    """Slopes of lines below the term, and how far each lies below 0 at 0."""
+    if term.power == 1:
+        return [(Fraction(1), Fraction(0)), (Fraction(-1), Fraction(0))]
+    steps = {_root(limit / term.factor), _root(limit / term.factor / terms)} - {Fraction(0)} or {Fraction(1, 2)}
+    return [(sign * 2 * step, step * step) for step in sorted(steps) for sign in (1, -1)]
+
+
+def _root(value: Fraction) -> Fraction:
+    """About the root of a number."""
+    return Fraction(isqrt(max(0, (value * (1 << 2 * _SHIFT)).__floor__())), 1 << _SHIFT)
+
+
+def _by_absence(cells: list[int], missing: int, sign: int) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    """1 if the one value is missing, less 1 if the other is; or the other way round."""
+    one = {i: Fraction(sign * (i == missing)) for i in cells}
+    return one, {i: -x for i, x in one.items()}
+
+
+def _tangent(
+    ranges: list[ValueRange | None], cells: list[int], slope: Fraction, rise: Fraction, term: DistanceTerm
+) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    """slope * (one - other) / width - rise, at the ends of cells at which it is least.
+
+    What a missing value adds is as large as a distance of 1 to all others, and of 0 to itself, allow.
+    """
+    one, other = dict[int, Fraction](), dict[int, Fraction]()
+    for i in cells:
+        reach = ranges[i]
+        if reach is not None:
+            low, high = sorted(slope * Fraction(end) / term.width for end in (reach.low, reach.high))
+            one[i], other[i] = low - rise, -high
+    absent = [i for i in cells if ranges[i] is None]
+    for i in absent:
+        mine = 1 - max(other.values(), default=Fraction(0))
+        other[i] = min(1 - max(one.values(), default=Fraction(0)), -mine)
+        one[i] = mine
+    return one, other

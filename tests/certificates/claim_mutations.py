@@ -1,0 +1,223 @@
+"""Mutated claims and listed sums over tiny models: nothing may be accepted that is false.
+
+    python -m tests.certificates.claim_mutations --count 100000 --seed 1
+
+Claims of manifests (`cases`, `cover`, `border`) are drawn together with parts whose truth is known by brute force, and then
+changed at random: the claim, its numbers, and the statements of the parts, of which only true ones are offered. Leaves that
+list sums are changed in their statement. What is accepted is judged by brute force with the leaves of XGBoost (`truth.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import itertools
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.certificates.models import FEATURES, train
+from tests.certificates.mutations import changed, spots
+from tests.certificates.test_random_wholes import Dice, cases, is_false
+from tests.certificates.truth import NotJudged, Truth
+from treesens.certificates import treesens_verify as checker
+
+ROUND = 2_000
+MOST_PAIRS = 60_000
+FLOATS = (0.25, 0.75, 1.25)
+
+Document = dict[str, Any]
+Outcome = str
+
+
+class Round:
+    """One model, random questions about it, and what is known of statements."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        path = folder / f"{seed}.json"
+        self.truth = Truth(train(seed, path, depth=1 + seed % 2), FEATURES)
+        self.data = path.read_bytes()
+        self.draw = Dice(seed, self.data)
+        self.dice = self.draw.random
+        self.known: dict[str, bool] = {}
+        self.read: dict[str, Any] = {}
+
+    def statement(self) -> Document:
+        model = {"sha256": self.draw.sha256, "format": "xgboost-json", "trees": 3, "base": ["0"]}
+        points = [{"name": name, "model": 0} for name in "ab"]
+        return {"models": [model], "points": points, "same_except": self.draw.varied(), **self.draw.lists(2)}
+
+    def holds(self, statement: Document) -> bool:
+        """Whether inputs satisfy a statement."""
+        key = json.dumps(statement, sort_keys=True)
+        if key not in self.known:
+            self.known[key] = self.truth.has_solution(statement, MOST_PAIRS)
+        return self.known[key]
+
+    def well_formed(self, statement: Document) -> bool:
+        """Whether the checker reads it: a part is offered only if it could have been accepted."""
+        try:
+            self.problem(statement)
+        except (checker.Rejected, *checker.core.MALFORMED):
+            return False
+        return True
+
+    def problem(self, statement: Document) -> Any:
+        return checker.Problem(statement, [self.model_of(stated) for stated in statement["models"]])
+
+    def model_of(self, stated: Document) -> Any:
+        key = json.dumps(stated)
+        if key not in self.read:
+            self.read[key] = checker.core.model_of(stated, [self.data], first_trees=True)
+        return self.read[key]
+
+    def mutant(self, document: Any) -> Any:
+        """A copy with one change, sometimes two."""
+        result = copy.deepcopy(document)
+        for _ in range(self.dice.choice([1, 1, 2])):
+            places = list(spots(result))
+            holder, key = self.dice.choice(places)
+            elsewhere, at = self.dice.choice(places)
+            holder[key] = changed(holder[key], copy.deepcopy(elsewhere[at]), self.dice)
+        return result
+
+    def follows(self, claim: Document, parts: list[Document]) -> bool:
+        try:
+            checker.check_manifest({"format": "treesens-manifest", "version": 1, "parts": [], "claims": [claim]})
+            checker.together(claim, parts, self.model_of)
+        except (checker.Rejected, *checker.core.MALFORMED):
+            return False
+        return True
+
+    def true_parts(self, statements: list[Document]) -> list[Document]:
+        """Statements as certificates, each with the claim that is true of it."""
+        return [
+            {"claim": "found" if self.holds(one) else "none", "statement": one}
+            for one in statements
+            if self.well_formed(one)
+        ]
+
+    # --- kinds --------------------------------------------------------------------------------------------------------
+
+    def of_cases(self) -> Outcome:
+        whole = {
+            "statement": self.statement(),
+            "either": self.draw.either(2),
+            "changes": self.draw.changes(),
+            "apart": [],
+        }
+        statements = [{**case, "same_except": varied} for case, varied in cases(whole)]
+        parts = [part for part in self.true_parts(statements) if part["claim"] == "none"]
+        claim = {"kind": "cases", "whole": whole, "parts": list(range(len(parts)))}
+        claim, parts = self.changed_by_half(claim, parts)
+        if not self.follows(claim, parts):
+            return "rejected"
+        return "accepted, and false" if is_false(self.truth, claim["whole"]) else "accepted, and true"
+
+    def of_cover(self) -> Outcome:
+        base, statements = self.statement(), list[Document]()
+
+        def tree(path: list[Any], depth: int) -> Any:
+            if depth == 0:
+                statements.append({**base, "domain": [*base["domain"], *path]})
+                return len(statements) - 1
+            p, f, cut = self.dice.randrange(2), self.dice.randrange(FEATURES), self.dice.choice(FLOATS)
+            low, high = {"runs": [[None, cut]]}, {"runs": [[checker.step(cut, 1, "float32"), None]], "missing": True}
+            sides = [tree([*path, [p, f, side]], depth - 1) for side in (low, high)]
+            return [p, f, low, high, *sides]
+
+        claim = {"kind": "cover", "tree": tree([], self.dice.choice([1, 1, 2]))}
+        claim, parts = self.changed_by_half(claim, self.true_parts(statements))
+        if not self.follows(claim, parts):
+            return "rejected"
+        depth = self.first_depth(claim["tree"])
+        said = parts[self.first(claim["tree"])]["statement"]
+        whole = {**said, "domain": said["domain"][: len(said["domain"]) - depth]}
+        return "accepted, and false" if self.holds(whole) else "accepted, and true"
+
+    def first_depth(self, tree: Any) -> int:
+        return 0 if isinstance(tree, int) else 1 + self.first_depth(tree[4])
+
+    def first(self, tree: Any) -> int:
+        return tree if isinstance(tree, int) else self.first(tree[4])
+
+    def of_border(self) -> Outcome:
+        base = self.statement()
+        every = [list(s) for n in range(FEATURES + 1) for s in itertools.combinations(range(FEATURES), n)]
+        chosen = self.dice.sample(every, self.dice.randint(3, len(every)))
+        parts = self.true_parts([{**base, "same_except": one} for one in chosen])
+        claim = {"kind": "border", "features": list(range(FEATURES)), "parts": list(range(len(parts)))}
+        claim, parts = self.changed_by_half(claim, parts)
+        if not self.follows(claim, parts):
+            return "rejected"
+        used = [parts[i] for i in claim["parts"]]
+        found = [set(one["statement"]["same_except"]) for one in used if one["claim"] == "found"]
+        said = used[0]["statement"]
+        for n in range(len(claim["features"]) + 1):
+            for free in itertools.combinations(sorted(claim["features"]), n):
+                if self.holds({**said, "same_except": list(free)}) != any(one <= set(free) for one in found):
+                    return "accepted, and false"
+        return "accepted, and true"
+
+    def changed_by_half(self, claim: Document, parts: list[Document]) -> tuple[Document, list[Document]]:
+        """The claim, or one of its statements, is changed; a changed statement comes with what is true of it."""
+        if self.dice.random() < 0.6 or not parts:
+            return self.mutant(claim), parts
+        number = self.dice.randrange(len(parts))
+        more = self.true_parts([self.mutant(parts[number]["statement"])])
+        if claim["kind"] == "cases":
+            more = [one for one in more if one["claim"] == "none"]
+        return claim, [*parts[:number], *more, *parts[number + 1 :]]
+
+    def of_sums(self) -> Outcome:
+        statement = self.mutant({**self.statement(), "orders": []}) if self.dice.random() < 0.8 else self.statement()
+        document = {"format": "treesens-certificate", "version": 1, "claim": "none", "statement": statement}
+        try:
+            checker.check({**document, "apart": [], "nodes": [["sums"]]}, [self.data], first_trees=True)
+        except (checker.Rejected, *checker.core.MALFORMED):
+            return "rejected"
+        return "accepted, and false" if self.holds(statement) else "accepted, and true"
+
+
+KINDS: dict[str, Callable[[Round], Outcome]] = {
+    "cases": Round.of_cases, "cover": Round.of_cover, "border": Round.of_border, "sums": Round.of_sums,
+}  # fmt: skip
+
+
+def run(count: int, seed: int, folder: Path) -> Counter[tuple[str, Outcome]]:
+    """What became of so many mutants about one model, by kind."""
+    one, total = Round(seed, folder), Counter[tuple[str, Outcome]]()
+    for number in range(count):
+        kind = list(KINDS)[number % len(KINDS)]
+        try:
+            outcome = KINDS[kind](one)
+        except NotJudged:
+            outcome = "accepted, not judged"  # too many inputs, or a score too close to a logarithm
+        except checker.core.MALFORMED as error:
+            outcome = f"not read by the brute force ({type(error).__name__})"
+        total[kind, outcome] += 1
+    return total
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    total = Counter[tuple[str, Outcome]]()
+    for number, done in enumerate(range(0, asked.count, ROUND)):
+        with tempfile.TemporaryDirectory() as folder:
+            total += run(min(ROUND, asked.count - done), asked.seed + number, Path(folder))
+        print(f"seed {asked.seed + number}: {sum(total.values()):,} mutants", flush=True)
+        print("  " + "; ".join(f"{kind} {what}: {n:,}" for (kind, what), n in sorted(total.items())), flush=True)
+        if any(what == "accepted, and false" for _, what in total):
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
