@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.repairs.aside import RIDGES, strength
 from treesens.repairs.pairs import Climber, Pairs
 from treesens.repairs.program import ROOM
 from treesens.repairs.proof import decided_by, questions_for
@@ -52,11 +53,12 @@ class LeafSearch:
         self.climbers = [Climber(asking, self.model.ensemble, seed + n) for n, asking in enumerate(asked)]
 
     def best(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves with less loss than the blend; the blend itself if there are none."""
+        """Proved leaves that are better than the blend on rows set aside; the blend itself if there are none."""
         repair, program = self.repair, self.program
         deadline = time.monotonic() + repair.options.time_limit
-        inside, outside, share, proved = blend, repair.start, 0.25, 0
-        self._separate(outside, 50)
+        self._first_pairs(blend)
+        strength(program, repair.aside(), blend)
+        inside, outside, share, proved = blend, blend, 0.25, 0
 
         def is_over() -> bool:
             return time.monotonic() > deadline or repair.stop.is_set()
@@ -84,7 +86,18 @@ class LeafSearch:
                     outside, share = program.projected(outside), max(0.02, 0.8 * share)
             if share < _LEAST_SHARE:
                 break
+        if inside is not blend and not repair.aside().is_better(inside, blend):
+            self.search.say(f"{self.search.words}: on rows set aside the leaves are no better than the blend")
+            return blend
         return inside
+
+    def _first_pairs(self, blend: FloatArray) -> None:
+        """Pairs among rows, before the first question: of the model as it is, and of the best that these allow."""
+        self.program.stay_near(blend, RIDGES[0])
+        self._separate(self.repair.start, 50)
+        for _ in range(_TRIES):
+            if not self._separate(self.program.solve(blend, _STEPS), 10):
+                break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
         """What the engine is asked about: a point on the way from the mean, or the middle between what is proved and what is

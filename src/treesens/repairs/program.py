@@ -24,7 +24,7 @@ from treesens.repairs.written import contributions, leaves_of_trees
 from treesens.studies.losses import LossName, curvature, expected_loss, expected_slopes
 
 RIDGE = 0.1
-"""Of a leaf: as much as so many rows that reach it alone."""
+"""Of a leaf, if nothing else is said: as much as so many rows that reach it alone."""
 ROOM = 1e-3
 """A part of the limit that pairs stay away from it: what float32 rounds, and pairs beside those that were found."""
 
@@ -124,12 +124,16 @@ class Program:
         self.variables, self.name, self.target, self.order = variables, name, margins, order
         self.columns = variables.columns(cells)
         self.count = len(cells)
-        self.start = variables.original
-        self.fixed = margins - self._sums(self.start)
-        rows = np.bincount(self.columns.variable.ravel(), minlength=variables.count)
-        self.metric = (rows * curvature(name) + RIDGE) / self.count
-        self.limits = Limits(self.metric)
-        self.length = 4.0
+        self.fixed = margins - self._sums(variables.original)
+        self._reached = np.bincount(self.columns.variable.ravel(), minlength=variables.count)
+        self.limits = Limits(np.ones(variables.count))
+        self.stay_near(variables.original, RIDGE)
+
+    def stay_near(self, anchor: FloatArray, ridge: float) -> None:
+        """From now on leaves are held near an anchor float64[variables], each as strongly as by so many rows."""
+        self.anchor, self.ridge, self.length = anchor, ridge, 4.0
+        self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
+        self.limits.metric = self.metric
 
     def _sums(self, values: FloatArray) -> FloatArray:
         sums = np.zeros((self.count, self.target.shape[1]))
@@ -145,13 +149,17 @@ class Program:
         """What is minimised."""
         return self._value(self.margins(values), values)
 
+    def expected(self, values: FloatArray) -> float:
+        """The loss of the rows that the model itself expects: what is minimised but for the ridge."""
+        return expected_loss(self.name, self.margins(values), self.target)
+
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
-        ridge = RIDGE / 2 / self.count * float(((values - self.start) ** 2).sum())
+        ridge = self.ridge / 2 / self.count * float(((values - self.anchor) ** 2).sum())
         return expected_loss(self.name, margins, self.target) + ridge
 
     def _slope(self, margins: FloatArray, values: FloatArray) -> FloatArray:
         by_margin = expected_slopes(self.name, margins, self.target)
-        result = RIDGE * (values - self.start)
+        result = self.ridge * (values - self.anchor)
         for output in range(margins.shape[1]):
             mine = self.columns.variable[:, self.columns.output == output]
             weights = np.repeat(by_margin[:, output], mine.shape[1])

@@ -43,7 +43,7 @@ TEST = Option(TableFile(), "Rows that were held out: the prices that count.")
 OUTPUT = Option(
     OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Without it there are prices alone."
 )
-METHOD = Option(Choice(METHODS), "How; auto is the one with the least loss on the training rows.")
+METHOD = Option(Choice(METHODS), "How; auto is the one with the least loss on rows set aside.")
 KEEP = Option(Names(), "Trees that ask for these stay.", more="Features, as `a,b`.")
 PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
