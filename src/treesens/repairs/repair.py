@@ -75,9 +75,9 @@ class Repair:
         kept: FloatArray | None = None,
     ) -> None:
         self.model, self.train, self.test, self.stop = model, train, test, stop
-        self.options = options = replace(
-            options, domain=(*options.domain, *possible_inputs(model, train, test, options.domain))
-        )
+        rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
+        possible = possible_inputs(model, np.isnan(rows).any(axis=0), options.domain)
+        self.options = options = replace(options, domain=(*options.domain, *possible))
         self.loss = loss_name(model.ensemble)
         self.random = np.random.default_rng(options.seed)
         names = model.ensemble.feature_names
