@@ -1,10 +1,10 @@
 """A repair beside training again: python -m benchmarks.repair_beside [--folder DIR --feature NAME]
 
 One XGBoost model is trained on rows in which a feature plays a part, and then made less sensitive to it in several ways:
-repaired, trained within a budget, trained with pairs, and trained again as others do. Each model is saved and loaded; its largest
-gap is found and bounded by `ts.gap`, its price is counted on rows that were held out. Without a folder the rows are made up by
-the formula of examples/train.py; a folder has `train.csv` and `test.csv`, whose last column holds labels 0 and 1. Figures:
-benchmarks/repair.md.
+repaired, trained within a budget, trained with pairs, and trained again as others do. Each model is saved and loaded; its
+largest gap is found and bounded by `ts.gap`, its price is counted on rows that were held out. Without a folder the rows are
+made up by the formula of examples/train.py; a folder has `train.csv` and `test.csv`, whose last column holds labels 0 and 1.
+Figures: benchmarks/repair.md.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.repairs.program import Program
 from treesens.studies.losses import losses
 
-RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+RIDGES = (3.0, 10.0, 30.0, 100.0, 300.0)
 """Strengths, in rows that reach one leaf alone."""
 _KEPT = 0.5
 """Of what the best strength wins on rows set aside, the strength that is taken wins so much."""
@@ -43,20 +43,19 @@ class Aside:
         return bool(won.mean() > won.std() / np.sqrt(len(won)))
 
 
-def strength(program: Program, aside: Aside, blend: FloatArray) -> float:
-    """The greatest ridge toward the blend whose leaves keep half of what the best of the ridges wins on rows set aside.
+def strength(program: Program, aside: Aside, anchor: FloatArray, *, own: bool = True) -> FloatArray:
+    """Sets the greatest ridge toward an anchor whose leaves keep half of what the best of the ridges wins on rows set aside;
+    these leaves float64[variables]. Without `own` those of the copies alone move.
 
     A model that knows its training rows by heart is nearest to itself with a weak ridge even there; on new rows a strong one
     costs less.
     """
-    before = aside.divergence(blend)
-    won: list[float] = []
-    values = blend
+    before = aside.divergence(anchor)
+    found, won = [anchor], [0.0]
     for ridge in RIDGES[::-1]:
-        program.stay_near(blend, ridge)
-        values = program.solve(values, _STEPS)
-        won.append(before - aside.divergence(values))
-    best = max(won)
-    kept = next(ridge for ridge, gain in zip(RIDGES[::-1], won, strict=True) if gain >= _KEPT * best or best <= 0)
-    program.stay_near(blend, kept)
-    return kept
+        program.stay_near(anchor, ridge, own=own)
+        found.append(program.solve(found[-1], _STEPS))
+        won.append(before - aside.divergence(found[-1]))
+    kept = next(i for i, gain in enumerate(won) if gain >= _KEPT * max(won))
+    program.stay_near(anchor, RIDGES[::-1][max(0, kept - 1)], own=own)
+    return found[kept]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _STEPS = 5
 """Of the program, before pairs are looked for again."""
+_MORE_STEPS = 40
+"""Until the leaves of the copies alone are nearest to the model."""
 _TRIES = 2
 """To find pairs among rows, before the engine is asked."""
 _QUESTIONS = 10
@@ -44,6 +46,7 @@ class LeafSearch:
     def __init__(self, repair: Repair, search: Search) -> None:
         self.repair, self.search, self.program = repair, search, repair.program()
         self.program.limits.forget()
+        self.mean = repair.mean
         self.model = repair.editor.candidate(repair.variables.original)
         promises = [
             p for p in repair.promises(search.size) if not p.is_direction
@@ -55,10 +58,11 @@ class LeafSearch:
     def best(self, blend: FloatArray) -> FloatArray:
         """Proved leaves that are better than the blend on rows set aside; the blend itself if there are none."""
         repair, program = self.repair, self.program
+        first = self._first(blend)
         deadline = time.monotonic() + repair.options.time_limit
-        self._first_pairs(blend)
-        strength(program, repair.aside(), blend)
-        inside, outside, share, proved = blend, blend, 0.25, 0
+        self._first_pairs(first)
+        strength(program, repair.aside(), first)
+        inside, outside, share, proved = first, first, 0.25, 0
 
         def is_over() -> bool:
             return time.monotonic() > deadline or repair.stop.is_set()
@@ -91,12 +95,30 @@ class LeafSearch:
             return blend
         return inside
 
-    def _first_pairs(self, blend: FloatArray) -> None:
+    def _first(self, blend: FloatArray) -> FloatArray:
+        """Proved leaves to start from: the blend, or a mixture with copies that make up for what the mean takes away.
+
+        The copies do not ask for the features that vary, so whatever their leaves are, no pair can tell. Those that are nearest
+        to the model take the place of the mean from here on, if they are nearer on rows set aside as well.
+        """
+        repair, aside = self.repair, self.repair.aside()
+        if not self.climbers or repair.stop.is_set():
+            return blend
+        best = strength(self.program, aside, self.mean, own=False)
+        best = self.program.solve(best, _MORE_STEPS)
+        best[: len(repair.variables.own)] = self.mean[: len(repair.variables.own)]
+        if aside.divergence(best) >= aside.divergence(self.mean) or not self.search.holds(best):
+            return blend
+        self.mean = best
+        mixed = self.search.blended(best)
+        return min((blend, mixed), key=aside.divergence)
+
+    def _first_pairs(self, first: FloatArray) -> None:
         """Pairs among rows, before the first question: of the model as it is, and of the best that these allow."""
-        self.program.stay_near(blend, RIDGES[0])
+        self.program.stay_near(first, RIDGES[0])
         self._separate(self.repair.start, 50)
         for _ in range(_TRIES):
-            if not self._separate(self.program.solve(blend, _STEPS), 10):
+            if not self._separate(self.program.solve(first, _STEPS), 10):
                 break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
@@ -114,7 +136,7 @@ class LeafSearch:
         """A point on the way from the mean to what is outside: `share` of the part that costs less than what is inside; None if
         nothing on the way does.
         """
-        mean, value = self.repair.mean, self.program.value
+        mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR
         if value(outside) >= limit:
             return None

@@ -30,7 +30,7 @@ from treesens.studies.losses import Labelled, loss_name
 from treesens.studies.prices import Moved, price_of
 from treesens.studies.repair import LEAST_FALL, Method, RepairOptions
 
-_MOST_ENTRIES = 1_000_000
+_MOST_ENTRIES = 4_000_000
 """Leaves that the rows of the program reach, in all; of more rows so many are drawn."""
 _ASIDE = 3
 """One of so many training rows is set aside."""
@@ -192,6 +192,8 @@ class Repair:
                 found.append(("blend", blend, False))
             if searched:
                 found.append(("leaves", LeafSearch(self, search).best(blend), False))
+        if len(found) == 1:
+            return found[0]
         # Of equal losses the first: leaves that are the blend are called blend.
         return min(found, key=lambda one: float(self.aside().losses(one[1]).mean()))
 
