@@ -16,9 +16,8 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.repairs.aside import RIDGES, strength
 from treesens.repairs.pairs import Climber, Pairs
-from treesens.repairs.program import ROOM
 from treesens.repairs.proof import decided_by, questions_for
-from treesens.repairs.written import contributions
+from treesens.repairs.ways import Ways
 
 if TYPE_CHECKING:
     from treesens.repairs.repair import Repair
@@ -54,6 +53,7 @@ class LeafSearch:
         asked = questions_for(self.model, promises, decided_by(repair.options))
         seed = repair.options.seed
         self.climbers = [Climber(asking, self.model.ensemble, seed + n) for n, asking in enumerate(asked)]
+        self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
 
     def best(self, blend: FloatArray) -> FloatArray:
         """Proved leaves that are better than the blend on rows set aside; the blend itself if there are none."""
@@ -155,10 +155,10 @@ class LeafSearch:
         for climber in self.climbers:
             count = min(len(rows), max(100, _EVALUATED // climber.ways(rows)))
             pairs = climber.of_rows(ensemble, rows[self.repair.random.choice(len(rows), count, replace=False)], most)
-            self._cut(climber, pairs)
+            self._cut(climber, pairs, values)
             found += len(pairs)
             for high, low in list(zip(pairs.high, pairs.low, strict=True))[:1]:
-                self._cut(climber, climber.climb(ensemble, high, low))
+                self._cut(climber, climber.climb(ensemble, high, low), values)
         return found
 
     def _learn(self, candidate: FloatArray, outside: FloatArray) -> None:
@@ -166,22 +166,12 @@ class LeafSearch:
         assert self.search.broken is not None
         number, pair = self.search.broken
         climber, model_of = self.climbers[number], self.repair.editor.candidate
-        self._cut(climber, Pairs(pair[:1], pair[1:2]))
+        self._cut(climber, Pairs(pair[:1], pair[1:2]), candidate)
         for values in (candidate, outside):
-            self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]))
+            self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
-    def _cut(self, climber: Climber, pairs: Pairs) -> None:
-        """Pairs become rows of the program: the difference of their scores stays below the limit."""
-        forest, weights = self.repair.forest, climber.weights
-        high, low = forest.rows(pairs.high), forest.rows(pairs.low)
-        limit = climber.asking.limit * (1 - ROOM)
-        fixed = [t for t in forest.concerned if t not in set(forest.changed)]
-        for one, two in zip(high, low, strict=True):
-            kept = 0.0
-            if fixed:
-                reached = forest.cells.leaves(np.stack([one, two]))[:, fixed]
-                held = contributions(forest.ensemble)[reached]
-                wide = held.shape[2] > 1
-                signs = weights if wide else weights[forest.ensemble.tree_output[fixed]][:, None]
-                kept = float((held[0] * signs).sum() - (held[1] * signs).sum())
-            self.program.limits.add(self.repair.variables.row(weights, one, two), limit - kept)
+    def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
+        """Pairs become rows of the program, each of which keeps the pair from breaking the promise."""
+        ways = self._ways[climber]
+        for form, limit in ways.of(pairs, values, self.mean):
+            self.program.limits.add(form, limit)
