@@ -23,7 +23,7 @@ from treesens.backends.base import Limits, get_backend
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.compilation import Compilation, compile_query
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query
 from treesens.values.verify import verify_cells
 from treesens.values.witness import Witness
@@ -70,7 +70,7 @@ def value_of(compilation: Compilation, assignment: BoolArray | None) -> float | 
     witness = verify_cells(query, compiled.source.cells(compiled.recover(assignment)))
     if not isinstance(witness, Witness) or query.objective is None:
         return None
-    return float(objective_value(query.objective, inputs_of(query, witness.values)))
+    return float(objective_form_value(query.objective, inputs_of(query, witness.values)))
 
 
 def by_veritas(ensemble: Any, at: Sequence[float]) -> Iterator[Known]:

@@ -54,10 +54,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     )
     text += digits_section(files, config) + two_trees_section()
     reports = sample_reports()
-    text += REPORT_SECTION + "".join(map(report_line, reports))
+    text += REPORT_SECTION + "".join(map(report_line, reports)) + "".join(map(report_pictures, reports))
     files.append(File.generated(config, "gallery.md", content=text))
     for report in reports:
-        for name in report["files"]:
+        for name in [*report["files"], *report["pictures"]]:
             files.append(File.generated(config, f"gallery/{name}", content=(REPORTS / name).read_bytes()))
     return files
 
@@ -116,6 +116,17 @@ def report_line(report: dict[str, Any]) -> str:
     links = ", ".join(f"[{name.rpartition('.')[2].upper()}](gallery/{name})" for name in report["files"])
     answers = ", ".join(f"{count} {verdict}" for verdict, count in report["verdicts"].items() if count)
     return f"| {report['title']} | {links} | {answers} |\n"
+
+
+def report_pictures(report: dict[str, Any]) -> str:
+    """The pages of a report that are to be signed, if a browser has printed them."""
+    if not report["pictures"]:
+        return ""
+    shown = "\n".join(
+        f'![{report["title"]}: page {number} of the report](gallery/{name}){{ width="49%" }}'
+        for number, name in enumerate(report["pictures"], 1)
+    )
+    return f"\n### {report['title']}: the pages to sign\n\n{shown}\n"
 
 
 def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> str:

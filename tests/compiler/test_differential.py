@@ -19,7 +19,7 @@ from treesens.compiler.result import Verdict
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
-SEEDS = range(50)
+SEEDS = range(30)
 PIPELINE_TEXTS = [*PIPELINES, *PASSES.builtin, "unaffected-leaves,share-copies,leaf-rows{intervals=false},drop-dead"]
 
 

@@ -256,7 +256,8 @@ def test_an_interruption_ends_it_in_two_seconds(case: Case, folder: Path, readin
         before = user_seconds(process.pid)
         os.kill(process.pid, signal.SIGINT)  # `send_signal` would reap a process that ends now, and its usage with it
         used = ended(process, 60) - before
-    assert process.returncode in {0, 5, 130}, err.read_text()
+    # Python itself ends by the signal if it arrives when all is done and said.
+    assert process.returncode in {0, 5, 130, -signal.SIGINT}, err.read_text()
     assert "Traceback" not in err.read_text()
     assert used <= SLACK * INTERRUPTED_SECONDS
 

@@ -125,7 +125,7 @@ def test_every_comparison_is_that_of_the_library(case: str) -> None:
     model = fitted(case)
     shown = model.predict_proba(GRID)[:, 1]
     ordered = np.unique(shown)
-    near = (*ordered[:: max(1, len(ordered) // 5)], *((ordered[1:] + ordered[:-1]) / 2)[:: max(1, len(ordered) // 5)])
+    near = (*ordered[:: max(1, len(ordered) // 3)], *((ordered[1:] + ordered[:-1]) / 2)[:: max(1, len(ordered) // 3)])
     cuts = sorted({f"{v:.12f}" for v in near if 0 < v < 1} | {"0.01", "0.5", "0.99"})
     asked = {f"q{i}{k}": (sign, cut) for i, cut in enumerate(cuts) for k, sign in enumerate(SIGNS)}
     found = counted(model, {name: f"prob(a) {sign} {cut}" for name, (sign, cut) in asked.items()})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.cases import Case
-from tests.oracle.judge import Finding, Judged, judge
+from tests.oracle.judge import HURRIES, TIME_LIMIT, Finding, Judged, judge
 from tests.oracle.language import text_of
 from tests.oracle.schedules import draw_schedule, scheduled
 
@@ -17,7 +17,8 @@ REFUSALS = ("E216", "E219", "E220", "E306", "E311", "E312")
 """What the reference lets treesens refuse: forms that it does not know, values that can never be taken."""
 CONTRADICTIONS = ("E309",)
 """Errors that say `none`."""
-TIME_LIMIT = 10.0
+HURRIED = 0.04
+"""Share of the cases that are asked in a hurry: what an answer says must be true also if time ends it."""
 TOLERANCES = (0.0, 0.0, 0.0, 0.0, 1e-6, 1e-6, 1e-6, 0.05)
 
 
@@ -36,6 +37,8 @@ def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
         options["schedule"], options["threads"] = draw_schedule(rng)
     # Half of all optima to the last unit, the others as usual or loosely: then they have to say so.
     options["tolerance"] = float(rng.choice(TOLERANCES))
+    if rng.random() < HURRIED:
+        options["time_limit"] = float(rng.choice(HURRIES))
     return options
 
 

@@ -39,6 +39,11 @@ class Finding:
     record: dict[str, Any] | None = None
 
 
+TIME_LIMIT = 10.0
+"""Seconds that a question has; one that is asked in a hurry has fewer, and may stay open."""
+HURRIES = (0.005, 0.02, 0.1, 0.4)
+
+
 @dataclass
 class Judged:
     """The outcome for one question: `status` is compared, refused, skipped or wrong."""
@@ -54,6 +59,8 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
     found: list[Finding] = []
 
     def wrong(kind: str, detail: str) -> None:
+        if kind in ("open", "lost") and options["time_limit"] < TIME_LIMIT:
+            return
         if kind in ("open", "lost") and options["backend"] not in ("native", "auto"):
             kind = f"{kind} elsewhere"
         found.append(Finding(kind, detail, question, options, record))
@@ -363,7 +370,8 @@ def _ranking(question: dict[str, Any], answers: list[Any], truths: Truths, numbe
     # Each search may miss the best of what is left by as much as was allowed.
     tolerance += 2 * answers[0]["objective"]["tolerance"]["relative"] * max(map(abs, told), default=0.0)
     if np.abs(np.array(told) - ranked[: len(told)]).max(initial=0) > tolerance:
-        wrong("top", f"values {told}, by brute force {ranked.tolist()}")
+        said = any(a["objective"]["status"] == "open" for a in answers)
+        wrong("open" if said else "top", f"values {told}, by brute force {ranked.tolist()}")
 
 
 def asked(question: dict[str, Any]) -> str:

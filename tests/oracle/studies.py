@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.cases import Case, save_case
+from tests.oracle.judge import HURRIES
 from tests.oracle.models_sklearn import OF_PROBABILITIES
 from tests.oracle.spaces import Feature, number, quoted
 from tests.oracle.study import Asked, Study
@@ -34,6 +35,8 @@ NORMS = ["linf", "l2", "l1", "l0"]
 PRINTED = 0.3
 """Share of the studies that are asked on the command line."""
 TIME_LIMIT = 20.0
+HURRIED = 0.15
+"""Share of the studies that are asked in a hurry."""
 EXIT_CODES = (0, 5)
 
 
@@ -102,6 +105,10 @@ class Asking:
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
 
+    def limit(self) -> float:
+        """Seconds of a study: at times so few that much has to stay open, and nothing may be false."""
+        return float(self.pick(HURRIES)) if self.chance(HURRIED) else TIME_LIMIT
+
     def pick(self, options: Any) -> Any:
         return options[int(self.rng.integers(len(options)))]
 
@@ -154,6 +161,8 @@ class Asking:
         """Asks and judges; `judge` may return how many records there are, if it is not the length of the answer."""
 
         def wrong(kind: str, detail: str) -> None:
+            if kind in ("open", "lost") and study.arguments.get("time_limit", TIME_LIMIT) < TIME_LIMIT:
+                return
             self.out.findings.append(StudyFinding(study, kind, detail, self.case))
 
         try:
@@ -248,7 +257,7 @@ class Asking:
         asked, sets = self.asked(), self.varied()
         measure = self.measure() if self.chance(0.2) else None
         study = self.study(
-            "audit", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=TIME_LIMIT, jobs=1,
+            "audit", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=self.limit(), jobs=1,
             **({"measure": measure} if measure else {}), **asked.arguments(),
         )  # fmt: skip
         self.run(study, lambda r, wrong: judge_audit(self.case, r, asked, sets, wrong))
@@ -263,7 +272,7 @@ class Asking:
             asked = replace(asked, kind="margin" if several else natural)
         close = float(self.pick([0.02, 0.02, 1e-6]))
         study = self.study(
-            "gap", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=TIME_LIMIT, threads=1,
+            "gap", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=self.limit(), threads=1,
             close=close, **asked.arguments(sizes=False),
         )  # fmt: skip
         self.run(study, lambda r, wrong: judge_gap(self.case, r, asked, sets, close, wrong))
@@ -283,7 +292,7 @@ class Asking:
             return
         asked, sets, measure = self.asked(), self.varied(), self.measure()
         study = self.study(
-            "count", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=TIME_LIMIT, measure=measure,
+            "count", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=self.limit(), measure=measure,
             seed=int(self.rng.integers(3)), **asked.arguments(),
         )  # fmt: skip
         self.run(study, lambda r, wrong: judge_count(self.case, r, asked, sets, measure, wrong))
@@ -295,13 +304,13 @@ class Asking:
         features = [f.name for f in self.case.features]
         arguments = asked.arguments()
         arguments[asked.kind] = arguments[asked.kind][0]
-        study = self.study("sets", features=features, domain=str(self.domain), time_limit=TIME_LIMIT, **arguments)
+        study = self.study("sets", features=features, domain=str(self.domain), time_limit=self.limit(), **arguments)
         self.run(study, lambda r, wrong: judge_sets(self.case, r, asked, features, wrong))
 
     def range(self) -> None:
         if not self.plain or not self.raw or self.model.link == "exp":
             return
-        study = replace(self.study("range", domain=str(self.domain), time_limit=TIME_LIMIT, threads=1), printed=True)
+        study = replace(self.study("range", domain=str(self.domain), time_limit=self.limit(), threads=1), printed=True)
         self.run(study, lambda r, wrong: judge_range(self.case, r, [], wrong))
 
     def shape(self) -> None:
@@ -311,7 +320,7 @@ class Asking:
         ordered = [f.name for f in self.case.features if f.kind != "category" and f.codes == "number"]
         claimed = [str(n) for n in self.rng.permutation(ordered)[:2]] if self.chance(0.4) else []
         study = self.study(
-            "shape", features=names, domain=str(self.domain), time_limit=TIME_LIMIT, increasing=claimed[:1],
+            "shape", features=names, domain=str(self.domain), time_limit=self.limit(), increasing=claimed[:1],
             decreasing=claimed[1:],
         )  # fmt: skip
         self.run(study, lambda r, wrong: judge_shape(self.case, r, names, wrong))
@@ -326,7 +335,7 @@ class Asking:
         if self.model.kind == "regression":
             return
         rows, names = self.rows(), [f.name for f in self.case.features]
-        arguments: dict[str, Any] = {"rows": rows, "time_limit": TIME_LIMIT}
+        arguments: dict[str, Any] = {"rows": rows, "time_limit": self.limit()}
         if self.chance(0.4):
             arguments["most"] = int(self.rng.integers(2, 5))
         elif self.chance(0.5):
@@ -343,7 +352,7 @@ class Asking:
             return
         for norm in self.rng.permutation(NORMS)[:2]:
             rows, targeted = self.rows(), self.chance(0.3)
-            study = self.study("robust", rows=rows, norm=str(norm), targeted=targeted, time_limit=TIME_LIMIT)
+            study = self.study("robust", rows=rows, norm=str(norm), targeted=targeted, time_limit=self.limit())
             self.run(study, lambda r, w, n=str(norm), t=targeted, k=rows: judge_robust(self.case, r, k, n, t, w))
 
     def favourable(self) -> tuple[str, str | None, dict[str, Any]]:
@@ -363,7 +372,7 @@ class Asking:
         names, (chosen, threshold, arguments) = [f.name for f in self.case.features], self.favourable()
         by = [[str(n) for n in self.rng.permutation(names)[:size]] for size in ((1, 2) if len(names) > 1 else (1,))]
         limits = {"ratio": float(self.pick([0.8, 0.5, 1.0])), "smallest": float(self.pick([0.02, 0.2, 0.0]))}
-        study = self.study("groups", by=by, time_limit=TIME_LIMIT, **limits, **arguments)
+        study = self.study("groups", by=by, time_limit=self.limit(), **limits, **arguments)
         node = favourable_node(self.case, chosen, threshold)
         self.run(study, lambda r, wrong: judge_groups(self.case, r, by, node, limits, wrong))
 
@@ -378,7 +387,7 @@ class Asking:
         }
         if self.chance(0.4):
             how["protected"] = [str(n) for n in self.rng.permutation(names)[: int(self.rng.integers(1, 3))]]
-        study = self.study("reasons", rows=rows, time_limit=TIME_LIMIT, **how, **arguments)
+        study = self.study("reasons", rows=rows, time_limit=self.limit(), **how, **arguments)
         node = favourable_node(self.case, chosen, threshold)
         self.run(study, lambda r, wrong: judge_reasons(self.case, r, rows, node, {**how, "favourable": chosen}, wrong))
 
@@ -390,7 +399,7 @@ class Asking:
             self.shortened()
             new = "short"
         pair = ["m", new] if self.chance(0.5) else [new, "m"]
-        study = self.study("diff", models=pair, time_limit=TIME_LIMIT)
+        study = self.study("diff", models=pair, time_limit=self.limit())
 
         def judge(record: Any, wrong: Any) -> int:
             judge_diff(self.case, record, pair[0], pair[1], wrong)

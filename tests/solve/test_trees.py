@@ -410,5 +410,5 @@ def test_published_models_get_the_verdicts_of_the_way_through_the_ir(feature: st
     assert direct is not None
     # A pipeline that is named is run.
     whole = search_cells(query, replace(options, pipeline="kant"), Budget.of(60))
-    assert tree_question.verdict == whole.verdict
-    assert tree_question.proof == whole.proof
+    assert direct.verdict == whole.verdict
+    assert direct.proof == whole.proof

@@ -19,7 +19,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found at one gap: one of a few words, what it means in numbers, and a sentence that shows it (may be empty)."""
+    """What was found at one gap: one of a few words, what it means in numbers, and a sentence that shows it. The last two may
+    be empty.
+    """
 
     gap: str
     kind: str
@@ -85,7 +87,7 @@ def finding(record: Record, names: Names) -> Finding:
 
 def _how_rare(record: Record) -> str:
     share = record.get("share")
-    return rarity(share).removesuffix(" of inputs") if share else "how rare was not asked"
+    return rarity(share).removesuffix(" of inputs") if share else ""
 
 
 def sentence(record: Record, names: Names) -> str:

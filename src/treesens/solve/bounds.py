@@ -6,6 +6,7 @@ from math import sqrt
 
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.tolerance import EXACT, Tolerance
+from treesens.compiler.query.evaluate import Inputs, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import InternalError
@@ -49,6 +50,11 @@ def shown_value(objective: Objective, form: float) -> float:
     """The value of an objective as people read it: form * unit + offset, and the root of a squared distance."""
     value = form * float(objective.unit) + float(objective.offset)
     return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
+
+
+def value_of(objective: Objective, inputs: Inputs) -> float:
+    """The value of an objective on concrete inputs as people read it."""
+    return shown_value(objective, float(objective_form_value(objective, inputs)))
 
 
 def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Tolerance, float]:

@@ -18,7 +18,7 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
 from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import Compilation, Contradiction, decide_at_compile_time
 from treesens.compiler.ir import Module
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, Sense, Verdict
@@ -175,7 +175,7 @@ class Incumbent:
             return
         value = None
         if query.objective is not None:
-            value = objective_value(query.objective, inputs_of(query, verdict.values))
+            value = objective_form_value(query.objective, inputs_of(query, verdict.values))
         worse = (
             self.value is not None
             and value is not None

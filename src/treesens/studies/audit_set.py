@@ -14,13 +14,14 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.predicted import LibraryReplay
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
+from treesens.solve.bounds import consistent, value_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_certificates
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
@@ -179,7 +180,8 @@ class SetAudit:
         trivial = self.sweep.swing_bound()
         known = result.objective.bound
         bound = trivial if known is None else min(known, trivial)
-        return replace(result, objective=replace(result.objective, bound=max(bound, result.objective.value)))
+        bound = consistent(bound, result.objective.value, maximize=True, exact=False, who="the sum of the leaves")
+        return replace(result, objective=replace(result.objective, bound=bound))
 
     def _swing_of_rows(self, query: Query, found: Flips, result: Result) -> Result:
         """A search that found nothing in its time: the row that swings most, if it is one score that swings, and the bound that
@@ -195,9 +197,9 @@ class SetAudit:
         if not isinstance(pair, Witness):
             return result
         assert query.objective is not None
-        value = float(objective_value(query.objective, inputs_of(query, pair.values)))
-        tolerance = self.base.closeness
-        known = ObjectiveValue(value, max(bound, value), Sense.MAXIMIZE, query.objective.kind, tolerance)
+        value = value_of(query.objective, inputs_of(query, pair.values))
+        bound = consistent(bound, value, maximize=True, exact=False, who="the sum of the leaves")
+        known = ObjectiveValue(value, bound, Sense.MAXIMIZE, query.objective.kind, self.base.closeness)
         return replace(result, witness=pair, objective=known)
 
     def _answer(self, gap: Gap, query: ResolvedQuestion, before: list[Result]) -> Result:

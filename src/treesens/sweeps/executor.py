@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count, islice
 from typing import Any
 
-from treesens.compiler.base.packages import imported
 from treesens.compiler.base.processes import safe_children
 from treesens.errors import UsageError
+from treesens.sweeps.on_dask import dask_backend, dask_client
+from treesens.sweeps.on_ray import on_ray, ray_cores, ray_store
 from treesens.sweeps.worker import Outcome, Shipment, Task, answer_task, leash
 
 Next = Callable[[], Task | None]
@@ -83,18 +83,18 @@ class Executor:
             with joblib.parallel_config(backend=_processes(self.jobs)):
                 yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, max_nbytes=None, **shape, **common)
         elif self.kind == "dask":
-            with _dask_client(self.address) as client:
+            with dask_client(self.address) as client:
                 # Scattered once to every worker; tasks carry a reference.
                 scattered = list(shipments.values())
                 # Quick questions travel together, slow ones alone: the scheduler takes longer for a task than many of them do.
-                backend = _dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
+                backend = dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
                 with joblib.parallel_config(backend=backend):
                     yield shipments, lambda timeout: joblib.Parallel(timeout=timeout, **common | {"batch_size": "auto"})
         else:
-            with _ray(self.address) as put:
+            with ray_store(self.address) as put:
                 references = {name: put(shipment) for name, shipment in shipments.items()}
-                cores = max(2, _ray_cores())
-                yield references, lambda timeout: _on_ray(timeout, cores)
+                cores = max(2, ray_cores())
+                yield references, lambda timeout: on_ray(timeout, cores)
 
 
 INLINE = Executor("inline")
@@ -172,7 +172,7 @@ def _pool(
 ) -> Iterator[Outcome]:
     import joblib
 
-    job = joblib.delayed(_answer_shipped)
+    job = joblib.delayed(answer_task)
 
     def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
         yield from parallel()(job(shipments[task.document], replace(task, leashed=leashed)) for task in tasks)
@@ -209,15 +209,6 @@ def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Ou
     return replace(outcome, attempts=2)
 
 
-def _answer_shipped(shipment: Any, task: Task) -> Outcome:
-    """In the worker. On Ray a shipment is a reference into its store."""
-    if not isinstance(shipment, Shipment):
-        import ray
-
-        shipment = ray.get(shipment)
-    return answer_task(shipment, task)
-
-
 def _crashes() -> tuple[type[BaseException], ...]:
     """What a lost worker looks like here; names of clusters are looked up if they are in use."""
     import sys
@@ -249,116 +240,3 @@ def parse_executor(text: str | None, jobs: int | None) -> Executor:
             f"--jobs says how many processes run here, and {kind} has workers of its own", remedy="leave --jobs out"
         )
     return Executor(kind, 1, address)
-
-
-@contextmanager
-def _dask_client(address: str) -> Iterator[Any]:
-    distributed = imported("distributed", "clusters of Dask need distributed")
-    try:
-        client = distributed.Client(
-            f"tcp://{address}" if "://" not in address else address, timeout=10, set_as_default=False
-        )
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"no Dask scheduler answers at {address}: {error}",
-            remedy="start one: dask scheduler; dask worker HOST:8786",
-        ) from None
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def _on_ray(timeout: float, cores: int) -> Callable[[Iterator[Any]], Iterator[Outcome]]:
-    """Questions as tasks of Ray, a few per core on their way: its workers stay from one to the next. (joblib's backend for Ray
-    starts new workers with every list of jobs.)
-    """
-    import ray
-
-    # A question that kills its worker is asked again by `_alone`, where it can be told from those beside it.
-    ask = ray.remote(max_retries=0)(_answer_shipped)
-
-    def run(jobs: Iterator[Any]) -> Iterator[Outcome]:
-        away: list[Any] = []
-        try:
-            while True:
-                away += [ask.remote(*arguments) for _, arguments, _ in islice(jobs, 2 * cores - len(away))]
-                if not away:
-                    return
-                done, away = ray.wait(away, num_returns=1, timeout=timeout)
-                if not done:
-                    raise TimeoutError("no answer came from the cluster")
-                yield from map(ray.get, done)
-        finally:
-            for task in away:
-                ray.cancel(task, force=True)
-
-    return run
-
-
-def _dask_backend() -> Any:
-    from joblib._dask import DaskDistributedBackend
-
-    class AtLeastTwo(DaskDistributedBackend):  # type: ignore[misc]
-        """joblib runs everything in the calling process if one worker (with one thread) is there."""
-
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            return max(2, int(super().effective_n_jobs(n_jobs)))
-
-    return AtLeastTwo
-
-
-def _ray_cores() -> int:
-    import ray
-
-    return int(ray.cluster_resources().get("CPU", 1))
-
-
-_STARTING = 60.0
-"""Seconds in which a Ray cluster may come up: its head opens the port before it can serve clients."""
-
-_LEAST_ATTEMPTS = 2
-"""A server that starts and never answers takes longer than `_STARTING` to be given up by Ray."""
-
-
-def _connect_to_ray(address: str | None) -> None:
-    """A cluster that answers, but cannot serve yet, is asked again. Raises what ray.init raises."""
-    import ray
-
-    patience = time.monotonic() + _STARTING
-    for attempt in count(1):
-        try:
-            ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
-        except ConnectionAbortedError:
-            if attempt >= _LEAST_ATTEMPTS and time.monotonic() > patience:
-                raise
-            time.sleep(1.0)
-        else:
-            return
-
-
-def _last_line(error: Exception) -> str:
-    """Ray sends the traceback of its server, which ends with the reason."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
-
-
-@contextmanager
-def _ray(address: str) -> Iterator[Callable[[Shipment], Any]]:
-    ray = imported("ray", "clusters of Ray need ray")
-    try:
-        _connect_to_ray(f"ray://{address}" if address else None)
-    except (ImportError, ValueError) as error:
-        if isinstance(error, ValueError) and "ray[client]" not in str(error):
-            raise UsageError(f"`ray://{address}` is no address: {error}", remedy="write ray://HOST:10001") from None
-        raise UsageError(
-            "ray is installed without its client, which ray://HOST:PORT needs", remedy="pip install 'treesens[ray]'"
-        ) from None
-    except (ConnectionError, RuntimeError) as error:
-        raise UsageError(
-            f"no Ray cluster answers at {address}: {_last_line(error)}",
-            remedy="start one: ray start --head; if it wants a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
-        ) from None
-    try:
-        yield ray.put
-    finally:
-        ray.shutdown()

@@ -16,7 +16,7 @@ import numpy as np
 
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.model.predicted import LibraryReplay
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
     Explanation,
@@ -33,7 +33,7 @@ from treesens.compiler.result import (
     Verdict,
 )
 from treesens.measure.sampler import Estimate
-from treesens.solve.bounds import left_open, shown_value
+from treesens.solve.bounds import left_open, value_of
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
 
@@ -231,5 +231,5 @@ def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> b
         return False
     if goal.nearest is not None:
         return True
-    value = shown_value(goal, float(objective_value(goal, inputs_of(query, witness.values))))
+    value = value_of(goal, inputs_of(query, witness.values))
     return abs(value - told.value) <= slack

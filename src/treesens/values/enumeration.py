@@ -15,7 +15,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
 from treesens.compiler.model.predicted import LibraryReplay
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import soften
 from treesens.values.combinations import Combinations, Exact
@@ -155,7 +155,7 @@ class Enumeration:
 
     def _keep(self, witness: Witness) -> None:
         goal = self.query.objective
-        value = None if goal is None else objective_value(goal, inputs_of(self.query, witness.values))
+        value = None if goal is None else objective_form_value(goal, inputs_of(self.query, witness.values))
         first = self.witness is None and self.value is None
         if first or (goal is not None and value is not None and self.better(goal, value, self.value)):
             self.witness, self.value = witness, value
@@ -164,7 +164,7 @@ class Enumeration:
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
         """Better values in the same cells, as long as there are any; what stays possible is a bound."""
-        value = objective_value(goal, inputs_of(self.query, witness_known.values))
+        value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
             if not self.better(goal, key, value):
@@ -181,7 +181,7 @@ class Enumeration:
             witness = None if isinstance(found, NoValues) else self._better_values(found)
             if witness is None:
                 break
-            value = objective_value(goal, inputs_of(self.query, witness.values))
+            value = objective_form_value(goal, inputs_of(self.query, witness.values))
         self._close_inside(goal, number, key)
 
     def _better_values(self, values: FloatArray) -> Witness | None:

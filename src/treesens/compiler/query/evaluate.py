@@ -89,8 +89,10 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
     return total
 
 
-def objective_value(objective: Objective, x: Inputs) -> Fraction:
-    """The exact value of an objective on concrete inputs, before unit and offset."""
+def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
+    """The exact value of an objective's form on concrete inputs. What people read has a unit and an offset besides, and is
+    `solve.bounds.value_of`.
+    """
     if not objective.values:
         return form_value(objective.form, x)
     parts = [term.value([x.at(place) for place in term.places]) or Fraction(0) for term in objective.values]

@@ -28,7 +28,7 @@ from treesens.backends.native.tree_question import IntegerRow, ScoreConstraints,
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import LinearForm, Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search
@@ -95,7 +95,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
     def reach(witness: Witness) -> ObjectiveValue:
         assert goal is not None
         best = rows[-1].most(most) * (1 if goal.maximize else -1)
-        return shown_optimum(goal, objective_value(goal, inputs_of(query, witness.values)), best)
+        return shown_optimum(goal, objective_form_value(goal, inputs_of(query, witness.values)), best)
 
     judged = conclude_tree_search(query, facts, question.options, reach=None if goal is None else reach)
     if not isinstance(judged, Result):

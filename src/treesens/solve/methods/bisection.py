@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.solve.conclude import shown_objective
@@ -112,7 +112,7 @@ class Bisection:
         for witness in (found.witness, again):
             if not isinstance(witness, Witness):
                 continue
-            value = self.sign * objective_value(self.goal, inputs_of(self.query, witness.values))
+            value = self.sign * objective_form_value(self.goal, inputs_of(self.query, witness.values))
             if self.best is None or value > self.reached:
                 self.best, self.reached = replace(found, witness=witness), value
         if mark is not None and (self.granted is None or mark > self.granted):

@@ -16,7 +16,7 @@ import numpy as np
 from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
 from treesens.compiler.result import NearestRow, Result
 from treesens.solve.conclude import conclude_found, leave_open, shown_objective
@@ -100,7 +100,7 @@ def _walk_to_row(
 def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known_witness: Witness) -> _Best:
     """The distance of a pair to its nearest row (squared for l2), and that row."""
     x = inputs_of(query, known_witness.values)
-    distances = [objective_value(distance_to_row(query.space, nearest, row), x) for row in rows]
+    distances = [objective_form_value(distance_to_row(query.space, nearest, row), x) for row in rows]
     place = min(range(len(rows)), key=distances.__getitem__)
     return distances[place], known_witness, rows[place]
 

@@ -12,7 +12,7 @@ from math import inf
 
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
-from treesens.compiler.query.evaluate import holds, inputs_of, objective_value
+from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
 from treesens.compiler.query.known_cavities import all_cavities_in, with_known
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
@@ -155,7 +155,7 @@ class _Learning:
         if goal.nearest is not None:
             distance = distance_of(query, goal.nearest, witness)
             return ObjectiveValue(distance, None, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
-        return shown_objective(goal, objective_value(goal, inputs_of(query, witness.values)), None)
+        return shown_objective(goal, objective_form_value(goal, inputs_of(query, witness.values)), None)
 
 
 def search_cavities(question: OpenQuestion, budget: Budget) -> Result:

@@ -17,7 +17,7 @@ from treesens.backends.native.least_cost import CostOutcome, is_rounded, least_c
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, floor_to
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.evaluate import Inputs, objective_value
+from treesens.compiler.query.evaluate import Inputs, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.solve.conclude import FALLS_SHORT, TreeFacts, attempt_of, conclude_tree_search, shown_objective
@@ -63,7 +63,7 @@ def _judged(query: Query, goal: Objective, costs: CellCosts, found: CostOutcome,
     """From the engine's facts to an answer: a verified witness, and what nothing costs less than."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
-        value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+        value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))
         bound = Unit(costs.shift).value(found.low)
         if value < bound or (found.closed and value - bound > _CLOSE * value):
             return FALLS_SHORT

@@ -18,7 +18,7 @@ from treesens.backends.native.boxed_question import LevelOutcome, boxed_question
 from treesens.backends.native.least_level import least_level_on_trees
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.query.evaluate import Inputs, objective_value
+from treesens.compiler.query.evaluate import Inputs, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.errors import BackendError
@@ -78,7 +78,7 @@ def _judged(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, op
     """From the engine's facts to an answer: a verified witness, and the exact radius below which there is none."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
-        value = objective_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+        value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))
         bound = radii.distance(found.low)
         return FALLS_SHORT if value < bound or (found.closed and value > bound) else shown_objective(goal, value, bound)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.curve_sums import has_curves
-from treesens.compiler.query.evaluate import holds, inputs_of, objective_value
+from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
 from treesens.compiler.query.predicted_classes import rows_in
 from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed
 from treesens.compiler.query.query import Constraint, ProbabilitySum, Query
@@ -97,7 +97,7 @@ class _Cutting:
             distance = distance_of(self.query, goal.nearest, candidate.witness)
             shown = ObjectiveValue(distance, bound, Sense.MINIMIZE, f"distance {goal.nearest.norm}")
             return replace(candidate, objective=shown)
-        value = objective_value(goal, inputs_of(self.query, candidate.witness.values))
+        value = objective_form_value(goal, inputs_of(self.query, candidate.witness.values))
         return replace(candidate, objective=replace(shown_objective(goal, value, None), bound=bound))
 
     def done(self, result: Result) -> Result:

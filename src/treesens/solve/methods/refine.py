@@ -14,7 +14,7 @@ from functools import partial
 from math import inf
 
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Constraint, Objective, Query
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
@@ -79,7 +79,7 @@ class _Refinement:
         assert result.witness is not None
         best = inf if goal.maximize else -inf
         bound = best if shown.bound is None else shown.bound
-        reached = float(objective_value(goal, inputs_of(self.query, result.witness.values)))
+        reached = float(objective_form_value(goal, inputs_of(self.query, result.witness.values)))
         value = shown_value(goal, reached)
         bound = consistent(bound, value, maximize=goal.maximize, exact=False, who=result.backend)
         least = within_range(self.query, best)
@@ -106,7 +106,7 @@ class _Refinement:
             if found is None:
                 continue
             assert found.witness is not None
-            reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+            reached = objective_form_value(goal, inputs_of(self.query, found.witness.values))
             found = replace(found, objective=shown_objective(goal, reached, None))
             return self._improved(goal, found) or found
         return None
@@ -121,7 +121,7 @@ class _Refinement:
         found = self._search(at_limit, self.budget.left() * _SHARE, keep=False)
         if found.witness is None:
             return None
-        reached = objective_value(goal, inputs_of(self.query, found.witness.values))
+        reached = objective_form_value(goal, inputs_of(self.query, found.witness.values))
         return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
@@ -202,7 +202,7 @@ class _Refinement:
         """A clearly better answer, or the proof that there is none as the bound; None where neither is known."""
         assert result.witness is not None
         assert result.objective is not None
-        reached = objective_value(goal, inputs_of(self.query, result.witness.values))
+        reached = objective_form_value(goal, inputs_of(self.query, result.witness.values))
         wanted = reached + (1 if goal.maximize else -1) * Fraction(CLOSE) / 2
         if wanted < 0 and not goal.maximize and all(isinstance(t, DistanceTerm) and t.factor > 0 for t in goal.values):
             return replace(result, objective=replace(result.objective, bound=0.0))  # no distance is negative

@@ -14,7 +14,7 @@ from treesens.backends.native.tree_question import TreeOptimum, maximise_on_tree
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.reuse import is_reused
-from treesens.compiler.query.evaluate import inputs_of, objective_value
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import ObjectiveValue, Result, Sense
@@ -80,7 +80,7 @@ def _judged(query: Query, found: TreeOptimum, options: Options) -> Result | Reje
     assert goal is not None
 
     def reach(witness: Witness) -> ObjectiveValue:
-        return shown_optimum(goal, objective_value(goal, inputs_of(query, witness.values)), found.bound)
+        return shown_optimum(goal, objective_form_value(goal, inputs_of(query, witness.values)), found.bound)
 
     return conclude_tree_search(query, _facts(found), options, reach=reach)
 

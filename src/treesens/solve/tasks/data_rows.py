@@ -13,14 +13,14 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.query.domain import allowed_values, pick_value
-from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_value
+from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_form_value
 from treesens.compiler.query.query import Query, Space
 from treesens.compiler.result import Result
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, combinations_of, flip_question, flips
 from treesens.data.nearest_row import cells_near, nearest_row
 from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
-from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
+from treesens.solve.bounds import ContradictoryBound, consistent, value_of
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.tasks.typical_rows import least_untypical
@@ -209,7 +209,7 @@ def worse(query: Query, moved: Witness, witness: Witness) -> bool:
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return False
-    before, after = (objective_value(goal, inputs_of(query, w.values)) for w in (witness, moved))
+    before, after = (objective_form_value(goal, inputs_of(query, w.values)) for w in (witness, moved))
     return after < before if goal.maximize else after > before
 
 
@@ -221,7 +221,7 @@ def recompute_objective(query: Query, result: Result) -> Result:
     value = objective.value
     if goal.nearest is None:
         point = Inputs(result.witness.values, result.witness.cells, result.witness.exact)
-        value = shown_value(goal, float(objective_value(goal, point)))
+        value = value_of(goal, point)
     try:
         bound = objective.bound
         if bound is not None:
