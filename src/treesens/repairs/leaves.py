@@ -107,7 +107,9 @@ class LeafSearch:
         best = strength(self.program, aside, self.mean, own=False)
         best = self.program.solve(best, _MORE_STEPS)
         best[: len(repair.variables.own)] = self.mean[: len(repair.variables.own)]
-        if aside.divergence(best) >= aside.divergence(self.mean) or not self.search.holds(best):
+        if aside.divergence(best) >= aside.divergence(self.mean) or not self.search.holds(
+            best, repair.options.proof_time
+        ):
             return blend
         self.mean = best
         mixed = self.search.blended(best)

@@ -56,7 +56,7 @@ class Search:
         if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
             return start  # the model as it is breaks a promise; in order it may keep all
         low, high, options = 0.0, 1.0, self.repair.options
-        seconds = min(options.proof_time, max(1.0, options.time_limit / 10))  # few proofs, on which all else rests
+        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, on which all else rests
         for _ in range(_HALVINGS):
             if self.repair.stop.is_set():
                 break
