@@ -1,7 +1,7 @@
 """A search for the largest swing that time ends: the row that swings most is shown in the units of the score.
 
-Scores of forests are means over trees. The sum over trees was shown in their place, as a proved largest swing of a score that is
-a probability.
+Scores of forests are means over trees. The sum over trees was shown in their place, as a proved largest swing of a score
+that is a probability.
 """
 
 from __future__ import annotations

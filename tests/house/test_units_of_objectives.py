@@ -1,4 +1,4 @@
-"""The exact value of an objective's form has no unit and no offset: what shows a value to people takes `solve.bounds.value_of`."""
+"""The value of an objective's form has no unit and no offset: what shows a value to people takes `solve.bounds.value_of`."""
 
 from __future__ import annotations
 

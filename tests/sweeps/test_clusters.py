@@ -25,6 +25,7 @@ from treesens.solve.options import Options
 from treesens.sweeps.conquer import Coordinator
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
+from treesens.sweeps.on_ray import bundle_size
 from treesens.sweeps.part_certificates import with_part_certificates
 from treesens.sweeps.questions import Question, document_of
 from treesens.sweeps.run import Settings, sweep
@@ -257,3 +258,9 @@ def test_one_question_in_parts_on_a_cluster(cluster: Cluster, trained: Path, tmp
     assert run(tmp_path, "verify", str(manifest), "--model", str(trained / "three.json"), "-q").stdout.endswith(
         ": accepted\n"
     )
+
+
+def test_bundles_grow_while_questions_are_quick() -> None:
+    assert [bundle_size(size, 0.01 * size, size) for size in (1, 2, 4, 8, 16, 32)] == [2, 4, 8, 16, 32, 50]
+    assert bundle_size(50, 100.0, 50) == 1
+    assert bundle_size(64, 0.0, 64) == 64

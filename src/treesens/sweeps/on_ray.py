@@ -92,7 +92,7 @@ def on_ray(timeout: float, cores: int) -> Callable[[Iterator[Any]], Iterator[Out
                 if not done:
                     raise TimeoutError("no answer came from the cluster")
                 outcomes: list[Outcome] = ray.get(done[0])
-                together = _bundle_size(together, sum(outcome.cpu for outcome in outcomes), len(outcomes))
+                together = bundle_size(together, sum(outcome.cpu for outcome in outcomes), len(outcomes))
                 yield from outcomes
         finally:
             for task in away:
@@ -106,7 +106,7 @@ _BUNDLE_SECONDS = 0.5
 _LARGEST_BUNDLE = 64
 
 
-def _bundle_size(size: int, seconds: float, answered: int) -> int:
+def bundle_size(size: int, seconds: float, answered: int) -> int:
     """How many questions travel together next, after some took so many seconds: twice as many at most."""
     fitting = int(_BUNDLE_SECONDS * answered / max(seconds, 1e-9))
     return max(1, min(fitting, 2 * size, _LARGEST_BUNDLE))
