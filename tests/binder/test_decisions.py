@@ -110,6 +110,29 @@ def test_pairs_are_those_of_brute_force(model: Any, backend: str) -> None:
         assert str(differ.verdict) == ("found" if any(len(o) > 1 for o in together) else "none")
 
 
+def test_rows_whose_decision_flips_are_counted_without_a_search(model: Any) -> None:
+    truth, sets = decided(model).credit, [("x",), ("y",), ("x", "z")]
+    text = 'data d from "d"\n'
+    for i, varied in enumerate(sets):
+        alike = f"a = b except {{{', '.join(varied)}}}"
+        text += f"query any{i}: count rows of d as a, b such that {alike}; decision(a, credit) != decision(b, credit)\n"
+        text += (
+            f"query up{i}: count rows of d as a, b such that {alike}; "
+            "decision(a, credit) = decline; decision(b, credit) = approve\n"
+        )
+    answers = asked(model, text, data={"d": GRID})
+    for i, varied in enumerate(sets):
+        others = [name for name in NAMES if name not in varied]
+        reached = [set(truth[(GRID[others] == row[others]).all(axis=1)]) for _, row in GRID.iterrows()]
+        flips = [n for n, outcomes in enumerate(reached) if len(outcomes) > 1]
+        up = [n for n, outcomes in enumerate(reached) if truth[n] == "decline" and "approve" in outcomes]
+        for name, expected in ((f"any{i}", flips), (f"up{i}", up)):
+            answer = answers[name]
+            assert list(answer.count.rows) == expected, name
+            assert len(answer.count.undecided) == 0
+            assert answer.to_dict()["backend"] == "rows"
+
+
 def test_an_answer_shows_what_is_decided(model: Any) -> None:
     answer = asked(model, "query q: find a, b such that a = b except x; decision(a, credit) != decision(b, credit)\n")[
         "q"

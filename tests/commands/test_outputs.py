@@ -21,6 +21,7 @@ from treesens.errors import OverwriteError, UsageError
 READ = {
     "codes",
     "data",
+    "decision",
     "domain",
     "file",
     "files",

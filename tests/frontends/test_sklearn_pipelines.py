@@ -17,6 +17,7 @@ from tests.frontends.trained_sklearn import BOOST, FOREST, ensemble, labels
 from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
+from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
 
 from sklearn import compose, decomposition, feature_selection, impute, pipeline, preprocessing  # isort: skip
 
@@ -112,6 +113,15 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         light(),
         numbers=True,
     ),
+    "quantiles": lambda: fitted(preprocessing.QuantileTransformer(n_quantiles=10), hist(), label="value", numbers=True),
+    "quantiles of all rows": lambda: fitted(
+        impute.SimpleImputer(),
+        preprocessing.StandardScaler(),
+        preprocessing.QuantileTransformer(n_quantiles=80),
+        preprocessing.MinMaxScaler((-1, 5)),
+        light(),
+        numbers=True,
+    ),
     "two values": lambda: fitted(
         impute.SimpleImputer(), preprocessing.Binarizer(threshold=0.25), forest(), numbers=True
     ),
@@ -165,8 +175,8 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([preprocessing.FunctionTransformer(np.log1p)], "applies log1p, whose last digit differs"),
         ([preprocessing.PowerTransformer()], "the last digit of its powers"),
         (
-            [preprocessing.QuantileTransformer(n_quantiles=10)],
-            "QuantileTransformer cannot be traced back: its interpolation",
+            [preprocessing.QuantileTransformer(n_quantiles=10, output_distribution="normal")],
+            "QuantileTransformer cannot be traced back: the last digit",
         ),
         ([preprocessing.Normalizer()], "it makes a column of several"),
         ([preprocessing.PolynomialFeatures()], "it makes a column of several"),
@@ -183,6 +193,46 @@ def test_other_steps_are_refused_by_name(steps: list[Any], message: str) -> None
     with pytest.raises(ModelError, match=message) as caught:
         load(made)
     assert caught.value.remedy
+
+
+def falling() -> tuple[Any, Any]:
+    """A transformer whose interpolation falls by its last digit, which is rare, and where it does."""
+    random = np.random.default_rng(0)
+    for _ in range(400):
+        scaler = preprocessing.QuantileTransformer(n_quantiles=200).fit(random.lognormal(size=(200, 1)) * 1e-3)
+        knots = scaler.quantiles_[:, 0]
+        falls = falls_of(quantile_function(knots, scaler.references_, "q"), knots)
+        if falls is not None:
+            return scaler, falls
+    raise AssertionError("no quantiles fall")
+
+
+def test_quantiles_fall_only_where_it_is_said() -> None:
+    scaler, falls = falling()
+    knots = scaler.quantiles_[:, 0]
+    around, up, down = [knots], knots, knots
+    for _ in range(6):
+        up, down = np.nextafter(up, np.inf), np.nextafter(down, -np.inf)
+        around += [up, down]
+    between = np.random.default_rng(1).uniform(knots[0] * 0.9, knots[-1] * 1.1, 20000)
+    values = scaler.transform(np.sort(np.concatenate([*around, between]))[:, None])[:, 0]
+    # A cut is passed twice if a value below it follows one that is not.
+    highest = np.maximum.accumulate(values)
+    twice = values[1:] < highest[:-1]
+    assert twice.any()
+    for low, high in zip(values[1:][twice], highest[:-1][twice], strict=True):
+        assert ((falls[:, 0] <= low) & (high <= falls[:, 1])).any()
+
+
+def test_a_split_where_quantiles_fall_is_refused() -> None:
+    scaler, falls = falling()
+    rows = scaler.quantiles_
+    model = hist().fit(scaler.transform(rows), (rows[:, 0] > np.median(rows)).astype(float))
+    made = pipeline.Pipeline([("scaler", scaler), ("model", model)])
+    load(made)
+    made[-1]._predictors[0][0].nodes["num_threshold"][0] = falls[0][0]
+    with pytest.raises(ModelError, match="falls by its last digit"):
+        load(made)
 
 
 def test_other_models_at_the_end_are_refused_by_name() -> None:

@@ -20,6 +20,9 @@ feature c: integer in [0, 9] or missing
 query one: find p, q such that p = q except {a, b}; prob(p) >= 0.6; prob(q) <= 0.4
   maximize margin(p) - margin(q)
 query two: find p such that p = row 3 of d except a; p.c in {1, 2, 3} or missing(p.c); abs(p.a - 0.25) <= 0.5
+decision credit of x in m: approve when prob(x) >= 0.7 and x.a > 0.25 refer when prob(x) >= 0.4 or x.b = High
+  else decline
+query decided: find p, q such that p = q except b; decision(p) = decline; decision(q, credit) in {approve, refer}
 query three: for each f in features: sensitive m to f gap 0.05
 query four: count rows of d as p such that margin(p) >= 0.125; p avoid cavities(d, width = 1)
 query five: find p, q such that p = q except a; distance(p, row 1 of d, l1) <= 1e-1; p.a + 2 * p.c < 7 top 2 diverse
@@ -88,6 +91,45 @@ def _catboost(folder: Path, form: str) -> bytes:
     path = folder / "catboost.tmp"
     model.save_model(str(path), format=form)
     return path.read_bytes()
+
+
+def _catboost_of_categories(folder: Path) -> bytes:
+    """One-hot splits, and statistics of one feature and of two together, with the names of the categories."""
+    import catboost
+
+    x, y = _rows()
+    names = [[float(row[0]), "lh"[int(row[1])], f"c{int(row[2])}", float(row[3])] for row in x]
+    pool = catboost.Pool(names, y, cat_features=[1, 2], feature_names=list("abcd"))
+    model = catboost.CatBoostClassifier(
+        iterations=4,
+        depth=3,
+        verbose=False,
+        allow_writing_files=False,
+        thread_count=1,
+        random_seed=1,
+        max_ctr_complexity=2,
+    )
+    model.fit(pool)
+    path = folder / "catboost-categories.tmp"
+    model.save_model(str(path), format="json", pool=pool)
+    return path.read_bytes()
+
+
+def _skops_of_pipeline() -> bytes:
+    """Quantiles and means of the target before a small forest."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import QuantileTransformer, TargetEncoder
+    from skops import io
+
+    x, y = _rows()
+    parts = [
+        ("quantiles", QuantileTransformer(n_quantiles=6), [0, 3]),
+        ("means", TargetEncoder(random_state=0, cv=2), [1, 2]),
+    ]
+    forest = RandomForestClassifier(n_estimators=2, max_depth=3, random_state=1)
+    return bytes(io.dumps(make_pipeline(ColumnTransformer(parts), forest).fit(x, y)))
 
 
 def _onnx() -> bytes:
@@ -215,6 +257,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "lightgbm.json": lambda _: _lightgbm("json"),
     "catboost.json": lambda folder: _catboost(folder, "json"),
     "catboost.cbm": lambda folder: _catboost(folder, "cbm"),
+    "catboost-categories.json": _catboost_of_categories,
     "onnx.onnx": lambda _: _onnx(),
     "treelite.tl": lambda _: _treelite(),
     "interpret.json": lambda _: _interpret(),
@@ -223,6 +266,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
     "sklearn.skops": lambda _: _skops(),
     "votes.skops": lambda _: _skops_of_several(),
+    "pipeline.skops": lambda _: _skops_of_pipeline(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,
     "question.sens": lambda _: SENS.encode(),

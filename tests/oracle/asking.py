@@ -46,6 +46,11 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     """The records by name of the question, or its error; a text that answers nothing is asked question by question."""
     import treesens as ts
 
+    if any(model.frontend == "pmml" for model in case.models.values()):
+        # JPMML needs Java, and is no part of an installation.
+        options = {**options, "replay": "emulated"}
+        options.pop("confirm", None)
+
     models = {name: loaded(case, name) for name in case.models}
     text = case.header() + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in questions))
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import models_additive, models_boosted, models_sklearn
+from tests.oracle import models_additive, models_boosted, models_files, models_sklearn
 from tests.oracle.brute import World
 from tests.oracle.draw_spaces import draw_features, draw_wide
 from tests.oracle.language import measure_name, text_of
@@ -40,6 +40,8 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
     "catboost labels": (models_boosted.train_catboost, ["integer", "integer", "label", "label", "real"], False, 1),
     "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),
     "treelite": (models_sklearn.train_treelite, NUMBERS, True, 1.5),
+    "scorecard": (models_files.train_scorecard, [*NUMBERS, "label"], False, 1),
+    "pmml": (models_files.train_pmml, [*NUMBERS, "label"], False, 1),
     "interpret": (models_additive.train_interpret, [*NUMBERS, "label"], False, 1.5),
 }
 """By name: the trainer, its kinds of features, whether features have no names, and its share."""

@@ -16,7 +16,7 @@ _ASKED = {
     "raw": "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap",
     "calibrated": "prob(P), which is calibrated, and class(P); margin(P) is the score before it",
     "blended": "prob(P), class(P), `sensitive m to {f} gap g`, `gap`, `why`, `reasons`, `robust`: it averages the "
-    "probabilities of several models. `audit`, `range`, `shape`, `diff` and `repair` need one score",
+    "probabilities of several models. `repair` and shares of inputs need one score",
 }
 """What can be asked of a model whose link stands in the way of some questions, by its name."""
 

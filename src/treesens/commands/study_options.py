@@ -51,7 +51,7 @@ def option_of(one: Declared) -> click.Option:
 def _reading(one: Declared) -> dict[str, Any]:
     """The type of an option for click, and what makes a value of the words."""
     match one.option.kind:
-        case kinds.Text() | kinds.Percent():
+        case kinds.Text() | kinds.ClassLabel() | kinds.Percent():
             return {}
         case kinds.Flag():
             return {"is_flag": True}
@@ -89,6 +89,8 @@ def _reading(one: Declared) -> dict[str, Any]:
             return {"nargs": 2, "type": str, "default": None, "callback": _read(lambda ends: ends_of(ends, one.flag))}
         case kinds.DomainFile():
             return {"type": _FILE, "callback": _read(_domain)}
+        case kinds.DecisionFile():
+            return {"type": _FILE, "callback": _read(_decision)}
         case kinds.InputFile():
             return {"type": _FILE}
         case kinds.TableFile():
@@ -107,6 +109,12 @@ def _domain(path: Path | None) -> Sequence[Any]:
     from treesens.studies.domain_file import read_domain
 
     return read_domain(path)
+
+
+def _decision(path: Path | None) -> Any:
+    from treesens.studies.decision_file import read_decision
+
+    return read_decision(path)
 
 
 def _folder(path: Path | None) -> Path | None:

@@ -13,7 +13,7 @@ result.verdict, result.pair                        # pair: a frame of two rows i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Never, TypeAlias
 
@@ -30,6 +30,7 @@ from treesens.python.builder import File, Question, file
 from treesens.python.notes import notes_of, warn
 from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
 from treesens.python.rows import Reasons, Robustness, Sets
+from treesens.python.settings import path_of
 from treesens.python.shares import Count
 from treesens.python.shown import Explanations, Info
 from treesens.python.studies import Audit, Diff, Gap, Repair
@@ -75,7 +76,7 @@ def check(
     A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
     declarations have, they are raised.
     """
-    path = Path(file)
+    path = path_of("file", file)
     given = _options(
         backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
         unknown,
@@ -115,6 +116,11 @@ def check_text(
         backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
         unknown,
     )  # fmt: skip
+    if not isinstance(text, str | Question | File):
+        raise UsageError(
+            f"a question is a text, or an object of ts.query, and this is {text!r:.60}",
+            remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"',
+        )
     if not isinstance(text, str):
         return (file(text) if isinstance(text, Question) else text).answers(models, data, **given)
     return answer_text(text, models, data, **given)
@@ -174,7 +180,8 @@ def sensitivity(
     question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
         "sensitivity"
     )
-    declared = [query.real(name) for name in ((real,) if isinstance(real, str) else real)]
+    fractions = (real,) if isinstance(real, str) or not isinstance(real, Iterable) else real
+    declared = [query.real(name) for name in fractions]
     declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
     asked = query.file(*declared, question).with_sources({"m": loaded}, {} if data is None else {"d": data})
     return next(iter(answer_declared(*asked, given, declared=False).values()))
@@ -248,7 +255,7 @@ def _bound(
         if isinstance(question, Path):
             raise UsageError("a file names its models itself", remedy="give its text, or leave `models` out")
         return bound_tree(parse(question, "<query>"), models, data, Diagnostics())
-    path = Path(question)
+    path = path_of("question", question)
     return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
 
 

@@ -36,6 +36,7 @@ def audit(
     repair_gap: float | None = None,
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
+    decision: str | Path | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
@@ -51,8 +52,9 @@ def audit(
     """The sweep of `treesens audit` over a model and rows (files, live objects, frames).
 
     `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
-    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
+    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
+    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
     with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
     say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
@@ -97,6 +99,7 @@ def diff(
     label: str | None = None,
     gap: float | Sequence[float] | None = None,
     margin: float | Sequence[float] | None = None,
+    decision: str | Path | None = None,
     vary: str | Sequence[str | Sequence[str]] | None = None,
     price_by: str | Sequence[str | Sequence[str]] | None = None,
     protected: str | Sequence[str] = (),
@@ -108,9 +111,10 @@ def diff(
     """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
     score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
     labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
-    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
-    seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
-    away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
+    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
+    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
+    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
     """
 
 def gap(
@@ -145,7 +149,7 @@ def groups(
     *,
     label: str | None = None,
     by: str | Sequence[str | Sequence[str]],
-    favourable: str | None = None,
+    favourable: str | int | None = None,
     threshold: float | None = None,
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "rows",
     ratio: float = 0.8,
@@ -186,7 +190,7 @@ def reasons(
     rows: int | str | Sequence[int | str] | None = None,
     protected: str | Sequence[str] = (),
     codes: str | Path | None = None,
-    favourable: str | None = None,
+    favourable: str | int | None = None,
     threshold: float | None = None,
     most: int = 4,
     way: Literal["change", "values"] = "change",
@@ -222,6 +226,7 @@ def repair(
     method: Literal["auto", "average", "blend", "leaves"] = "auto",
     keep: str | Sequence[str] = (),
     keep_rows: Data | None = None,
+    decision: str | Path | None = None,
     threshold: float | None = None,
     classes: Sequence[str | int] = (),
     domain: str | Path | None = None,
@@ -313,6 +318,7 @@ def why(
     most: int = 1,
     without: str | Sequence[str] = (),
     fixed: str | Sequence[str] = (),
+    decision: str | Path | None = None,
     protected: str | Sequence[str] = (),
     direction: Mapping[str, Literal["up", "down"]] | None = None,
     permitted: Mapping[str, Sequence[float | str]] | None = None,
@@ -327,5 +333,6 @@ def why(
     protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
     says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
     beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
-    TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
+    TreeSHAP. `decision`, a `.sens` file, puts the outcomes of a decision in the place of classes. `time_limit` is in seconds
+    per row, and once more for each distance. Ctrl-C returns what is known so far.
     """

@@ -23,7 +23,7 @@ from treesens.grammar.tree import ast
 from treesens.python.answer import Answer, Answers
 from treesens.python.arguments import public
 from treesens.python.notes import notes_of, warn
-from treesens.python.settings import check_backend, check_choice, checked_options
+from treesens.python.settings import check_backend, check_choice, check_flag, checked_options
 from treesens.python.types import Model
 from treesens.solve.options import Options
 from treesens.solve.question import (
@@ -162,13 +162,16 @@ class CallSettings:
     def of(given: Mapping[str, Any]) -> CallSettings:
         """UsageError for an option that there is not, or a value that makes no sense."""
         mine = {name: given[name] for name in ("replay", "confirm", "core") if name in given}
-        if mine.get("replay") == "native":
+        if isinstance(mine.get("replay"), str) and mine["replay"] == "native":
             mine["replay"] = "library"  # its old name
         others = {name: value for name, value in given.items() if name not in mine}
         options = checked_options(others, also=("replay", "confirm", "core"))
         check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "library"))
-        if mine.get("confirm") not in {None, "library"}:
-            check_backend("confirm", mine["confirm"])
+        confirm = mine.get("confirm")
+        if confirm is not None and not (isinstance(confirm, str) and confirm == "library"):
+            check_backend("confirm", confirm)
+        if "core" in mine:
+            check_flag("core", mine["core"])
         return CallSettings(options, **mine)
 
 

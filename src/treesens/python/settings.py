@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
@@ -17,9 +19,8 @@ MOST_THREADS = 4096
 MOST_SEED = 2**31 - 1
 """What every solver takes as a seed."""
 
-_INTERNAL = frozenset(
-    ("library_predict", "near", "hints", "verify_each", "regions", "certificates", "require_certificate")
-)
+_INTERNAL = frozenset(("library_predict", "near", "hints", "verify_each", "require_certificate"))
+"""Options that the program sets itself."""
 
 
 def checked_options(given: Mapping[str, Any], *, also: Sequence[str] = ()) -> Options:
@@ -27,15 +28,15 @@ def checked_options(given: Mapping[str, Any], *, also: Sequence[str] = ()) -> Op
 
     `also` are names of further options that the caller knows.
     """
-    known = [field.name for field in fields(Options)]
+    known = [field.name for field in fields(Options) if field.name not in _INTERNAL]
     for name in given:
         if name not in known:
-            shown = [n for n in (*known, *also) if n not in _INTERNAL]
-            raise UsageError(f"there is no option `{name}`", remedy=did_you_mean(name, shown))
+            raise UsageError(f"there is no option `{name}`", remedy=did_you_mean(name, (*known, *also)))
     for name, check in _CHECKS.items():
         if name in given:
             check(name, given[name])
-    return Options(**given)
+    certificates = given.get("certificates")
+    return Options(**{**given, "certificates": None if certificates is None else path_of("certificates", certificates)})
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -114,6 +115,13 @@ def check_threshold(value: Any) -> Fraction:
     return Fraction(repr(float(value)))
 
 
+def path_of(name: str, value: Any) -> Path:
+    """A path. UsageError for what names none."""
+    if not isinstance(value, str | PathLike):
+        raise UsageError(f"`{name}` is {value!r:.60}", remedy="give the path of a file")
+    return Path(value)
+
+
 def _shown(value: Any) -> str:
     return f"{value!r:.60}"
 
@@ -126,5 +134,6 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "absolute_tolerance": check_tolerance,
     "threads": lambda name, value: check_whole(name, value, 1, MOST_THREADS),
     "memory_limit": _check_memory,
+    "regions": check_flag,
     "seed": lambda name, value: check_whole(name, value, 0, MOST_SEED),
 }

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def _name(record: dict[str, Any]) -> str:
-    """What a record is about: the features, and the classes if there are several."""
-    classes = record.get("classes")
+    """What a record is about: the features, and the outcomes or classes if there are several."""
+    classes = record.get("outcomes", record.get("classes"))
     protected = " (protected)" if record.get("protected") else ""
     return ", ".join(record["varied"]) + protected + (f" ({' / '.join(map(str, classes))})" if classes else "")
 
@@ -102,13 +102,13 @@ class Audit(StudyResult):
         curves: dict[str, list[tuple[float, float]]] = {}
         for r in self.records:
             if r["rows"] and r["rows_flipped"] is not None:
-                curves.setdefault(_name(r), []).append((float(r[kind]), r["rows_flipped"] / r["rows"]))
+                curves.setdefault(_name(r), []).append((float(r.get(kind, 0.0)), r["rows_flipped"] / r["rows"]))
         if all(len(points) == 1 for points in curves.values()):
             parts = {name: part for name, ((_, part),) in curves.items()}
             first = {_name(r) for r in self.records if r.get("protected")}
             words = {_name(r): f"{r['rows_flipped']:,} of {r['rows']:,}" for r in self.records}
             return parts_plot(
-                parts, f"part of the rows that flip at {gap_of(self.records[0])}", axes, words=words, first=first
+                parts, f"part of the rows that flip ({gap_of(self.records[0])})", axes, words=words, first=first
             )
         return curves_plot(curves, kind, "share of rows that flip", axes)
 
@@ -188,6 +188,14 @@ class Diff(Columns):
         what is known of both versions; None without gaps.
         """
         known: list[dict[str, Any]] | None = self.record["sensitivities"]
+        return known
+
+    @property
+    def outcomes(self) -> list[dict[str, Any]] | None:
+        """Per two outcomes of a decision whether some input has `old` by the one model and `new` by the other one, with the
+        input and the rows that have; None without a decision.
+        """
+        known: list[dict[str, Any]] | None = self.record["outcomes"]
         return known
 
     @property

@@ -20,6 +20,7 @@ from treesens.python.settings import (
     check_seconds,
     check_threshold,
     check_whole,
+    path_of,
 )
 from treesens.studies import kinds
 from treesens.studies.study import Declared
@@ -43,6 +44,8 @@ def _type_of(kind: kinds.Kind) -> str:
             return "float"
         case kinds.Choice(words):
             return f"Literal[{', '.join(map(repr, words))}]"
+        case kinds.ClassLabel():
+            return "str | int"
         case kinds.Names(words=words):
             few = f"Literal[{', '.join(map(repr, words))}]" if words else "str"
             return f"{few} | Sequence[{few}]" if not kind.numbers else "Sequence[str | int]"
@@ -66,7 +69,7 @@ def _type_of(kind: kinds.Kind) -> str:
             return "Mapping[str, Sequence[float | str]]"
         case kinds.DomainFile():
             return "str | Path | None"
-        case kinds.InputFile() | kinds.OutputPath():
+        case kinds.InputFile() | kinds.OutputPath() | kinds.DecisionFile():
             return "str | Path"
         case kinds.TableFile():
             return "Data"
@@ -97,10 +100,15 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             check_choice(name, value, words)
         case kinds.Chance():
             return check_threshold(value)
+        case kinds.Text():
+            return _text_of(name, value, numbers=False)
+        case kinds.ClassLabel():
+            return _text_of(name, value, numbers=True)
         case kinds.Percent():
             return str(value)
-        case kinds.Names():
-            return tuple(map(str, [value] if isinstance(value, str) else value))
+        case kinds.Names(numbers=numbers):
+            several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+            return tuple(_text_of(name, one_of_them, numbers=numbers) for one_of_them in several)
         case kinds.Groups():
             return sets_of(value)
         case kinds.Sizes():
@@ -110,16 +118,31 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
         case kinds.RowNumbers():
             return rows_of(value, data)
         case kinds.Ends():
-            return tuple(map(Fraction, numbers_of(list(value))))
+            ends = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+            if len(ends) != 2:
+                raise UsageError(f"`{name}` is {value!r:.60}", remedy=f"give both ends, e.g. {name}=(0, 100)")
+            return tuple(map(Fraction, numbers_of(ends)))
         case kinds.Directions() | kinds.Permitted():
             return _mapped(one, value)
         case kinds.DomainFile():
             from treesens.studies.domain_file import read_domain
 
-            return read_domain(Path(value))
+            return read_domain(path_of(name, value))
+        case kinds.DecisionFile():
+            from treesens.studies.decision_file import read_decision
+
+            return read_decision(path_of(name, value))
         case kinds.InputFile() | kinds.OutputPath():
-            return Path(value)
+            return path_of(name, value)
     return value
+
+
+def _text_of(name: str, value: Any, *, numbers: bool) -> str:
+    """A text, or the label of a class. UsageError for what is none."""
+    if not isinstance(value, str) and not (numbers and isinstance(value, int | np.integer | np.bool_)):
+        remedy = 'give the label of a class, e.g. "approved" or 1' if numbers else "give a text"
+        raise UsageError(f"`{name}` is {value!r:.60}", remedy=remedy)
+    return str(value)
 
 
 def _mapped(one: Declared, value: Any) -> dict[str, Any]:

@@ -24,6 +24,11 @@ from treesens.studies.repair import KINDS, RepairOptions, RepairRecord
 def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
     """What the study finds; a file is written as soon as it is proved."""
     options, train = asked.options, asked.table
+    if options.decision is not None:
+        raise UsageError(
+            f"a repair moves one score, and the decision `{options.decision.name.text}` has outcomes",
+            remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` asks about outcomes",
+        )
     if train is None or train.label is None:
         raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
     if asked.memory is not None and options.certificates is not None:

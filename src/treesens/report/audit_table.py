@@ -17,7 +17,9 @@ COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 
 def gap_of(record: dict[str, Any]) -> str:
-    """The gap of a record as people write it."""
+    """The gap of a record as people write it, or the decision that it is about."""
+    if "decision" in record:
+        return f"decision {record['decision']}"
     return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
 
 
@@ -34,7 +36,9 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 
 def classes_of(record: dict[str, Any]) -> str:
-    """The classes that a record is about, and its cut-off; empty if there is nothing to say."""
+    """The classes or outcomes that a record is about, and its cut-off; empty if there is nothing to say."""
+    if "outcomes" in record:
+        return " / ".join(record["outcomes"])
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""
     return " / ".join(map(str, record.get("classes", ()))) + cut
 
@@ -89,10 +93,11 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         f"{facts['seconds']:.1f} s"
     )
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    between = "outcomes" if any("outcomes" in record for record in records) else "classes"
     for name, justify in (
         ("varied", "left"),
-        ("classes", "left"),
-        ("gap", "left"),
+        (between, "left"),
+        ("decision" if between == "outcomes" else "gap", "left"),
         ("rows that flip", "right"),
         ("of", "right"),
         ("verdict", "left"),
@@ -110,20 +115,23 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         table.add_row(
             varied_of(record),
             classes_of(record),
-            gap_of(record),
+            record["decision"] if "decision" in record else gap_of(record),
             flipped,
             str(record["rows"]),
             Text(record["verdict"], style=COLOURS[record["verdict"]]),
             str(near.get("index", "–")),
             distance_of(record),
-            swing_of(record),
+            "" if "outcomes" in record else swing_of(record),
             share_of(record),
             typical_of(record),
             shape_of(record),
         )
-    table.drop_empty("classes", "share of inputs", "typical inputs", "shape")
+    table.drop_empty(between, "share of inputs", "typical inputs", "shape")
+    if between == "outcomes":
+        table.drop_empty("largest swing")
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
-    for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in records):
+    scored = [record for record in records if "outcomes" not in record]
+    for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in scored):
         say_wrapped(f"{gap}: {question}")
     for proxy in facts.get("meaning", {}).get("proxies", ()):
         say_wrapped(f"proxy: {proxy_words(proxy)}")

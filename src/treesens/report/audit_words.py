@@ -38,13 +38,14 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
             name, most = max(flips, key=lambda item: item[1]["rows_flipped"])
             share = 100 * most["rows_flipped"] / max(1, most["rows"])
             lines.append(
-                f"At {gap}, {len(flips)} of {len(mine)} features (or sets) {'changes' if len(flips) == 1 else 'change'} "
+                f"{_at(gap).capitalize()}, {len(flips)} of {len(mine)} features (or sets) "
+                f"{'changes' if len(flips) == 1 else 'change'} "
                 "the answer for rows of the data; "
                 f"{name} does so for most: {most['rows_flipped']:,} of {most['rows']:,} rows ({share:.2g} %)."
             )
         else:
             lines.append(
-                f"At {gap}, no row of the data changes its answer, whichever of {len(mine)} features is changed."
+                f"{_at(gap).capitalize()}, no row of the data changes its answer, whichever of {len(mine)} features is changed."
             )
         other = [r for _, r in mine if not r["rows_flipped"]]
         found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
@@ -52,7 +53,7 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
         parts += [f"{none} {'is' if none == 1 else 'are'} proved to change it for no input"] if none else []
         parts += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
         if parts:
-            lines.append(f"Of the others at {gap}, {', '.join(parts)}.")
+            lines.append(f"Of the others {_at(gap)}, {', '.join(parts)}.")
         lines += _share_lines(gap, mine) + _typical_lines(gap, mine)
     swings = [(g["name"], g["records"][0]) for g in groups if g["records"][0]["max_swing"] is not None]
     if swings:
@@ -67,6 +68,11 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
     return lines
 
 
+def _at(gap: str) -> str:
+    """At which gap, or by which decision."""
+    return f"by {gap}" if gap.startswith("decision ") else f"at {gap}"
+
+
 def _protected_line(group: dict[str, Any]) -> str:
     """What is known of a protected feature, gap by gap."""
     words = {
@@ -78,7 +84,7 @@ def _protected_line(group: dict[str, Any]) -> str:
         f"{r['rows_flipped']:,} of {r['rows']:,} rows change their answer" if r["rows_flipped"] else words[r["verdict"]]
         for r in group["records"]
     ]
-    parts = [f"at {gap_of(r)} {text}" for r, text in zip(group["records"], told, strict=True)]
+    parts = [f"{_at(gap_of(r))} {text}" for r, text in zip(group["records"], told, strict=True)]
     return f"Protected: {group['name']}: {'; '.join(parts)}."
 
 
@@ -89,7 +95,7 @@ def _share_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
         return []
     name, most = max(known, key=lambda item: _share_value(item[1]["share"]))
     least = sum(r["share"]["upper"] == 0 for _, r in known)
-    words = f"At {gap}, {name} flips the largest share of inputs: {share_of(most)}."
+    words = f"{_at(gap).capitalize()}, {name} flips the largest share of inputs: {share_of(most)}."
     return [words + (f" For {least} of {len(known)} it is proved to be 0." if least else "")]
 
 
@@ -106,11 +112,11 @@ def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
     stays, gone, unknown = (sum(r["typical"]["verdict"] == v for r in found) for v in ("found", "none", "unknown"))
     if stays == len(found):
         all_of_them = "the finding" if stays == 1 else f"all {stays} findings"
-        return [f"If {only}, {all_of_them} at {gap} {'stays' if stays == 1 else 'stay'}."]
-    left = [f"{stays} of {len(found)} findings at {gap} {'stays' if stays == 1 else 'stay'}"] if stays else []
+        return [f"If {only}, {all_of_them} {_at(gap)} {'stays' if stays == 1 else 'stay'}."]
+    left = [f"{stays} of {len(found)} findings {_at(gap)} {'stays' if stays == 1 else 'stay'}"] if stays else []
     left += [f"{gone} {'has' if gone == 1 else 'have'} no pair any more (proved)"] if gone else []
     left += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
-    of_all = "" if stays else f" of {len(found)} findings at {gap}:"
+    of_all = "" if stays else f" of {len(found)} findings {_at(gap)}:"
     return [f"If {only},{of_all} {', '.join(left)}."]
 
 

@@ -59,7 +59,15 @@ def change_words(record: Mapping[str, Any], row: int | None = None, names: Names
         named = ", ".join(
             f"{visible(f)} {value_words(first[f])} → {value_words(second[f])}" for f in changed[:_MOST]
         ) + (f" and {len(changed) - _MOST} more" if len(changed) > _MOST else "")
-    return f"{named}: {_named(record['scores'], names) or score_words(record['scores'])}{'' if row is None else f', row {row}'}"
+    scores = record["scores"]
+    told = ", ".join(filter(None, (decision_words(scores), _named(scores, names) or score_words(scores))))
+    return f"{named}: {told}{'' if row is None else f', row {row}'}"
+
+
+def decision_words(scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """`refer → decline`: what the one decision of a question makes of two points; empty if it asks for none, or for several."""
+    outcomes = [score.get("decision") for score in scores.values()]
+    return "" if None in outcomes else " → ".join(visible(str(outcome)) for outcome in outcomes)
 
 
 def changed_features(points: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rich.text import Text
+
 from treesens.compiler.base.tolerance import Closeness, Tolerance
-from treesens.report.audit_table import varied_of
+from treesens.report.audit_table import COLOURS, varied_of
 from treesens.report.price_table import show_price
 from treesens.report.show import out
 from treesens.report.tables import Table
@@ -50,8 +52,22 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         )
     if record["prices"] is not None:
         show_price(record["prices"])
+    if record["outcomes"] is not None:
+        _show_outcomes(record["outcomes"])
     if record["sensitivities"] is not None:
         _show_sensitivities(record["sensitivities"])
+
+
+def _show_outcomes(records: list[dict[str, Any]]) -> None:
+    """A line for every outcome that can become another one."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("old", "new", "verdict", "rows", "of", "input"):
+        table.add_column(name)
+    for one in records:
+        rows = ["–" if one[name] is None else str(one[name]) for name in ("rows_changed", "rows")]
+        shown = ", ".join(f"{k} {v}" for k, v in (one["input"] or {}).items()) or one["reason"]
+        table.add_row(one["old"], one["new"], Text(one["verdict"], style=COLOURS[one["verdict"]]), *rows, shown)
+    table.print_fitted(out(), ("input",))
 
 
 def _show_sensitivities(records: list[dict[str, Any]]) -> None:

@@ -115,11 +115,14 @@ def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str
 
 
 def directions(record: Record, facts: Record) -> str:
-    """Which answer the rows that flip give as they are; in the names of classes if somebody has named them."""
+    """Which answer the rows that flip give as they are; in outcomes, or in the names of classes if somebody has named them."""
     down, up = record.get("rows_flipped_down"), record.get("rows_flipped_up")
     names = names_of(facts)
     if down is None or up is None or not record["rows_flipped"]:
         return ""
+    if "outcomes" in record:
+        high, low = record["outcomes"]
+        return f"{down:,} of them are {high} as they are and become {low}, {up:,} the other way round"
     if names.classes and len(names.labels) == 2:
         low, high = map(names.name_of, names.labels)
         return f"{down:,} of them are {high} as they are and become {low}, {up:,} the other way round"

@@ -104,6 +104,11 @@ def diff_html(record: Mapping[str, Any]) -> str:
         parts.append(f"<p>{rows['changed']:,} of {rows['rows']:,} rows change{f': {listed}' if listed else ''}</p>")
     head = ["score", "direction", "largest difference", "proved bound"]
     parts.append(table(head, [[s["score"], s["direction"], s["largest"], s["bound"]] for s in record["scores"]]))
+    if record["outcomes"]:
+        lines = [[one["old"], one["new"], one["verdict"], one["rows_changed"]] for one in record["outcomes"]]
+        parts.append(
+            table(["old", "new", "verdict", "rows"], [["–" if v is None else v for v in line] for line in lines])
+        )
     if record["sensitivities"]:
         lines = []
         for one in sorted(record["sensitivities"], key=lambda one: not one.get("protected")):

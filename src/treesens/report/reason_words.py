@@ -11,26 +11,29 @@ _SHARES = 5
 
 def reason_words(record: Mapping[str, Any]) -> str:
     """What is known of one row, a sentence per line."""
-    called = (
-        f"{record['class_name']} (class {record['class']})" if "class_name" in record else f"class {record['class']}"
-    )
-    lines = [f"row {record['row']}: {called}", *_why(record)]
+    kind = "outcome" if "decision" in record else "class"
+    called = f"class {record['class']}"
+    if "class_name" in record:
+        called = f"{record['class_name']} (class {record['class']})"
+    elif "decision" in record:
+        called = f"{record['class']} (decision {record['decision']})"
+    lines = [f"row {record['row']}: {called}", *_why(record, kind)]
     if record["contrast"]:
         changed = ", ".join(record["contrast"])
-        lines.append(f"  another class by changing {changed}{_values(record['point'], record['contrast'])}")
+        lines.append(f"  another {kind} by changing {changed}{_values(record['point'], record['contrast'])}")
     elif record.get("changeable") is False and record["sufficient"] != {}:
-        lines.append("  no change that is allowed gives another class (proved)")
-    lines += _distance(record.get("radius"), "the nearest input of another class lies {} away by linf")
-    lines += _distance(record.get("recourse"), "the cheapest change costs {} by l1")
+        lines.append(f"  no change that is allowed gives another {kind} (proved)")
+    lines += _distance(record.get("radius"), kind, f"the nearest input of another {kind} lies {{}} away by linf")
+    lines += _distance(record.get("recourse"), kind, "the cheapest change costs {} by l1")
     lines += _shares(record.get("shap"))
     return "\n".join(lines)
 
 
-def _why(record: Mapping[str, Any]) -> list[str]:
+def _why(record: Mapping[str, Any], kind: str) -> list[str]:
     if record["sufficient"] is None:
         return [f"  no reason: {record['reason']}"]
     if not record["sufficient"]:
-        return ["  always: no input of the domain has another class"]
+        return [f"  always: no input of the domain has another {kind}"]
     which = "no fewer features decide it" if record["smallest"] else "none of them can be left out"
     lines = [f"  because {_settings(record['sufficient'])}: whatever the other features are ({which}, proved)"]
     lines += [f"  or because {_settings(other)}" for other in record.get("reasons", [])[1:]]
@@ -38,7 +41,7 @@ def _why(record: Mapping[str, Any]) -> list[str]:
         lines.append("  (there is no other minimal reason)" if record["complete"] else "  (there may be others)")
     if record.get("box"):
         sides = "; ".join(f"{name} {_runs(runs)}" for name, runs in record["box"].items())
-        lines.append(f"  the class stands as long as {sides} (proved)")
+        lines.append(f"  the {kind} stands as long as {sides} (proved)")
     return lines
 
 
@@ -54,13 +57,13 @@ def _runs(runs: Sequence[Any]) -> str:
     return " or ".join([*words, "missing"] if None in runs else words)
 
 
-def _distance(found: Mapping[str, Any] | None, sentence: str) -> list[str]:
+def _distance(found: Mapping[str, Any] | None, kind: str, sentence: str) -> list[str]:
     if found is None:
         return []
     if found["distance"] is None:
         bound = "" if found["bound"] is None else f", and none is nearer than {found['bound']:.6g} (proved)"
-        known = "no input of another class is known" + bound
-        none = f"no {'change that is allowed' if 'cost' in sentence else 'input'} has another class"
+        known = f"no input of another {kind} is known" + bound
+        none = f"no {'change that is allowed' if 'cost' in sentence else 'input'} has another {kind}"
         return [f"  by {found['norm']} {none if found['verdict'] == 'none' else known}"]
     value = f"{found['distance']:.6g}"
     proved = "none is nearer" if found["closed"] else f"none is nearer than {found['bound'] or 0.0:.6g}"

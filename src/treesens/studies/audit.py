@@ -72,6 +72,7 @@ class AuditOptions:
         "more for every set. [Typical inputs](language.md#typical-inputs) says what that is.",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)
+    decision: ast.Decision | None = given(shared.DECISION, None)
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, ())
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
@@ -97,7 +98,10 @@ class AuditOptions:
     @property
     def settings(self) -> dict[str, Any]:
         """What a reader has to know of how the answers were searched for."""
+        from treesens.grammar.printing.printer import identity
+
         return {
+            **({} if self.decision is None else {"decision": identity(self.decision)}),
             "seconds per set": self.time_limit,
             "sets at a time": self.jobs,
             "seed": self.seed,
@@ -121,7 +125,7 @@ STUDY = Study(
     title="an audit: treesens audit --json, and the JSON beside its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
     nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have one such question for
-    every two classes, regressors one about their value.
+    every two classes, regressors one about their value; with --decision there is one for every two of its outcomes.
 
     Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
     interrupted.
@@ -130,8 +134,9 @@ STUDY = Study(
     The sweep of `treesens audit` over a model and rows (files, live objects, frames).
 
     `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those between which
-    changes count. `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
+    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
+    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
     their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
     with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
     say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it

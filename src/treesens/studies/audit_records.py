@@ -100,6 +100,8 @@ class AuditRecord:
     margin: float | Absent = ABSENT
     threshold: float | Absent = ABSENT
     classes: list[str | int] | Absent = ABSENT
+    decision: str | Absent = ABSENT
+    outcomes: list[str] | Absent = ABSENT
     question: str
     rows: int
     rows_flipped: int

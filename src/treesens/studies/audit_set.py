@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
@@ -19,13 +18,13 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
-from treesens.records.answers import label_of, record
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.bounds import consistent, value_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_certificates
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.studies.audit import AuditOptions
+from treesens.studies.audit_put import LISTED, NO_ROWS, About, put, unknown
 from treesens.studies.audit_typical import swing_part, typical_answer, typical_record
 from treesens.studies.count import CountOptions
 from treesens.studies.decisions import Between
@@ -35,9 +34,6 @@ from treesens.studies.sweeps import RowSweep
 from treesens.studies.typicality import TypicalLevel
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
-
-LISTED = 100
-"""Numbers of flipping rows that a record lists, the clearest first."""
 
 _MOMENT = 0.2
 """Fewest seconds for one search of an audit."""
@@ -56,7 +52,8 @@ class SetAudit:
         library_predict: list[LibraryReplay] | None,
         stop: threading.Event,
     ) -> None:
-        self.questions = questions
+        self.questions, self.varied = questions, questions.varied
+        self.query = questions.swing.query
         self.stop = stop
         self.decision = questions.decision
         self.budget = Budget.of(0.0, stop)
@@ -230,9 +227,8 @@ class SetAudit:
 
     def lost(self, reason: str) -> list[dict[str, Any]]:
         """The records of a set about which nothing is known, not even of the rows."""
-        none = {"rows": 0, "rows_flipped": 0, "rows_complete": False, "flipped_rows": []}
         return [
-            self._put(gap, query, unknown(query.query, reason), unknown(query.query, reason), 0.0, none)
+            self._put(gap, query, unknown(query.query, reason), unknown(query.query, reason), 0.0, NO_ROWS)
             for gap, query in self.questions.gaps
         ]
 
@@ -280,40 +276,10 @@ class SetAudit:
         of_rows: dict[str, Any],
     ) -> dict[str, Any]:
         """A record with what is known of the rows."""
-        data = record(query.query, result)
-        for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
-            data.pop(name, None)
-        extra: dict[str, Any] = {
-            "varied": list(self.questions.varied),
-            gap.kind: gap.value,
-            **self.decision.record(),
-            "question": self.decision.words(gap.size),
-            **of_rows,
-            "max_swing": None if swing.objective is None else swing.objective.value,
-            "max_swing_bound": None if swing.objective is None else swing.objective.bound,
-            "max_swing_status": None if swing.objective is None else str(swing.objective.status),
-            "tolerance": self.base.closeness.record(),
-            "seconds": {"set": round(seconds, 6)},
-        }
-        if result.nearest is not None and data.get("nearest_row"):
-            row = self.rows[result.nearest.index]
-            least = result.objective.bound if result.objective is not None else 0.0
-            data["nearest_row"] = {**data["nearest_row"], "bound_l2": least, "values": row_labels(query, row)}
-        return {**extra, **{k: v for k, v in data.items() if k not in extra}}
-
-
-def unknown(query: Query, reason: str) -> Result:
-    """An open answer, with a note that stays if the largest swing settles it."""
-    return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
-
-
-def row_labels(query: ResolvedQuestion, row: FloatArray) -> dict[str, Any]:
-    """The values of a row as people read them."""
-    space = query.query.space
-    return {
-        name: label_of(domain, float(grid.number_type.cast(value)), grid.number_type.dtype)
-        for name, domain, grid, value in zip(space.names, space.domains, space.grid, row, strict=True)
-    }
+        about = About(
+            self.questions.varied, {gap.kind: gap.value, **self.decision.record()}, self.decision.words(gap.size)
+        )
+        return put(about, query, result, swing, self.base, seconds, of_rows)
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> float:

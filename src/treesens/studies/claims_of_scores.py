@@ -12,6 +12,7 @@ from treesens.certificates.together import Claim, Part, between, each, known, op
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Result, Verdict
 from treesens.studies.audit import AuditOptions
+from treesens.studies.changed_outcomes import ChangedOutcome
 from treesens.studies.diff import DiffOptions, DiffRecord
 from treesens.studies.difference import Difference, Largest
 from treesens.studies.gap import GapOptions, GapRecord
@@ -100,13 +101,25 @@ def claim_differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> I
     if difference.same_trees:
         models = tuple(model.ensemble for model in asked.models)
         yield Claim("the models are equal", "same", say=lambda _: {}, models=models)
-    elif difference.verdict == "equal":
+    elif difference.verdict == "equal" and not any(one.of_probability for one in difference.largest):
         parts = [_at_most(one.question.query, 0.0) for one in difference.largest]
         yield Claim("the models are equal", "equal", parts)
     else:
         yield from map(_of_difference, difference.largest)
+    for change in difference.outcomes or ():
+        yield _of_outcomes(change)
     if difference.sensitivities is not None:
         yield open_claim("which sensitivities appear", "ask `treesens audit --certificate` about both models")
+
+
+def _of_outcomes(change: ChangedOutcome) -> Claim:
+    """That an outcome becomes another one for an input, or for none."""
+    title = f"{change.record.old} becomes {change.record.new}"
+    if change.result.witness is not None:
+        return each(title, [having(change.query, change.result.witness)])
+    if change.result.verdict is Verdict.NONE:
+        return each(title, [lacking(change.query)])
+    return open_claim(title, change.result.reason or "nothing is proved")
 
 
 def _of_difference(one: Largest) -> Claim:
@@ -118,8 +131,7 @@ def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
     """Every answer of an audit by itself, with the bound of the largest swing."""
     query = found.result.query
     for record in found.result.records:
-        size = next(f"{kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
-        title = f"{', '.join(record['varied'])} at {size}"
+        title = f"{', '.join(record['varied'])} {_size_of(record)}"
         made = _certified(record.get("certificates") or ())
         if not made:
             yield open_claim(title, record["reason"] or "nothing is proved")
@@ -131,6 +143,13 @@ def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
         for word in ("share", "typical"):
             if record.get(word) is not None:
                 yield open_claim(f"{title}: {word}", f"what an audit says of a {word} has none")
+
+
+def _size_of(record: dict[str, Any]) -> str:
+    """At which gap a record asks, or between which outcomes."""
+    if "outcomes" in record:
+        return f"from {' to '.join(record['outcomes'])}"
+    return next(f"at {kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
 
 
 def _certified(records: Sequence[dict[str, Any]]) -> list[Certified]:

@@ -69,7 +69,7 @@ def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterato
     """Of every row its reason, and that no feature of it can be left out."""
     options, table = asked.options, asked.table
     assert table is not None
-    questions = RowQuestions(asked.model, table, domain=options.range, seed=options.seed)
+    questions = RowQuestions(asked.model, table, domain=options.range, seed=options.seed, decision=options.decision)
     names = questions.of_class[0].query.space.names
     for record in found.records:
         title = f"why row {record.row}"

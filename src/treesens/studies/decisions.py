@@ -81,7 +81,7 @@ class Around:
         """UsageError for a gap that no two scores are apart."""
         if self.kind == "margin":
             return
-        if size == 0 and self.own and self.ensemble.n_outputs > 1:
+        if size == 0 and self.own and self.ensemble.n_outputs > 1 and self.ensemble.link is not Link.BLENDED:
             raise UsageError("a gap of 0 needs a cut-off", remedy="add --threshold 0.5")
         high, low = self.centre + size, self.centre - size
         inside = low >= 0 and high <= 1 if self.ensemble.n_outputs > 1 else low > 0 and high < 1

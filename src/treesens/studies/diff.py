@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Points, Value, VerdictWord
 from treesens.studies import shared_options as shared
 from treesens.studies.shared_records import PriceRecord, ToleranceRecord
 from treesens.studies.study import Asking, Found, Study, given
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
 
 CHANGES = ("appears", "goes", "unknown", "stays", "never")
 """What becomes of a sensitivity, in the order in which tables show it."""
@@ -27,6 +30,11 @@ class DiffOptions:
         "Compare the sensitivities at these gaps in probability, too, e.g. 0.1,0.2; needs --data.",
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The same at gaps in raw score, e.g. 0.5,1.")
+    decision: ast.Decision | None = given(
+        shared.DECISION,
+        None,
+        "A .sens file with one `decision`: which of its outcomes change from one model to the other.",
+    )
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
     price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
     protected: Sequence[str] = given(shared.PROTECTED, ())
@@ -74,6 +82,25 @@ class ChangedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutcomeChange:
+    """Whether some input of the domain has the outcome `old` by the first model and `new` by the second one, and the rows of a
+    table that have.
+    """
+
+    decision: str
+    old: str
+    new: str
+    verdict: VerdictWord
+    proof: str | None
+    reason: str
+    input: dict[str, Value] | None
+    rows: int | None
+    rows_changed: int | None
+    changed_rows: list[int] | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class OneSide:
     """What the audit of one version says."""
 
@@ -111,6 +138,7 @@ class DiffRecord:
     data: ChangedRows | None
     prices: PriceRecord | None
     sensitivities: list[SensitivityChange] | None
+    outcomes: list[OutcomeChange] | None
     interrupted: bool
 
 
@@ -139,8 +167,8 @@ STUDY = Study(
     title="two models compared: treesens diff --json",
     text="""Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
     proof; with --data also which rows get another class (of regressors: another value), with --label what the new model costs
-    on these rows (log loss or squared error, AUC, decisions that change), and with --gap which sensitivities appear, and which
-    go.
+    on these rows (log loss or squared error, AUC, decisions that change), with --gap which sensitivities appear, and which
+    go, and with --decision which outcomes of a decision become which.
 
     Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
     1 usage, 2 unreadable input, 130 interrupted.
@@ -149,9 +177,10 @@ STUDY = Study(
     Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
     score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
     labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
-    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go. `time_limit` is in
-    seconds for every search, `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself
-    away from its bound. UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
+    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
+    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
+    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
     """,
     options=DiffOptions,
     ask="treesens.studies.difference:ask",
@@ -172,9 +201,10 @@ STUDY = Study(
         "sensitivities": lambda records: any(
             side.change == "appears" for one in records for side in one.sensitivities or ()
         ),
+        "outcomes": lambda records: any(change.verdict == "found" for one in records for change in one.outcomes or ()),
     },
     fail_words="Exit with 10 if scores, or classes of rows, differ; if a sensitivity appears, to any or to a protected "
-    "feature; or if more rows flip.",
+    "feature; if more rows flip; or if the outcome of some input changes.",
     flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
     faults=lambda records: [score for record in records for score in record["scores"]],
     claims="treesens.studies.claims_of_scores:claim_differences",

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion, bind
+from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness
-from treesens.compiler.model import Ensemble
+from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
@@ -30,21 +31,24 @@ from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
-from treesens.records.plain import recorded
+from treesens.records.plain import plain, recorded
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.audit import AuditOptions
+from treesens.studies.changed_outcomes import ChangedOutcome, changed_outcomes, queries_of
 from treesens.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
-from treesens.studies.decisions import check_scores, label_of_class
+from treesens.studies.decisions import label_of_class
 from treesens.studies.diff import DiffOptions, DiffRecord
 from treesens.studies.losses import Labelled, labelled
 from treesens.studies.prices import Moved, price_of
+from treesens.studies.probability_difference import largest_difference
 from treesens.studies.questions import Gap, gaps_of
 from treesens.studies.study import Asking, Found
 
 LISTED = 100
 """Numbers of changed rows that a record lists, those with the largest difference first."""
+_WITH_PROBABILITIES = (Link.BLENDED, Link.CALIBRATED, Link.LOGISTIC, Link.SOFTMAX)
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Largest:
     sign: int
     question: ResolvedQuestion
     result: Result
+    of_probability: bool = False
 
     @property
     def value(self) -> float | None:
@@ -75,6 +80,10 @@ class Largest:
         witness = self.result.witness
         if witness is None or self.value is None or self.value <= 0:
             return False
+        if self.of_probability:
+            # One score has the probability of the second class alone.
+            one, other = (p if len(p) > 2 else p[-1:] for p in witness.probabilities)
+            return bool(one != other)
         return bool(witness.margins[0] != witness.margins[1])
 
     def record(self) -> dict[str, Any]:
@@ -104,6 +113,8 @@ class Difference:
     prices: dict[str, Any] | None = None
     """What the new model costs on labelled rows."""
     sensitivities: list[ChangedSensitivity] | None = None
+    outcomes: list[ChangedOutcome] | None = None
+    """What becomes of the outcomes of a decision."""
     interrupted: bool = False
     warnings: tuple[str, ...] = ()
     same_trees: bool = False
@@ -143,6 +154,7 @@ class Difference:
             "data": rows,
             "prices": self.prices,
             "sensitivities": None if self.sensitivities is None else [one.record() for one in self.sensitivities],
+            "outcomes": None if self.outcomes is None else [plain(one.record) for one in self.outcomes],
             "interrupted": self.interrupted,
         }
 
@@ -166,10 +178,12 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
         audit=audit,
         tolerance=options.near_enough,
         price_by=options.price_by or (),
+        decision=options.decision,
     )
     record: DiffRecord = recorded(DiffRecord, found.record())
     changes = [one.change for one in record.sensitivities or ()]
     closed = all(score.status != Closeness.OPEN for score in record.scores)
+    changes += [one.verdict for one in record.outcomes or ()]
     return Found([record], found.warnings, found.interrupted, closed and "unknown" not in changes, found)
 
 
@@ -186,13 +200,15 @@ def difference(
     audit: AuditOptions | None = None,
     tolerance: float = RELATIVE,
     price_by: Sequence[Sequence[str]] = (),
+    decision: ast.Decision | None = None,
 ) -> Difference:
     """Compares two models; `time_limit` in seconds for every search. UsageError for models with other outputs.
 
     A largest difference may be `tolerance` of itself away from its bound; that models are equal is always proved exactly.
 
     If the table has a column of labels, the new model has a price on its rows, over all and by the groups of `price_by`. With
-    `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared.
+    `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared. With a
+    `decision` it is asked which of its outcomes become which.
     """
     _comparable(old.ensemble, new.ensemble)
     if gaps and table is None:
@@ -203,7 +219,8 @@ def difference(
         table = align_table(new, align_table(old, table))
     diagnostics = Diagnostics()
     labels, unpriced = _labels(old, table, price_by)
-    asked = _questions(old, new, table, diagnostics)
+    asked, of_outcomes = _questions(old, new, table, diagnostics, decision)
+    averaged = _averages(old.ensemble, new.ensemble)
     found = Difference(warnings=(*(item.render() for item in diagnostics), *unpriced))
     halt = stop or threading.Event()
     options = Options(backend="native", time_limit=time_limit, seed=seed, tolerance=tolerance)
@@ -212,14 +229,18 @@ def difference(
         if halt.is_set():
             break
         if equal:
-            found.largest.append(Largest(score, sign, question, _nothing_between(question)))
+            found.largest.append(Largest(score, sign, question, _nothing_between(question), averaged))
             continue
+        search = largest_difference if averaged else answer
         result = answered(
             f"the difference of {score}",
-            partial(answer, question.query, options, Budget.of(time_limit, halt)),
+            partial(search, question.query, options, Budget.of(time_limit, halt)),
             partial(Result, question.query.name, Verdict.UNKNOWN),
         )
-        found.largest.append(Largest(score, sign, question, result))
+        found.largest.append(Largest(score, sign, question, result, averaged))
+    if decision is not None:
+        asking = replace(options, backend="auto")
+        found.outcomes = changed_outcomes(decision, of_outcomes, asking, halt, same=equal)
     found.interrupted = halt.is_set()
     if table is not None:
         question = asked[0][2]
@@ -248,14 +269,14 @@ def _is_same(one: Any, other: Any) -> bool:
 def _nothing_between(question: ResolvedQuestion) -> Result:
     """The largest difference of a model from itself."""
     goal = question.query.objective
-    assert goal is not None
-    zero = ObjectiveValue(0.0, 0.0, Sense.MAXIMIZE, goal.kind)
+    zero = ObjectiveValue(0.0, 0.0, Sense.MAXIMIZE, "prob" if goal is None else goal.kind)
     return Result(question.query.name, Verdict.FOUND, "the models are equal, tree by tree", objective=zero)
 
 
 def _comparable(old: Ensemble, new: Ensemble) -> None:
-    for ensemble in (old, new):
-        check_scores(ensemble, "a diff")
+    if _averages(old, new):
+        _comparable_probabilities(old, new)
+        return
     if old.n_outputs != new.n_outputs or old.link is not new.link or old.task is not new.task:
         raise UsageError(
             f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.value} outputs, "
@@ -271,37 +292,67 @@ def _comparable(old: Ensemble, new: Ensemble) -> None:
         raise UsageError("the models have different classes", remedy="compare versions of one model")
 
 
+def _averages(old: Ensemble, new: Ensemble) -> bool:
+    """Whether one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
+    return Link.BLENDED in (old.link, new.link)
+
+
+def _comparable_probabilities(old: Ensemble, new: Ensemble) -> None:
+    for ensemble in (old, new):
+        if not ensemble.classes or not (predicts_probabilities(ensemble) or ensemble.link in _WITH_PROBABILITIES):
+            raise UsageError(
+                "one model averages probabilities, and the other one predicts none",
+                remedy="compare versions of one model",
+            )
+    if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
+        raise UsageError("the models have different classes", remedy="compare versions of one model")
+
+
 def _questions(
-    old: LoadedModel, new: LoadedModel, table: Table | None, diagnostics: Diagnostics
-) -> list[tuple[str, int, ResolvedQuestion]]:
-    """Per score and direction the largest difference at one input, which both models get as a point of their own."""
+    old: LoadedModel,
+    new: LoadedModel,
+    table: Table | None,
+    diagnostics: Diagnostics,
+    decision: ast.Decision | None,
+) -> tuple[list[tuple[str, int, ResolvedQuestion]], list[ResolvedQuestion]]:
+    """Per score and direction the largest difference at one input, which both models get as a point of their own; and the
+    questions about the outcomes of a decision.
+    """
     a, b, one, two = (ast.Name(name) for name in ("a", "b", "old", "new"))
+    averaged = _averages(old.ensemble, new.ensemble)
     labels: list[ast.Label | None] = [None]
-    if old.ensemble.n_outputs > 1:
+    if averaged:
+        several = range(len(old.ensemble.classes)) if len(old.ensemble.classes) > 2 else (1,)
+        labels = [label_of_class(old.ensemble, i) for i in several]
+    elif old.ensemble.n_outputs > 1:
         count = range(old.ensemble.n_outputs)
         labels = [label_of_class(old.ensemble, i) if old.ensemble.classes else _output(i) for i in count]
     units = [(i, sign) for i in range(len(labels)) for sign in (1, -1)]
     queries = []
     for number, (i, sign) in enumerate(units):
-        first, second = ast.Margin(a, labels[i]), ast.Margin(b, labels[i])
-        terms = (first, ast.Negate(second)) if sign > 0 else (second, ast.Negate(first))
-        goal = ast.Objective("maximize", ast.Sum(terms))
-        find = ast.Find((ast.Point(a, one), ast.Point(b, two)), (ast.PointsEqual(a, b, None),), goal)
+        score = ast.Prob if averaged else ast.Margin
+        first, second = score(a, labels[i]), score(b, labels[i])
+        apart = ast.Sum((first, ast.Negate(second)) if sign > 0 else (second, ast.Negate(first)))
+        more = (ast.Comparison(apart, ">=", ast.Number(Fraction(0))),) if averaged else ()
+        goal = None if averaged else ast.Objective("maximize", apart)
+        find = ast.Find((ast.Point(a, one), ast.Point(b, two)), (ast.PointsEqual(a, b, None), *more), goal)
         queries.append(ast.Query(ast.Name(f"q{number}"), find))
     data = () if table is None else (ast.Data(ast.Name("d"), ast.Text("d")), ast.DomainFrom(ast.Name("d")))
     models = (ast.Model(one, ast.Text("old")), ast.Model(two, ast.Text("new")))
+    policy = () if decision is None else (decision,)
+    of_outcomes = [] if decision is None else queries_of(decision, one, two)
     bound = bind(
-        ast.File((*models, *data, *queries)),
+        ast.File((*models, *data, *policy, *queries, *of_outcomes)),
         Path(),
         load_model=lambda path, _format: old if path.name == "old" else new,
         load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
         diagnostics=diagnostics,
     ).queries
     names = [str(c) for c in old.ensemble.classes] if len(labels) > 1 and old.ensemble.classes else None
-    return [
-        (names[i] if names else f"output {i}" if len(labels) > 1 else "score", sign, question)
-        for (i, sign), question in zip(units, bound, strict=True)
-    ]
+    alone = "probability" if averaged else "score"
+    named = [names[i] if names else f"output {i}" if len(labels) > 1 else alone for i, _ in units]
+    scores = zip(named, (sign for _, sign in units), bound[: len(units)], strict=True)
+    return list(scores), list(bound[len(units) :])
 
 
 def _output(number: int) -> ast.Label:
@@ -310,8 +361,14 @@ def _output(number: int) -> ast.Label:
 
 def _compare_rows(found: Difference, question: ResolvedQuestion) -> None:
     rows = question.rows["d"]
-    scores = [_scores(model.ensemble, rows) for model in question.query.models]
-    apart = np.abs(scores[0] - scores[1]).max(axis=1)
+    ensembles = [model.ensemble for model in question.query.models]
+    scores = [_scores(ensemble, rows) for ensemble in ensembles]
+    if _averages(*ensembles):
+        last = slice(None) if len(ensembles[0].classes) > 2 else slice(-1, None)
+        shown = [e.probabilities(of_rows)[:, last] for e, of_rows in zip(ensembles, scores, strict=True)]
+        apart = np.abs(shown[0] - shown[1]).max(axis=1)
+    else:
+        apart = np.abs(scores[0] - scores[1]).max(axis=1)
     different = np.flatnonzero(_classes(question, 0, scores[0]) != _classes(question, 1, scores[1]))
     order = different[np.argsort(-apart[different], kind="stable")]
     found.rows, found.changed = len(rows), [int(i) for i in order]

@@ -15,6 +15,7 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.model import Link
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -28,6 +29,9 @@ from treesens.studies.audit_records import AuditRecord, ShapePart
 from treesens.studies.audit_set import SetAudit
 from treesens.studies.decisions import Asked, decisions_of
 from treesens.studies.mending import check_mending, mending
+from treesens.studies.outcomes import pairs_of, refuse_beside
+from treesens.studies.pair_audit import PairAudit
+from treesens.studies.pair_questions import needs_pairs, pair_questions
 from treesens.studies.questions import Gap, questions_of, sets_of, sizes_of
 from treesens.studies.running import as_finished, library_of
 from treesens.studies.shape import ShapeOptions
@@ -41,6 +45,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
     """What the study finds."""
     assert asked.table is not None
     options = asked.options
+    check_options(asked.model, options)
     if options.shape and len(outputs_of(asked.model.ensemble, ())) > 1:
         raise UsageError("the shape of one score is shown in an audit", remedy="ask `treesens shape` about every class")
     check_mending(asked.table, options)
@@ -84,12 +89,16 @@ def total(asked: Asking[AuditOptions]) -> int:
     """How many records there will be."""
     options, gaps, model = asked.options, _gaps(asked), asked.model.ensemble
     sets = len(options.vary) if options.vary is not None else model.n_features
+    if options.decision is not None:
+        return sets * len(pairs_of(options.decision))
     decisions = decisions_of(model, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
     return len(gaps) * sets * len(decisions)
 
 
 def _gaps(asked: Asking[AuditOptions]) -> list[Gap]:
     options = asked.options
+    if options.decision is not None:
+        return []
     return sizes_of(asked.model, options.gap, options.margin, options.threshold, options.classes)
 
 
@@ -112,9 +121,67 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _kept(one: SetAudit) -> Callable[[], list[dict[str, Any]]]:
+def check_options(model: LoadedModel, options: AuditOptions) -> None:
+    """UsageError for options that say nothing of outcomes, or of averaged probabilities."""
+    of_scores = [
+        ("measure", options.measure),
+        ("typical", options.typical),
+        ("repair-gap", options.repair_gap),
+    ]
+    sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
+    refuse_beside(options.decision, [*sizes, *of_scores])
+    if model.ensemble.link is Link.BLENDED:
+        for word, value in of_scores:
+            if value:
+                raise UsageError(
+                    f"--{word} is about one score, and this model averages the probabilities of several",
+                    remedy=f"leave out --{word}",
+                )
+
+
+def _kept(one: SetAudit | PairAudit) -> Callable[[], list[dict[str, Any]]]:
     """The audit of a set, whose failure costs no other set its answers."""
-    return lambda: answered(f"the audit of {' and '.join(one.questions.varied)}", one.run, one.lost)
+    return lambda: answered(f"the audit of {' and '.join(one.varied)}", one.run, one.lost)
+
+
+def _units(
+    model: LoadedModel,
+    table: Table,
+    groups: Sequence[Sequence[str]],
+    gaps: Sequence[Gap],
+    options: AuditOptions,
+    diagnostics: Diagnostics,
+    halt: threading.Event,
+) -> Sequence[SetAudit | PairAudit]:
+    """The audit of every set of features: by one score, or by pairs if what is asked for is no function of one."""
+    library = library_of(model, options.replay)
+    asked = Asked(gaps[0].kind, options.threshold, tuple(options.classes)) if gaps else None
+    if needs_pairs(model, options.decision):
+        pairs = pair_questions(
+            model,
+            table,
+            groups,
+            gaps,
+            diagnostics,
+            asked=asked,
+            decision=options.decision,
+            real=options.real,
+            domain=options.domain,
+        )
+        return [PairAudit(one, options, library, halt) for one in pairs]
+    level = typical_level(options.typical, options.typical_by, has_table=True)
+    questions = questions_of(
+        model,
+        table,
+        groups,
+        gaps,
+        diagnostics,
+        asked=asked,
+        real=options.real,
+        domain=options.domain,
+        typical=level,
+    )
+    return [SetAudit(one, options, level, library, halt) for one in questions]
 
 
 def audit(
@@ -132,29 +199,14 @@ def audit(
     table = align_table(model, table)
     groups = sets_of(model, varied)
     diagnostics = Diagnostics()
-    asked = Asked(gaps[0].kind, options.threshold, tuple(options.classes))
-    level = typical_level(options.typical, options.typical_by, has_table=True)
-    questions = questions_of(
-        model,
-        table,
-        groups,
-        gaps,
-        diagnostics,
-        asked=asked,
-        real=options.real,
-        domain=options.domain,
-        typical=level,
-    )
+    halt = stop or threading.Event()
+    units = _units(model, table, groups, gaps, options, diagnostics, halt)
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
-    result.query = questions[0].swing.query if questions else None
+    result.query = next((unit.query for unit in units), None)
     result.declared = {*options.real, *(d.name.text for d in options.domain if isinstance(d, ast.Feature))}
-    halt = stop or threading.Event()
-    library_predict = library_of(model, options.replay)
     done: dict[int, list[dict[str, Any]]] = {}
-    for number, records in as_finished(
-        [_kept(SetAudit(q, options, level, library_predict, halt)) for q in questions], options.jobs
-    ):
+    for number, records in as_finished(list(map(_kept, units)), options.jobs):
         done[number] = records
         if on_record is not None:
             for item in records:
@@ -167,11 +219,14 @@ def audit(
 
 def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     """The numbers of an audit as columns, one entry per record."""
-    kind = "gap" if any("gap" in r for r in records) else "margin"
     near = [r.get("nearest_row") or {} for r in records]
-    columns = {"varied": [", ".join(r["varied"]) for r in records], kind: [r[kind] for r in records]}
-    if any("classes" in r for r in records):
-        columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in records]
+    columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in records]}
+    for kind in ("gap", "margin"):
+        if any(kind in r for r in records):
+            columns[kind] = [r[kind] for r in records]
+    for words in ("classes", "outcomes"):
+        if any(words in r for r in records):
+            columns[words] = [" / ".join(map(str, r.get(words, ()))) for r in records]
     for name in ("rows", "rows_flipped", "verdict", "max_swing", "max_swing_bound"):
         columns[name] = [r[name] for r in records]
     return {

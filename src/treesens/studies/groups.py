@@ -11,7 +11,7 @@ from treesens.measure.precision import DELTA, EPSILON, Precision
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
 from treesens.studies import shared_options as shared
 from treesens.studies.count import DELTA_OPTION, EPSILON_OPTION, EstimateRecord
-from treesens.studies.kinds import Groups, Number, Text
+from treesens.studies.kinds import ClassLabel, Groups, Number
 from treesens.studies.study import REQUIRED, Asking, Found, Option, Study, given
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ BY = Option(
     short="-b",
     more="It need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )
-FAVOURABLE = Option(Text(), "The class that is favourable. Default: the second of two.", metavar="CLASS")
+FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: the second of two.", metavar="CLASS")
 RATIO = Option(
     Number(0.0, 1.0),
     "What the ratio to the best group has to reach.",

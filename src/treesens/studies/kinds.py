@@ -15,6 +15,11 @@ class Text:
 
 
 @dataclass(frozen=True)
+class ClassLabel:
+    """The label of a class, or a name that somebody has given it: a text. In Python a label can be a whole number, too."""
+
+
+@dataclass(frozen=True)
 class Flag:
     """Yes or no."""
 
@@ -114,6 +119,11 @@ class DomainFile:
 
 
 @dataclass(frozen=True)
+class DecisionFile:
+    """A `.sens` file: its only declaration of a decision."""
+
+
+@dataclass(frozen=True)
 class InputFile:
     """A file that is read, as a path."""
 
@@ -131,6 +141,6 @@ class OutputPath:
 
 
 Kind: TypeAlias = (
-    Text | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers | RowNumbers | Ends
-    | Directions | Budgets | Permitted | DomainFile | InputFile | TableFile | OutputPath
+    Text | ClassLabel | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers
+    | RowNumbers | Ends | Directions | Budgets | Permitted | DomainFile | DecisionFile | InputFile | TableFile | OutputPath
 )  # fmt: skip

@@ -14,7 +14,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.studies.decisions import Asked, Decision, Kind, check_scores, decisions_of, default_sizes
+from treesens.studies.decisions import Asked, Decision, Kind, decisions_of, default_sizes
 from treesens.studies.typicality import TypicalLevel
 
 _EXAMPLES: dict[Kind, str] = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
@@ -98,7 +98,6 @@ def questions_of(
     typical: TypicalLevel | None = None,
 ) -> list[Questions]:
     """All questions of an audit: for every set of features those of each decision of the model."""
-    check_scores(model.ensemble, "an audit")
     decisions = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
     for decision in decisions:
         for gap in gaps:

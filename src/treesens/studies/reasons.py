@@ -61,6 +61,8 @@ class Reason:
     changeable: bool | None = None
     class_name: str | None = None
     also: dict[str, Any] | None = None
+    decision: str | None = None
+    """The name of the decision whose outcome `predicted` is, if it is no class."""
 
     def record(self) -> WhyRecord:
         """The facts for JSON."""
@@ -68,6 +70,7 @@ class Reason:
             row=self.row,
             class_=self.predicted,
             class_name=ABSENT if self.class_name is None else self.class_name,
+            decision=ABSENT if self.decision is None else self.decision,
             sufficient=self.features,
             minimal=self.minimal,
             smallest=self.smallest,
@@ -96,7 +99,7 @@ def reasons(
     Raises UsageError for rows and features that there are not, and for what cannot be shown beside a reason.
     """
     options = options or WhyOptions()
-    questions = RowQuestions(model, table, domain=options.range, seed=options.seed)
+    questions = RowQuestions(model, table, domain=options.range, seed=options.seed, decision=options.decision)
     return _reasons(questions, table.rows, options, stop, on_result)
 
 
@@ -141,6 +144,10 @@ class _Study:
         for word in wanted.also:
             if word not in ALSO:
                 raise UsageError(f"`{word}` cannot stand beside a reason", remedy="use " + ", ".join(ALSO))
+        if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
+            raise UsageError(
+                "TreeSHAP explains one score, and this decision is about a model of several", remedy="leave out `shap`"
+            )
         if "shap" in wanted.also:
             self.contributions.of(questions.rows[0], 0)  # what it lacks is said before the first row
         used = questions.model.ensemble.used_features
@@ -166,8 +173,12 @@ class _Study:
         bare = _no_reason(row)
         if predicted is None:
             return replace(bare, reason="a value is missing that the domain does not allow")
-        label = str(questions.model.ensemble.classes[predicted])
-        bare = replace(bare, predicted=label, class_name=questions.model.meaning.classes.get(label))
+        label = questions.labels[predicted]
+        bare = replace(bare, predicted=label)
+        if questions.decision is None:
+            bare = replace(bare, class_name=questions.model.meaning.classes.get(label))
+        else:
+            bare = replace(bare, decision=questions.decision.name.text)
         cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
         outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
         if outside:
@@ -274,7 +285,10 @@ def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
     """A reason for every row."""
     assert asked.table is not None
     wanted = asked.table.rows if asked.options.rows is None else len(asked.options.rows)
-    questions = RowQuestions(asked.model, asked.table, domain=asked.options.range, seed=asked.options.seed)
+    options = asked.options
+    questions = RowQuestions(
+        asked.model, asked.table, domain=options.range, seed=options.seed, decision=options.decision
+    )
     found = _reasons(questions, asked.table.rows, asked.options, asked.stop, asked.advance)
     warnings = tuple(item.render() for item in questions.session.warnings)
     records = [one.record() for one in found]

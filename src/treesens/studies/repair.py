@@ -87,6 +87,11 @@ class RepairOptions:
     method: Method = given(METHOD, "auto")
     keep: Sequence[str] = given(KEEP, ())
     keep_rows: object | None = given(KEEP_ROWS, None)
+    decision: ast.Decision | None = given(
+        shared.DECISION,
+        None,
+        "Refused: a repair is about one score, so name one cut-off of the decision with --threshold.",
+    )
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all.")
     domain: Sequence[ast.Declaration] = given(

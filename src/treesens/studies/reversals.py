@@ -8,6 +8,7 @@ from typing import Any
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Result
 from treesens.records.answers import points_of, scores_of
+from treesens.studies.probability_difference import CLOSE
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Reversal:
     result: Result | None = None
     output: int = 0
     falls: bool = True
+    of_probability: bool = False
+    """Whether it is one of an averaged probability, whose class `output` is."""
 
     @property
     def is_shown(self) -> bool:
@@ -25,7 +28,8 @@ class Reversal:
         witness = None if self.result is None else self.result.witness
         if witness is None:
             return False
-        low, high = (witness.margins[point][self.output] for point in (0, 1))
+        scores = witness.probabilities if self.of_probability else witness.margins
+        low, high = (scores[point][self.output] for point in (0, 1))
         return low > high if self.falls else low < high
 
     @property
@@ -46,15 +50,14 @@ class Reversal:
             return "open: not closed in the time given"
         if self.is_shown:
             return ""
-        return (
-            f"a {'fall' if self.falls else 'rise'} of {self.bound:.3g} in exact sums vanishes in the library's rounding"
-        )
+        size = f"{'at most ' if self.of_probability else ''}{self.bound:.3g}"
+        return f"a {'fall' if self.falls else 'rise'} of {size} in exact sums vanishes in the library's rounding"
 
     @property
     def closed(self) -> bool:
         """Whether the bound is the value, or within the tolerance of it."""
-        value = self.value
-        return value is not None and self.bound - value <= 2e-6 * abs(value)
+        value, least = self.value, 2 * CLOSE if self.of_probability else 0.0
+        return value is not None and self.bound - value <= max(2e-6 * abs(value), least)
 
 
 def shape_of(fall: Reversal, rise: Reversal) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
@@ -36,10 +37,13 @@ from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.decisions import label_of_class
+from treesens.studies.outcomes import is_decided
 from treesens.studies.questions import declarations_of
 from treesens.studies.robust import RobustOptions, RobustRecord, TargetRecord
 from treesens.studies.running import Memory, library_of
 from treesens.studies.study import Asking, Found
+
+_A = ast.Name("a")
 
 
 @dataclass(frozen=True)
@@ -179,11 +183,15 @@ class RowQuestions:
         domain: tuple[Fraction, Fraction] | None = None,
         norm: str = "linf",
         seed: int = 0,
+        decision: ast.Decision | None = None,
     ) -> None:
-        if not model.ensemble.classes:
+        if not model.ensemble.classes and decision is None:
             raise UsageError("a regressor has no classes", remedy="ask about its value in a file: `value(a) >= ..`")
+        self.decision = decision
+        self.labels = list(map(str, model.ensemble.classes)) if decision is None else outcomes(decision)
+        """What a row can be: a class, or an outcome of the decision."""
         self.model, self.table, self.norm, self.seed = model, align_table(model, table), norm, seed
-        self._declared = _declarations(model, domain)
+        self._declared = (*_declarations(model, domain), *(() if decision is None else (decision,)))
         self.session = Session(
             ast.File((*self._declared, ast.Query(ast.Name("q"), self._find(0, 0)))),
             Path(),
@@ -191,12 +199,19 @@ class RowQuestions:
             load_table=lambda _path, _label, _rows: self.table,
         )
         # One question about each class says what the classes are.
-        self.of_class = [self._bound(self._class_is(c)) for c in range(len(model.ensemble.classes))]
+        self.of_class = [self._bound(ast.Find((ast.Point(_A),), (self._is(c),))) for c in range(len(self.labels))]
         self.rows = self._bound(self._find(0, 0)).rows["d"]
 
-    def _class_is(self, index: int) -> ast.Find:
-        a = ast.Name("a")
-        return ast.Find((ast.Point(a),), (ast.ClassIs(a, label_of_class(self.model.ensemble, index)),))
+    def _is(self, index: int) -> ast.Formula:
+        """The point `a` has a class, or an outcome."""
+        if self.decision is not None:
+            return is_decided("a", self.decision, self.labels[index])
+        return ast.ClassIs(_A, label_of_class(self.model.ensemble, index))
+
+    def _is_not(self, index: int) -> ast.Formula:
+        if self.decision is not None:
+            return ast.Not(self._is(index))
+        return ast.Comparison(ast.ClassOf(_A), "!=", label_of_class(self.model.ensemble, index))
 
     def _find(
         self,
@@ -208,12 +223,9 @@ class RowQuestions:
         more: Sequence[ast.Formula] = (),
     ) -> ast.Find:
         """The nearest input of another class than `index`, or of the target, that fulfils `more`."""
-        a = ast.Name("a")
-        other: ast.Formula = ast.Comparison(ast.ClassOf(a), "!=", label_of_class(self.model.ensemble, index))
-        if target is not None:
-            other = ast.ClassIs(a, label_of_class(self.model.ensemble, target))
-        to_row = ast.Distance(a, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
-        return ast.Find((ast.Point(a),), (other, *more), ast.Objective("minimize", to_row))
+        other = self._is_not(index) if target is None else self._is(target)
+        to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
+        return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
 
     def _bound(self, find: ast.Find) -> ResolvedQuestion:
         return self.session.bind(ast.Query(ast.Name("q"), find))
@@ -243,11 +255,8 @@ class RowQuestions:
 
     def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
         """For each class but one the question about an input of it that fulfils `more`."""
-        a, found = ast.Name("a"), []
-        for c in (c for c in range(len(self.of_class)) if c != predicted):
-            wanted = ast.ClassIs(a, label_of_class(self.model.ensemble, c))
-            found.append(self._bound(ast.Find((ast.Point(a),), (wanted, *more))))
-        return found
+        others = (c for c in range(len(self.labels)) if c != predicted)
+        return [self._bound(ast.Find((ast.Point(_A),), (self._is(c), *more))) for c in others]
 
     def identified(self, row: int, predicted: int, target: int | None = None) -> str:
         """What the answer to this question depends on besides model and table: its text, and the seed."""

@@ -18,8 +18,10 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.model import Ensemble
+from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.query.dependencies import scores_in
 from treesens.compiler.query.domain import ValueDomain
+from treesens.compiler.query.query import Curve, Probability, ProbabilitySum, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.data.alignment import align_table
 from treesens.errors import UsageError
@@ -29,7 +31,8 @@ from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.studies.decisions import check_scores, label_of_class
+from treesens.studies.decisions import label_of_class
+from treesens.studies.probability_difference import largest_difference
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.studies.reversals import Reversal, points_and_scores, shape_of
 from treesens.studies.running import as_finished, library_of
@@ -45,12 +48,11 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
     """The scores that are asked about: of two classes that of the second one, of several one each. UsageError for a class that
     the model does not have.
     """
-    check_scores(ensemble, "a shape")
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:
             raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
-    if ensemble.n_outputs == 1:
+    if ensemble.n_outputs == 1 and ensemble.link is not Link.BLENDED:
         return [0]
     if classes:
         return [known.index(name) for name in classes]
@@ -115,15 +117,24 @@ def _queries(number: int, ensemble: Ensemble, feature: str, output: int) -> tupl
     label = label_of_class(ensemble, output) if ensemble.n_outputs > 1 and ensemble.classes else None
     if ensemble.n_outputs > 1 and not ensemble.classes:
         label = ast.Number(Fraction(output))
-    low, high = ast.Margin(_A, label), ast.Margin(_B, label)
+    averaged = ensemble.link is Link.BLENDED
+    score = ast.Prob if averaged else ast.Margin
+    low, high = score(_A, label_of_class(ensemble, output) if averaged else label), score(_B, label)
     value_a, value_b = (ast.FeatureOf(point, ast.Name(feature)) for point in (_A, _B))
     order = ast.Comparison(value_a, "<=", value_b)
-    falls = ast.Objective("maximize", ast.Sum((low, ast.Negate(high))))
-    rises = ast.Objective("maximize", ast.Sum((high, ast.Negate(low))))
-    return (
-        ast.Query(ast.Name(f"f{number}"), pair_of((feature,), (order,), falls)),
-        ast.Query(ast.Name(f"r{number}"), pair_of((feature,), (order,), rises)),
-    )
+    found = []
+    for kind, apart in (("f", ast.Sum((low, ast.Negate(high)))), ("r", ast.Sum((high, ast.Negate(low))))):
+        # An averaged probability is no objective: it is asked how far its difference can be raised above 0.
+        more = (ast.Comparison(apart, ">=", ast.Number(Fraction(0))),) if averaged else ()
+        goal = None if averaged else ast.Objective("maximize", apart)
+        found.append(ast.Query(ast.Name(f"{kind}{number}"), pair_of((feature,), (order, *more), goal)))
+    return found[0], found[1]
+
+
+def terms_of_first(query: Query) -> list[Curve | Probability]:
+    """The terms about the point `a` of a question that compares two probabilities."""
+    (wanted,) = (c for c in query.constraints if isinstance(c, ProbabilitySum))
+    return [term for term in wanted.terms if {score.point for score in scores_in(term)} == {0}]
 
 
 class _Shapes:
@@ -138,6 +149,7 @@ class _Shapes:
         question: ResolvedQuestion,
     ) -> None:
         self.ensemble, self.options, self.declared, self.stop = model.ensemble, options, declared, stop
+        self.averaged = model.ensemble.link is Link.BLENDED
         self.space = question.query.space
         self.cells = model.ensemble.on(self.space.grid)
         self.base = Options(
@@ -173,13 +185,36 @@ class _Shapes:
         if self.stop.is_set():
             return None
         start, number = time.perf_counter(), self.ensemble.feature_names.index(feature)
-        known = self.bounds(output)
+        most_fall, most_rise = self._known(number, output, falling, rising)
         budget = Budget.of(self.options.time_limit, self.stop)
-        first = budget.share(0.5) if known.falls[number] and known.rises[number] else budget
-        fall = self._searched(feature, falling, known.falls[number], first, Reversal(0.0, None, output, True))
-        rise = self._searched(feature, rising, known.rises[number], budget, Reversal(0.0, None, output, False))
+        first = budget.share(0.5) if most_fall and most_rise else budget
+        fall = self._searched(feature, falling, most_fall, first, Reversal(0.0, None, output, True, self.averaged))
+        rise = self._searched(feature, rising, most_rise, budget, Reversal(0.0, None, output, False, self.averaged))
         self.results[feature, output] = fall.result, rise.result
         return self._record(feature, output, fall, rise, (falling, rising), time.perf_counter() - start)
+
+    def _known(
+        self, number: int, output: int, falling: ResolvedQuestion, rising: ResolvedQuestion
+    ) -> tuple[Fraction, Fraction]:
+        """What the trees prove of the largest fall and rise in a feature; of a probability only that there is none."""
+        if not self.averaged:
+            known = self.bounds(output)
+            return known.falls[number], known.rises[number]
+        found = []
+        for question in (falling, rising):
+            moves = [self._moves_up(term, number) for term in terms_of_first(question.query)]
+            found.append(Fraction(int(not moves or any(moves))))
+        return found[0], found[1]
+
+    def _moves_up(self, term: Curve | Probability, feature: int) -> bool:
+        """Whether a term of the point with the smaller value may be the greater one of the two, by what the trees say."""
+        # A curve never decreases in its score, and a share 1 / (1 + the sum of e**exponent) never increases in an exponent.
+        factor = term.factor if isinstance(term, Curve) else -term.factor
+        for score in scores_in(term):
+            known, up = self.bounds(score.output), factor * score.coefficient > 0
+            if (known.falls if up else known.rises)[feature]:
+                return True
+        return False
 
     def _searched(
         self, feature: str, question: ResolvedQuestion, known: Fraction, budget: Budget, none: Reversal
@@ -187,9 +222,10 @@ class _Shapes:
         """The largest reversal: proved by the trees if none of them has one, searched for otherwise."""
         if known == 0:
             return none
+        search = largest_difference if self.averaged else answer
         result = answered(
             f"the shape of {feature}",
-            partial(answer, question.query, self.base, budget.at_least(0.05)),
+            partial(search, question.query, self.base, budget.at_least(0.05)),
             partial(Result, question.query.name, Verdict.UNKNOWN),
         )
         bound = math.nextafter(float(known), math.inf)

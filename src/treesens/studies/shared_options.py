@@ -7,6 +7,7 @@ from treesens.studies.kinds import (
     Budgets,
     Chance,
     Choice,
+    DecisionFile,
     DomainFile,
     Ends,
     Flag,
@@ -47,6 +48,11 @@ CLASSES = Option(
     Names(numbers=True), "Classes, as A,B. One: its score alone; several: changes between them. Default: all."
 )
 DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines say what inputs are possible.")
+DECISION = Option(
+    DecisionFile(),
+    "A .sens file with one `decision`: what is asked about is its outcome.",
+    more="[Decisions](language.md#decisions) says how one is written.",
+)
 BUDGET = Option(
     Budgets(),
     "Most rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 from treesens.studies import shared_options as shared
 from treesens.studies.kinds import Directions, Flag, Names, OutputPath, Permitted, RowNumbers, Whole
 from treesens.studies.study import Asking, Door, Found, Option, Study, given
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
 
 ALSO = ("box", "radius", "recourse", "shap")
 """What can be shown beside a reason: the box in which the class holds, the distance to another class by linf, the cheapest
@@ -56,6 +59,7 @@ class WhyOptions:
     most: int = given(MOST, 1)
     without: Sequence[str] = given(WITHOUT, ())
     fixed: Sequence[str] = given(FIXED, ())
+    decision: ast.Decision | None = given(shared.DECISION, None)
     protected: Sequence[str] = given(shared.PROTECTED, ())
     direction: Mapping[str, str] | None = given(DIRECTION, None)
     permitted: Mapping[str, Sequence[Any]] | None = given(PERMITTED, None)
@@ -92,11 +96,14 @@ class ShapRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRecord:
-    """Why one row has its class. `changeable` says whether a change that is allowed gives another class, if not all are."""
+    """Why one row has its class, or its outcome by a `decision`. `changeable` says whether a change that is allowed
+    gives another one, if not all are.
+    """
 
     row: int
     class_: str
     class_name: str | Absent = ABSENT
+    decision: str | Absent = ABSENT
     sufficient: dict[str, Value] | None
     minimal: bool
     smallest: bool
@@ -138,7 +145,8 @@ STUDY = Study(
     name="why",
     title="reasons of rows: treesens why --json",
     text="""A sufficient reason for the class of a row: features whose values decide it whatever the others are, none of which
-    can be left out; and features whose change gives another class. `--also` puts more beside it.
+    can be left out; and features whose change gives another class. `--also` puts more beside it. With --decision, outcomes
+    take the place of classes.
 
     Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
     """,
@@ -149,7 +157,8 @@ STUDY = Study(
     protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
     says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
     beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
-    TreeSHAP. `time_limit` is in seconds per row, and once more for each distance. Ctrl-C returns what is known so far.
+    TreeSHAP. `decision`, a `.sens` file, puts the outcomes of a decision in the place of classes. `time_limit` is in seconds
+    per row, and once more for each distance. Ctrl-C returns what is known so far.
     """,
     options=WhyOptions,
     ask="treesens.studies.reasons:ask",

@@ -50,3 +50,19 @@ def points_in(constraint: Constraint) -> frozenset[int]:
             return frozenset[int]().union(*(points_in(part) for part in constraint.parts))
         case _:
             assert_never(constraint)
+
+
+def decided_by_cells(constraint: Constraint) -> bool:
+    """Whether the cells of its points decide a constraint, whatever values they have there."""
+    match constraint:
+        case AllOf() | AnyOf():
+            return all(map(decided_by_cells, constraint.parts))
+        case AtLeast(form=form):
+            steps = [s for level in form.levels for s in (level.below, level.above) if s is not None]
+            return not form.changes and all(map(decided_by_cells, steps))
+        case CellSet() | ProbabilitySum() | OneHot() | AvoidBoxes() | AvoidCavities():
+            return True
+        case SameExcept() | Difference() | ValueSum():
+            return False
+        case _:
+            assert_never(constraint)

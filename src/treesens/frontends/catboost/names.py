@@ -42,7 +42,9 @@ def names_of_categories(
     asked: dict[int, set[int]] = {column: set() for column in coded.values()}
     for field in info["categorical_features"].items():
         if "values" in field:
-            asked[coded[field["feature_index"].integer()]] |= {int(v) & 0xFFFFFFFF for v in field["values"].integers()}
+            asked[_column_of(field["feature_index"], coded)] |= {
+                int(v) & 0xFFFFFFFF for v in field["values"].integers()
+            }
     alone, together = _columns_of_tables(info, tables, coded)
     of_tables = set[int]()
     for column, keys in alone.items():
@@ -67,6 +69,13 @@ def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]
     return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}
 
 
+def _column_of(number: Field, coded: Mapping[int, int]) -> int:
+    """The column of a categorical feature. ModelError for a number that none has."""
+    if number.integer() not in coded:
+        raise number.error(f"there is no categorical feature {number.integer()}", "the file is damaged; save it again")
+    return coded[number.integer()]
+
+
 def _columns_of_tables(
     info: Field, tables: Field | None, coded: Mapping[int, int]
 ) -> tuple[dict[int, set[int]], set[int]]:
@@ -75,7 +84,7 @@ def _columns_of_tables(
     together: set[int] = set()
     for ctr in info["ctrs"].items() if "ctrs" in info else ():
         elements = list(ctr["elements"].items())
-        columns = [coded.get(e["cat_feature_index"].integer(), -1) for e in elements if "cat_feature_index" in e]
+        columns = [_column_of(e["cat_feature_index"], coded) for e in elements if "cat_feature_index" in e]
         if len(elements) > 1:
             together |= set(columns)
         elif tables is not None and columns:

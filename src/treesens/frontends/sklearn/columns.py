@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.errors import ModelError
+from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
 
 Float64 = NDArray[np.float64]
 Function = Callable[[Float64], Float64]
@@ -41,6 +42,8 @@ class Column:
     filled: Any = None
     levels: Float64 | None = None
     picks: Float64 | None = None
+    falls: Float64 | None = None
+    """Values [n, 2] between which `present` may fall by its last digit: no split may stand between the two."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function (of NaN too)."""
@@ -52,6 +55,7 @@ class Column:
             images=None if self.images is None else function(self.images),
             levels=self.levels if self.levels is None or self.picks is not None else function(self.levels),
             picks=None if self.picks is None else function(self.picks),
+            falls=None if self.falls is None else function(self.falls),
         )
 
     @property
@@ -144,6 +148,24 @@ def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]
     threshold = step.threshold
     made = [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
     return [replace(column, levels=np.array([0.0, 1.0])) for column in made]
+
+
+def _quantiles(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if step.output_distribution != "uniform":
+        raise ModelError(
+            "the step QuantileTransformer cannot be traced back: the last digit of normal quantiles differs between processors",
+            place=place,
+            remedy="use output_distribution='uniform'; or leave it out: trees do not need quantiles",
+        )
+    references = np.asarray(step.references_, np.float64)
+    result = []
+    for i, column in enumerate(columns):
+        if column.falls is not None:
+            raise ModelError("one QuantileTransformer follows another", place=place, remedy="use one of them")
+        knots = np.asarray(step.quantiles_[:, i], np.float64)
+        function = quantile_function(knots, references, place)
+        result.append(replace(column.mapped(function), falls=falls_of(function, knots)))
+    return result
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
@@ -301,10 +323,6 @@ _NO_STEPS: dict[str, tuple[str, str]] = {
         "the last digit of its powers and logarithms differs between processors",
         "trees do not need powers: leave it out; or give the model behind it alone",
     ),
-    "QuantileTransformer": (
-        "its interpolation may fall by its last digit where the column rises",
-        "leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
-    ),
     **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
     "SplineTransformer": _SPREAD,
 }
@@ -334,6 +352,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "OrdinalEncoder": _ordinal,
     "TargetEncoder": _target,
     "KBinsDiscretizer": _bins,
+    "QuantileTransformer": _quantiles,
     "Binarizer": _binarized,
     **dict.fromkeys(_SELECTIONS, _selected),
 }

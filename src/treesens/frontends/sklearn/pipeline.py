@@ -37,6 +37,9 @@ def predicting(pipeline: Any) -> Any:
     """The pipeline as it predicts: steps that draw rows anew (imbalanced-learn) do so in training alone."""
     from sklearn.pipeline import Pipeline
 
+    steps = getattr(pipeline, "steps", None)
+    if not isinstance(steps, list) or not steps or not all(isinstance(s, tuple | list) and len(s) == 2 for s in steps):
+        raise ModelError("a pipeline has no list of steps", remedy="the file is damaged; save the model again")
     kept = [(name, step) for name, step in pipeline.steps if not hasattr(step, "fit_resample")]
     return Pipeline(kept) if type(pipeline) is not Pipeline else pipeline
 
@@ -65,7 +68,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     for source, values in categories.items():
         features[source] = as_categorical(features[source], max(1, len(values)), values)
     rows = RowMaker(categories, None if names is None else list(names))
-    front = pipeline[:-1]
+    front = type(pipeline)(list(pipeline.steps[:-1]))
     if model is None:
         sparse = bool(predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n))))
         linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
@@ -135,6 +138,8 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
 
         if not np.isnan(column.missing):
             default[nodes] = goes(np.full(len(nodes), column.missing))
+        if column.falls is not None and column.images is None:
+            _check_falls(column.falls, cut, goes, place)
         if column.images is None:
             threshold[nodes] = largest_true(lambda x, goes=goes, g=column.present: goes(g(x)), len(nodes))  # type: ignore[misc]
             continue
@@ -156,3 +161,16 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         zero_band=0.0,
         source=replace(e.source, path=place),
     ).validate()
+
+
+def _check_falls(
+    falls: Float64, cuts: Float64, goes: Callable[[Float64, Float64], NDArray[np.bool_]], place: str
+) -> None:
+    """ModelError for a split that stands where a column falls by its last digit: it would hold, fail and hold again."""
+    for low, high in falls:
+        if (goes(np.full(len(cuts), low), cuts) != goes(np.full(len(cuts), high), cuts)).any():
+            raise ModelError(
+                "a split stands where the interpolation of QuantileTransformer falls by its last digit",
+                place=place,
+                remedy="leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
+            )

@@ -116,7 +116,7 @@ def word_of(value: object, words: Iterable[W], argument: str) -> W:
     """One of a few words."""
     known = tuple(words)
     for word in known:
-        if value == word:
+        if isinstance(value, type(word)) and value == word:
             return word
     listed = ", ".join(map(repr, known))
     raise wrong(argument, f"one of {listed}", value, did_you_mean(value, known) if isinstance(value, str) else "")

@@ -344,6 +344,8 @@ def file(*parts: Declaration | Question) -> File:
 
 def parse(text: str) -> File:
     """The objects of a text. Raises `DiagnosticsError` with every mistake in it."""
+    if not isinstance(text, str):
+        raise UsageError(f"{text!r:.60} is no text", remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"')
     return File(parse_text(text))
 
 

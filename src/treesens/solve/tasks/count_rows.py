@@ -5,8 +5,9 @@ With one point the row decides everything, and all rows are judged at once. With
 1. constraints on the row alone rule rows out;
 2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; if one of
    them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
-3. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
-4. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
+3. if these features have few combinations of cells, all of them are tried (all_partners.py);
+4. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
+5. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
 
 A row counts if exact arithmetic and the arithmetic of the library (and the library itself, if it is asked) agree that it
 does; it does not count if exact arithmetic proves so; all others are undecided, and the count is between two numbers.
@@ -39,6 +40,7 @@ from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options, for_engine
+from treesens.solve.tasks.all_partners import partners_of
 from treesens.values.contradictions import without_clashes
 from treesens.values.relations import firm_relations
 from treesens.values.verify import verify_cells, verify_values
@@ -49,6 +51,9 @@ _CHUNK = 512
 
 _COMBINATIONS = 128
 """Most combinations of sensitive cells (but those of one feature) that are swept; beyond, a search is faster."""
+
+_ATTEMPTS = 4
+"""Most partners of one row that are shown to the library, of those that satisfy everything exactly."""
 
 _SLICE = 1.0
 """Most seconds on the cells of one row in the first round."""
@@ -147,23 +152,43 @@ class _Counter:
             exact = np.flatnonzero(~self.no & ~self.yes)
             self.no[exact[~holds_everywhere(self.query.constraints, same.take(exact))]] = True
             return
-        self._sweep(varied, same, budget)
+        legal = self._legal_of_partner(varied)
+        if legal is None:
+            self.no[:] = True
+            return
+        self._sweep(varied, legal, same, budget)
+        self._try_all(varied, legal, budget)
+
+    def _legal_of_partner(self, varied: tuple[int, ...]) -> list[BoolArray] | None:
+        """The cells that the second point may have, bool[n_cells] per feature; None if a feature has none."""
+        legal = list(self.query.space.legal)
+        for chosen in self.query.constraints:
+            if isinstance(chosen, CellSet) and chosen.point == 1 and chosen.feature in varied:
+                legal[chosen.feature] = legal[chosen.feature] & chosen.mask
+        return legal if all(legal[f].any() for f in varied) else None
+
+    def _try_all(self, varied: tuple[int, ...], legal: list[BoolArray], budget: Budget) -> None:
+        """Every combination of cells of the partner, if they are few and decide everything."""
+        waiting = np.flatnonzero(~self.no & ~self.yes)
+        for found in partners_of(self.query, varied, self.cells, waiting, legal, budget):
+            self.no[found.places] = ~found.holds.any(axis=1)
+            # The arithmetic of the library may refuse one of them and take another.
+            for attempt in range(_ATTEMPTS):
+                ranks = np.cumsum(found.holds, axis=1)
+                open_rows = np.flatnonzero((ranks[:, -1] > attempt) & ~self.yes[found.places])
+                if len(open_rows) == 0:
+                    break
+                chosen = found.combinations[(ranks[open_rows] > attempt).argmax(axis=1)]
+                self._try(found.places[open_rows], self._partners(varied, found.places[open_rows], chosen))
 
     def _try(self, places: Int64Array, x: ManyInputs) -> None:
         """Counts rows (by place) for which these points satisfy everything."""
         good = np.flatnonzero(holds_everywhere(self.query.constraints, x))
         self._accept(places[good], x.take(good))
 
-    def _sweep(self, varied: tuple[int, ...], same: ManyInputs, budget: Budget) -> None:
+    def _sweep(self, varied: tuple[int, ...], legal: list[BoolArray], same: ManyInputs, budget: Budget) -> None:
         """The partners with the highest and the lowest score of every output that the second point is asked for."""
         query, model = self.query, self.query.points[1].model
-        legal = list(query.space.legal)
-        for chosen in query.constraints:
-            if isinstance(chosen, CellSet) and chosen.point == 1 and chosen.feature in varied:
-                legal[chosen.feature] = legal[chosen.feature] & chosen.mask
-        if not all(legal[f].any() for f in varied):
-            self.no[:] = True
-            return
         outputs = {t.output for row in linear_constraints(query.constraints) for t in row.form.scores if t.point == 1}
         for output in sorted(outputs):
             for chunk in np.split(np.arange(len(self.yes)), range(_CHUNK, len(self.yes), _CHUNK)):

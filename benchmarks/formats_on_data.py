@@ -1,0 +1,178 @@
+"""The conformance kit on public data sets: formats that are more than trees, trained on each, and compared with their library.
+
+    python -m benchmarks.formats_on_data [FOLDER] --rows 200
+
+Data sets are those that scikit-learn brings (breast cancer, iris, wine, diabetes) and `FOLDER/NAME/train.csv`, whose last
+column is the label (`python -m benchmarks.fetch_data` fetches such tables); the first 12 digits of a SHA-256 of each table are
+printed. Columns of few values are categories. The kit asks on and around every threshold, about missing values and unseen
+categories, about leaves, margins, probabilities and labels (`treesens info --check`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from benchmarks.published import FOLDER
+
+from treesens.errors import ModelError
+from treesens.frontends import conformance, load
+
+MOST_ROWS, MOST_COLUMNS, FEW = 600, 10, 8
+TREES = 5
+Made = tuple[Any, Callable[[Any], str]]
+
+
+def tables(folder: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
+    """Name, columns and classes of each data set."""
+    from sklearn import datasets
+
+    for name in ("breast_cancer", "iris", "wine", "diabetes"):
+        found = getattr(datasets, f"load_{name}")(as_frame=True)
+        target = found.target if name != "diabetes" else (found.target > found.target.median()).astype(int)
+        yield name, found.data, np.asarray(target)
+    for path in sorted(folder.glob("*/train.csv")):
+        if path.parent.name not in ("breast_cancer", "diabetes", "iris"):
+            frame = pd.read_csv(path).dropna()
+            codes = frame.iloc[:, -1].astype("category").cat.codes
+            yield path.parent.name, frame.iloc[:, :-1], np.asarray(codes)
+
+
+def prepared(frame: pd.DataFrame, target: np.ndarray) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """Some rows and columns, two classes, and the columns that are categories (as texts)."""
+    random = np.random.default_rng(0)
+    kept = np.sort(random.permutation(len(frame))[:MOST_ROWS])
+    x = frame.iloc[kept, :MOST_COLUMNS].reset_index(drop=True)
+    x.columns = [str(name).replace(" ", "_").replace("(", "").replace(")", "") for name in x.columns]
+    names = [name for name in x.columns if x[name].nunique() <= FEW]
+    for name in names:
+        x[name] = "c" + x[name].astype(str)
+    y = target[kept]
+    return x, (y > np.median(y)).astype(int) if (y > np.median(y)).any() else (y >= np.median(y)).astype(int), names
+
+
+def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
+    """A fitted model of each format, or the path of its file."""
+    from sklearn import calibration, ensemble, linear_model, preprocessing
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+
+    def boosted() -> Any:
+        return ensemble.GradientBoostingClassifier(n_estimators=TREES, max_depth=3, random_state=0)
+
+    def forest() -> Any:
+        return ensemble.RandomForestClassifier(TREES, max_depth=4, random_state=0)
+
+    def piped(model: Any, numbers: Any = "passthrough", names: Any = None) -> Any:
+        def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Any:
+            codes = names or preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+            rest = [name for name in x.columns if name not in categories]
+            parts = [(codes, categories)] if categories else []
+            parts += [(numbers, rest)] if rest else []
+            return make_pipeline(make_column_transformer(*parts), model).fit(x, y)
+
+        return fit
+
+    bins = preprocessing.KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
+    hot = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    means = preprocessing.TargetEncoder(random_state=0, cv=2)
+    return {
+        "bag": piped(ensemble.BaggingClassifier(boosted(), 3, random_state=0)),
+        "soft vote": piped(ensemble.VotingClassifier([("a", boosted()), ("b", forest())], voting="soft")),
+        "stack": piped(ensemble.StackingClassifier([("a", forest()), ("b", forest())], cv=2)),
+        "calibrated folds": piped(calibration.CalibratedClassifierCV(boosted(), cv=2)),
+        "calibrated folds, isotonic": piped(calibration.CalibratedClassifierCV(forest(), cv=2, method="isotonic")),
+        "logistic behind bins": piped(linear_model.LogisticRegression(max_iter=500), bins, hot),
+        "means of the target": piped(forest(), names=means),
+        "quantiles": piped(boosted(), preprocessing.QuantileTransformer(n_quantiles=50)),
+        "CatBoost with categories": _catboost,
+        "explainable boosting": _interpret,
+        "scorecard": _scorecard,
+    }
+
+
+def _catboost(x: pd.DataFrame, y: np.ndarray, names: list[str]) -> Any:
+    import catboost
+
+    model = catboost.CatBoostClassifier(
+        iterations=3 * TREES, depth=4, verbose=False, allow_writing_files=False, thread_count=1, random_seed=0
+    )
+    pool = catboost.Pool(x, y, cat_features=names)
+    path = Path(tempfile.mkdtemp()) / "model.json"
+    model.fit(pool).save_model(str(path), format="json", pool=pool)
+    return path
+
+
+def _interpret(x: pd.DataFrame, y: np.ndarray, names: list[str]) -> Any:
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    kinds = ["nominal" if name in names else "continuous" for name in x.columns]
+    model = ExplainableBoostingClassifier(
+        list(x.columns), kinds, interactions=2, max_bins=16, outer_bags=1, max_rounds=20, n_jobs=1, random_state=0
+    )
+    return model.fit(x, y)
+
+
+def _scorecard(x: pd.DataFrame, y: np.ndarray, names: list[str]) -> Any:
+    """Points by the share of the second class in every bin."""
+    lines = ["feature,bin,points", "(base),,10.5"]
+    for name in x.columns:
+        if name in names:
+            for label, share in pd.Series(y).groupby(x[name]).mean().items():
+                lines.append(f"\"{name}\",['{label}'],{share:.3f}")
+            lines.append(f'"{name}",other,0.25')
+        else:
+            cuts = np.unique(np.quantile(x[name], [0.25, 0.5, 0.75]))
+            ends = ["-inf", *map(repr, cuts.tolist()), "inf"]
+            for i, (low, high) in enumerate(pairwise(ends)):
+                lines.append(f'"{name}","{"[" if i else "("}{low}, {high})",{(i * 7 % 5) / 3:.4f}')
+        lines.append(f'"{name}",Missing,-0.125')
+    path = Path(tempfile.mkdtemp()) / "card.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def differences(model: Any, rows: int) -> str:
+    """What the kit finds: the number of inputs without a difference, or the first one; or why the model is refused."""
+    try:
+        loaded = load(model)
+        report = conformance.check(loaded, rows=rows)
+    except ModelError as error:
+        return f"refused: {error.message}"
+    if not report.ok:
+        return f"DIFFERENT: {report.mismatches[0]}"
+    return f"{report.rows:,}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER / "data")
+    parser.add_argument(
+        "--rows", type=int, default=200, help="Random rows of the kit, besides those around thresholds."
+    )
+    parser.add_argument("--formats", default="", help="Formats whose names hold this.")
+    parser.add_argument("--most", type=int, default=8, help="Data sets.")
+    chosen = parser.parse_args()
+    wanted = {name: make for name, make in formats().items() if chosen.formats in name}
+    print("| data set | SHA-256 | " + " | ".join(wanted) + " |\n|" + " --- |" * (len(wanted) + 2))
+    for _, (name, frame, target) in zip(range(chosen.most), tables(chosen.folder), strict=False):
+        digest = hashlib.sha256(pd.util.hash_pandas_object(frame).to_numpy().tobytes()).hexdigest()[:12]
+        x, y, categories = prepared(frame, target)
+        cells = []
+        for make in wanted.values():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # few rows, few rounds
+                cells.append(differences(make(x, y, categories), chosen.rows))
+        print(f"| {name} | {digest} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""What a `.sens` file says about decisions, for studies that ask no file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from treesens.errors import UsageError
+from treesens.grammar.parsing.parser import read
+from treesens.grammar.tree import ast
+
+_EXAMPLE = "`decision credit of x: approve when prob(x) >= 0.8 else decline` (docs/language.md)"
+
+
+def read_decision(path: Path | None) -> ast.Decision | None:
+    """The only `decision` of a file, about inputs of whichever model a study has. All else in the file is for `treesens check`.
+    UsageError for a file without a decision, or with several.
+    """
+    if path is None:
+        return None
+    found = [item for item in read(path).declarations if isinstance(item, ast.Decision)]
+    if not found:
+        raise UsageError(f"{path} declares no decision", remedy=f"write e.g. {_EXAMPLE}")
+    if len(found) > 1:
+        names = ", ".join(f"`{item.name.text}`" for item in found)
+        raise UsageError(f"{path} declares the decisions {names}", remedy="give a file with one of them")
+    (decision,) = found
+    return replace(decision, point=replace(decision.point, model=None))

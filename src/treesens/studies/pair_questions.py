@@ -1,0 +1,117 @@
+"""The questions of an audit that no single score answers: outcomes of a decision, and averaged probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.model import Link
+from treesens.data.tables import Table
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.studies.decisions import Around, Asked, decisions_of
+from treesens.studies.outcomes import pairs_of
+from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of
+
+_A, _B = ast.Name("a"), ast.Name("b")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of a pair: constraints of one point each, how records name it, and its words. `harder`: a pair that
+    fulfils it fulfils those before it, too.
+    """
+
+    clauses: tuple[ast.Formula, ...]
+    facts: dict[str, Any]
+    words: str
+    harder: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PairQuestion:
+    """One question about a set of features, and that for the pair nearest to a row."""
+
+    wanted: Wanted
+    query: ResolvedQuestion
+    near: ResolvedQuestion
+
+
+@dataclass(frozen=True, eq=False)
+class PairQuestions:
+    """All questions about one set of features. `swing` asks for any difference of the probability, if there is one."""
+
+    varied: tuple[str, ...]
+    asked: list[PairQuestion]
+    swing: ResolvedQuestion | None
+
+
+def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
+    """Whether an audit has to ask about pairs: nothing that it asks is about one score."""
+    return decision is not None or model.ensemble.link is Link.BLENDED
+
+
+def wanted_of(
+    model: LoadedModel, gaps: Sequence[Gap], asked: Asked | None, decision: ast.Decision | None
+) -> tuple[list[Wanted], Around | None]:
+    """What is wanted of every set of features, and whose largest swing counts. UsageError for gaps without a meaning."""
+    if decision is not None:
+        return [Wanted(one.clauses(), one.record(), one.words()) for one in pairs_of(decision)], None
+    (around,) = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
+    assert isinstance(around, Around)
+    for gap in gaps:
+        around.check(gap.size)
+    found = [
+        Wanted(
+            around.clauses(gap.size),
+            {gap.kind: gap.value, **around.record()},
+            around.words(gap.size),
+            harder=number > 0,
+        )
+        for number, gap in enumerate(gaps)
+    ]
+    return found, around
+
+
+def pair_questions(
+    model: LoadedModel,
+    table: Table,
+    varied: Sequence[Sequence[str]],
+    gaps: Sequence[Gap],
+    diagnostics: Diagnostics,
+    *,
+    asked: Asked | None = None,
+    decision: ast.Decision | None = None,
+    real: Sequence[str] = (),
+    domain: Sequence[ast.Declaration] = (),
+) -> list[PairQuestions]:
+    """The questions about every set of features."""
+    wanted, around = wanted_of(model, gaps, asked, decision)
+    check_features(model, varied)
+    groups = [tuple(group) for group in varied]
+    queries = [query for number, group in enumerate(groups) for query in _queries(number, group, wanted, around)]
+    policy = () if decision is None else (decision,)
+    declared = declarations_of(model, real, has_table=True, domain=domain)
+    bound = iter(bind_study(model, table, (*declared, *policy, *queries), diagnostics))
+    found = []
+    for group in groups:
+        mine = [PairQuestion(one, next(bound), next(bound)) for one in wanted]
+        found.append(PairQuestions(group, mine, None if around is None else next(bound)))
+    return found
+
+
+def _queries(
+    number: int, group: tuple[str, ...], wanted: Sequence[Wanted], around: Around | None
+) -> Iterator[ast.Query]:
+    """For everything that is wanted a pair and the nearest pair; then any two probabilities."""
+    nearest = ast.Objective("minimize", ast.Distance(_A, ast.NearestRow(ast.Name("d")), "l2"))
+    for i, one in enumerate(wanted):
+        for kind, goal in (("q", None), ("n", nearest)):
+            yield ast.Query(ast.Name(f"{kind}{number}_{i}"), pair_of(group, one.clauses, goal))
+    if around is not None:
+        apart = ast.Sum((around.score(_A), ast.Negate(around.score(_B))))
+        none = ast.Number(around.centre - around.centre)
+        yield ast.Query(ast.Name(f"s{number}"), pair_of(group, (ast.Comparison(apart, ">=", none),)))
