@@ -20,6 +20,7 @@ __all__ = [
     "Repair",
     "Robustness",
     "Sets",
+    "SwingBudget",
     "__version__",
     "audit",
     "check",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     )
     from treesens.python.calls import *
     from treesens.python.sessions import session
+    from treesens.python.swing_budget import SwingBudget
 
 _MODULES = {"query": "treesens.python.builder", "errors": "treesens.errors"}
 
@@ -79,6 +81,8 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name == "session":
         return import_module("treesens.python.sessions").session
+    if name == "SwingBudget":
+        return import_module("treesens.python.swing_budget").SwingBudget
     if not name.startswith("_") and import_module("treesens.studies.registry").is_call(name):
         return getattr(import_module("treesens.python.calls"), name)
     if name in __all__:

@@ -101,6 +101,7 @@ SMALLEST = {
         "--seconds",
         "1",
     ),
+    "repair_beside": ("--rounds", "3", "--depth", "2", "--seconds", "1"),
     "session_memory": ("--questions", "20"),
     "sessions": ("--bench", "{bench}", "--rows", "2"),
     "shares": ("--tiny", "2"),

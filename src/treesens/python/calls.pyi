@@ -222,6 +222,7 @@ def repair(
     test: Data | None = None,
     price_by: str | Sequence[str | Sequence[str]] | None = None,
     output: str | Path | None = None,
+    pairs: str | Path | None = None,
     method: Literal["auto", "average", "blend", "leaves"] = "auto",
     keep: str | Sequence[str] = (),
     keep_rows: Data | None = None,

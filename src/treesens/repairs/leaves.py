@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.repairs.aside import RIDGES, strength
 from treesens.repairs.pairs import Climber, Pairs
-from treesens.repairs.program import ROOM
 from treesens.repairs.proof import decided_by, questions_for
-from treesens.repairs.written import contributions
+from treesens.repairs.ways import Ways
 
 if TYPE_CHECKING:
     from treesens.repairs.repair import Repair
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _STEPS = 5
 """Of the program, before pairs are looked for again."""
+_MORE_STEPS = 40
+"""Until the leaves of the copies alone are nearest to the model."""
 _TRIES = 2
 """To find pairs among rows, before the engine is asked."""
 _QUESTIONS = 10
@@ -43,6 +45,7 @@ class LeafSearch:
     def __init__(self, repair: Repair, search: Search) -> None:
         self.repair, self.search, self.program = repair, search, repair.program()
         self.program.limits.forget()
+        self.mean = repair.mean
         self.model = repair.editor.candidate(repair.variables.original)
         promises = [
             p for p in repair.promises(search.size) if not p.is_direction
@@ -50,13 +53,16 @@ class LeafSearch:
         asked = questions_for(self.model, promises, decided_by(repair.options))
         seed = repair.options.seed
         self.climbers = [Climber(asking, self.model.ensemble, seed + n) for n, asking in enumerate(asked)]
+        self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
 
     def best(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves with less loss than the blend; the blend itself if there are none."""
+        """Proved leaves that are better than the blend on rows set aside; the blend itself if there are none."""
         repair, program = self.repair, self.program
+        first = self._first(blend)
         deadline = time.monotonic() + repair.options.time_limit
-        inside, outside, share, proved = blend, repair.start, 0.25, 0
-        self._separate(outside, 50)
+        self._first_pairs(first)
+        strength(program, repair.aside(), first)
+        inside, outside, share, proved = first, first, 0.25, 0
 
         def is_over() -> bool:
             return time.monotonic() > deadline or repair.stop.is_set()
@@ -84,7 +90,38 @@ class LeafSearch:
                     outside, share = program.projected(outside), max(0.02, 0.8 * share)
             if share < _LEAST_SHARE:
                 break
+        if inside is not blend and not repair.aside().is_better(inside, blend):
+            self.search.say(f"{self.search.words}: on rows set aside the leaves are no better than the blend")
+            return blend
         return inside
+
+    def _first(self, blend: FloatArray) -> FloatArray:
+        """Proved leaves to start from: the blend, or a mixture with copies that make up for what the mean takes away.
+
+        The copies do not ask for the features that vary, so whatever their leaves are, no pair can tell. Those that are nearest
+        to the model take the place of the mean from here on, if they are nearer on rows set aside as well.
+        """
+        repair, aside = self.repair, self.repair.aside()
+        if not self.climbers or repair.stop.is_set():
+            return blend
+        best = strength(self.program, aside, self.mean, own=False)
+        best = self.program.solve(best, _MORE_STEPS)
+        best[: len(repair.variables.own)] = self.mean[: len(repair.variables.own)]
+        if aside.divergence(best) >= aside.divergence(self.mean) or not self.search.holds(
+            best, repair.options.proof_time
+        ):
+            return blend
+        self.mean = best
+        mixed = self.search.blended(best)
+        return min((blend, mixed), key=aside.divergence)
+
+    def _first_pairs(self, first: FloatArray) -> None:
+        """Pairs among rows, before the first question: of the model as it is, and of the best that these allow."""
+        self.program.stay_near(first, RIDGES[0])
+        self._separate(self.repair.start, 50)
+        for _ in range(_TRIES):
+            if not self._separate(self.program.solve(first, _STEPS), 10):
+                break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
         """What the engine is asked about: a point on the way from the mean, or the middle between what is proved and what is
@@ -101,7 +138,7 @@ class LeafSearch:
         """A point on the way from the mean to what is outside: `share` of the part that costs less than what is inside; None if
         nothing on the way does.
         """
-        mean, value = self.repair.mean, self.program.value
+        mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR
         if value(outside) >= limit:
             return None
@@ -120,10 +157,10 @@ class LeafSearch:
         for climber in self.climbers:
             count = min(len(rows), max(100, _EVALUATED // climber.ways(rows)))
             pairs = climber.of_rows(ensemble, rows[self.repair.random.choice(len(rows), count, replace=False)], most)
-            self._cut(climber, pairs)
+            self._cut(climber, pairs, values)
             found += len(pairs)
             for high, low in list(zip(pairs.high, pairs.low, strict=True))[:1]:
-                self._cut(climber, climber.climb(ensemble, high, low))
+                self._cut(climber, climber.climb(ensemble, high, low), values)
         return found
 
     def _learn(self, candidate: FloatArray, outside: FloatArray) -> None:
@@ -131,22 +168,12 @@ class LeafSearch:
         assert self.search.broken is not None
         number, pair = self.search.broken
         climber, model_of = self.climbers[number], self.repair.editor.candidate
-        self._cut(climber, Pairs(pair[:1], pair[1:2]))
+        self._cut(climber, Pairs(pair[:1], pair[1:2]), candidate)
         for values in (candidate, outside):
-            self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]))
+            self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
-    def _cut(self, climber: Climber, pairs: Pairs) -> None:
-        """Pairs become rows of the program: the difference of their scores stays below the limit."""
-        forest, weights = self.repair.forest, climber.weights
-        high, low = forest.rows(pairs.high), forest.rows(pairs.low)
-        limit = climber.asking.limit * (1 - ROOM)
-        fixed = [t for t in forest.concerned if t not in set(forest.changed)]
-        for one, two in zip(high, low, strict=True):
-            kept = 0.0
-            if fixed:
-                reached = forest.cells.leaves(np.stack([one, two]))[:, fixed]
-                held = contributions(forest.ensemble)[reached]
-                wide = held.shape[2] > 1
-                signs = weights if wide else weights[forest.ensemble.tree_output[fixed]][:, None]
-                kept = float((held[0] * signs).sum() - (held[1] * signs).sum())
-            self.program.limits.add(self.repair.variables.row(weights, one, two), limit - kept)
+    def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
+        """Pairs become rows of the program, each of which keeps the pair from breaking the promise."""
+        ways = self._ways[climber]
+        for form, limit in ways.of(pairs, values, self.mean):
+            self.program.limits.add(form, limit)

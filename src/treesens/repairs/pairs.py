@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import Space
@@ -19,10 +19,13 @@ _MOST_VALUES = 64
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Two inputs each, float64[pairs, features]: the scores of `high` are above those of `low`."""
+    """Two inputs each, float64[pairs, features]: the scores of `high` are above those of `low`. `rows` int64[pairs] are the
+    rows that they were made of, if they were.
+    """
 
     high: FloatArray
     low: FloatArray
+    rows: Int64Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.high)
@@ -60,7 +63,7 @@ class Climber:
         broken = np.flatnonzero(self.asking.broken(scores[top, here], scores[bottom, here]))
         excess = self._excess(scores[top[broken], broken], scores[bottom[broken], broken])
         broken = broken[np.argsort(-excess, kind="stable")][:most]
-        return Pairs(moved[top[broken], broken], moved[bottom[broken], broken])
+        return Pairs(moved[top[broken], broken], moved[bottom[broken], broken], broken)
 
     def _excess(self, high: FloatArray, low: FloatArray) -> FloatArray:
         """By how much pairs break the promise."""

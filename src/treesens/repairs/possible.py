@@ -6,30 +6,24 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import cast
 
-import numpy as np
-
+from treesens.compiler.base.arrays import BoolArray
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.studies.losses import Labelled
 
 
-def possible_inputs(
-    model: LoadedModel, train: Labelled, test: Labelled | None, domain: Sequence[ast.Declaration]
-) -> list[ast.Declaration]:
+def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
     """What the domain leaves open: every code of a category without names, also codes that no split lists (they all go one
-    way), and missing values of features that miss some in a table.
+    way), and missing values of the features of the mask `missing` bool[features].
     """
-    rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []
-    for feature, column in zip(model.ensemble.features, rows.T, strict=True):
-        missing = bool(np.isnan(column).any())
+    for feature, misses in zip(model.ensemble.features, missing.tolist(), strict=True):
         if feature.name in stated:
             continue
         name, kind = ast.Name(feature.name), cast(ast.FeatureType, ast.Numeric("real"))
         if feature.categories and feature.labels:
-            if missing:
+            if misses:
                 raise UsageError(
                     f"the category `{feature.name}` misses values in the rows",
                     remedy=f"say in a file for --domain: `feature {feature.name}: category {{..}} or missing`",
@@ -38,7 +32,7 @@ def possible_inputs(
         if feature.categories:
             codes = range(feature.categories + 1)
             kind = ast.Category(tuple(ast.CategoryItem(None, ast.Number(Fraction(code))) for code in codes))
-        elif not missing:
+        elif not misses:
             continue
-        found.append(ast.Feature(name, kind, missing=missing))
+        found.append(ast.Feature(name, kind, missing=misses))
     return found

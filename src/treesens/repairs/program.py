@@ -19,12 +19,12 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.repairs.forest import Copy, Forest
-from treesens.repairs.limits import Limits
+from treesens.repairs.limits import Limits, sparse_matrices
 from treesens.repairs.written import contributions, leaves_of_trees
 from treesens.studies.losses import LossName, curvature, expected_loss, expected_slopes
 
 RIDGE = 0.1
-"""Of a leaf: as much as so many rows that reach it alone."""
+"""Of a leaf, if nothing else is said: as much as so many rows that reach it alone."""
 ROOM = 1e-3
 """A part of the limit that pairs stay away from it: what float32 rounds, and pairs beside those that were found."""
 
@@ -35,6 +35,10 @@ class Kept(Protocol):
     def kept(self, values: FloatArray) -> FloatArray:
         """The nearest values float64[variables] in order."""
         ...
+
+
+_STIFF = 1e30
+"""The metric of a leaf that does not move."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +117,13 @@ class Variables:
         return form
 
 
+def reaching(variable: Int32Array, count: int) -> Any:
+    """Which variables rows reach, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
+    rows, columns = variable.shape
+    ends = columns * np.arange(rows + 1)
+    return sparse_matrices().csr_matrix((np.ones(variable.size), variable.ravel(), ends), shape=(rows, count))
+
+
 class Program:
     """The program of some training rows with margins float64[rows, outputs] under `limits` and an `order` of leaves. `solve`
     goes on from values that it is given.
@@ -122,20 +133,29 @@ class Program:
         self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray, order: Kept | None = None
     ) -> None:
         self.variables, self.name, self.target, self.order = variables, name, margins, order
-        self.columns = variables.columns(cells)
+        columns = variables.columns(cells)
         self.count = len(cells)
-        self.start = variables.original
-        self.fixed = margins - self._sums(self.start)
-        rows = np.bincount(self.columns.variable.ravel(), minlength=variables.count)
-        self.metric = (rows * curvature(name) + RIDGE) / self.count
-        self.limits = Limits(self.metric)
-        self.length = 4.0
+        self._reach = [
+            reaching(columns.variable[:, columns.output == output], variables.count)
+            for output in range(margins.shape[1])
+        ]
+        self.fixed = margins - self._sums(variables.original)
+        self._reached = np.bincount(columns.variable.ravel(), minlength=variables.count)
+        self.limits = Limits(np.ones(variables.count))
+        self.stay_near(variables.original, RIDGE)
+
+    def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
+        """From now on leaves are held near an anchor float64[variables], each as strongly as by so many rows; without `own`
+        those of the model's trees stay there, and those of the copies alone move.
+        """
+        self.anchor, self.ridge, self.length = anchor, ridge, 4.0
+        self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
+        if not own:
+            self.metric[: len(self.variables.own)] = _STIFF
+        self.limits.metric = self.metric
 
     def _sums(self, values: FloatArray) -> FloatArray:
-        sums = np.zeros((self.count, self.target.shape[1]))
-        for output in range(sums.shape[1]):
-            sums[:, output] = values[self.columns.variable[:, self.columns.output == output]].sum(axis=1)
-        return sums
+        return np.stack([reach @ values for reach in self._reach], axis=1)
 
     def margins(self, values: FloatArray) -> FloatArray:
         """The margins of the rows, float64[rows, outputs]."""
@@ -145,18 +165,20 @@ class Program:
         """What is minimised."""
         return self._value(self.margins(values), values)
 
+    def expected(self, values: FloatArray) -> float:
+        """The loss of the rows that the model itself expects: what is minimised but for the ridge."""
+        return expected_loss(self.name, self.margins(values), self.target)
+
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
-        ridge = RIDGE / 2 / self.count * float(((values - self.start) ** 2).sum())
+        ridge = self.ridge / 2 / self.count * float(((values - self.anchor) ** 2).sum())
         return expected_loss(self.name, margins, self.target) + ridge
 
     def _slope(self, margins: FloatArray, values: FloatArray) -> FloatArray:
         by_margin = expected_slopes(self.name, margins, self.target)
-        result = RIDGE * (values - self.start)
-        for output in range(margins.shape[1]):
-            mine = self.columns.variable[:, self.columns.output == output]
-            weights = np.repeat(by_margin[:, output], mine.shape[1])
-            result += np.bincount(mine.ravel(), weights=weights, minlength=len(values))
-        return result / self.count
+        result = self.ridge * (values - self.anchor)
+        for output, reach in enumerate(self._reach):
+            result += reach.T @ by_margin[:, output]
+        return np.asarray(result / self.count)
 
     def projected(self, values: FloatArray) -> FloatArray:
         """The nearest values that every limit allows, and then those that keep every order."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
+from treesens.repairs.aside import Aside
 from treesens.repairs.candidate import Editor, on_disk
 from treesens.repairs.changes import changes_of
 from treesens.repairs.file_proof import FileProof
@@ -25,12 +26,14 @@ from treesens.repairs.possible import possible_inputs
 from treesens.repairs.program import RIDGE, Program, Variables
 from treesens.repairs.proof import Promise, decided_by, questions_for
 from treesens.repairs.search import Say, Search
-from treesens.studies.losses import Labelled, loss_name, losses
+from treesens.studies.losses import Labelled, loss_name
 from treesens.studies.prices import Moved, price_of
 from treesens.studies.repair import LEAST_FALL, Method, RepairOptions
 
-_MOST_ENTRIES = 1_000_000
+_MOST_ENTRIES = 4_000_000
 """Leaves that the rows of the program reach, in all; of more rows so many are drawn."""
+_ASIDE = 3
+"""One of so many training rows is set aside."""
 _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
 """Parts of the mean that are blended in, one after the other, until the written file is proved."""
 
@@ -72,9 +75,9 @@ class Repair:
         kept: FloatArray | None = None,
     ) -> None:
         self.model, self.train, self.test, self.stop = model, train, test, stop
-        self.options = options = replace(
-            options, domain=(*options.domain, *possible_inputs(model, train, test, options.domain))
-        )
+        rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
+        possible = possible_inputs(model, np.isnan(rows).any(axis=0), options.domain)
+        self.options = options = replace(options, domain=(*options.domain, *possible))
         self.loss = loss_name(model.ensemble)
         self.random = np.random.default_rng(options.seed)
         names = model.ensemble.feature_names
@@ -96,6 +99,7 @@ class Repair:
             )
         self.editor = Editor(model, self.variables)
         self._program: Program | None = None
+        self._aside: Aside | None = None
         self.kept = None if kept is None else KeptRows.of(self.variables, kept)
         if self.kept is not None and ordered:
             raise UsageError(
@@ -129,7 +133,7 @@ class Repair:
 
     def _metric(self) -> FloatArray:
         """Weights of squares of changes of leaves, float64[variables]: how many training rows reach each."""
-        reached = self.variables.columns(self._drawn()[1]).variable
+        reached = self.variables.columns(self.cells[self._split()[0]]).variable
         return np.bincount(reached.ravel(), minlength=self.variables.count).astype(np.float64) + RIDGE
 
     def _order(self) -> Order | None:
@@ -188,11 +192,19 @@ class Repair:
                 found.append(("blend", blend, False))
             if searched:
                 found.append(("leaves", LeafSearch(self, search).best(blend), False))
-        return min(found, key=lambda one: self._cost(one[1]))
+        if len(found) == 1:
+            return found[0]
+        # Of equal losses the first: leaves that are the blend are called blend.
+        return min(found, key=lambda one: float(self.aside().losses(one[1]).mean()))
 
-    def _cost(self, values: FloatArray) -> float:
-        margins = self.margins(self.editor.candidate(values), self.train.rows)
-        return float(losses(self.loss, margins, self.train.labels).mean())
+    def aside(self) -> Aside:
+        """The training rows that the program does not see."""
+        if self._aside is None:
+            rows = self._split()[1]
+            part = Labelled(self.train.rows[rows], self.train.labels[rows])
+            margins = self.margins(self.model, part.rows)
+            self._aside = Aside(Program(self.variables, self.loss, self.cells[rows], margins), part.labels)
+        return self._aside
 
     def _prices(self, model: LoadedModel) -> dict[str, Any]:
         """The prices on training rows, and on rows that were held out (the ones that count)."""
@@ -206,24 +218,25 @@ class Repair:
         return np.asarray(model.ensemble.margins_emulated(rows), dtype=np.float64)
 
     def program(self) -> Program:
-        """The convex program of the training rows, or of so many of them."""
+        """The convex program of training rows."""
         if self._program is None:
-            rows, cells = self._drawn()
+            rows = self._split()[0]
             margins = self.margins(self.model, self.train.rows[rows])
-            self._program = Program(self.variables, self.loss, cells, margins, self.order)
+            self._program = Program(self.variables, self.loss, self.cells[rows], margins, self.order)
             if self.kept is not None:
                 self._program.limits.equal(self.kept.forms, self.kept.sums)
         return self._program
 
-    def _drawn(self) -> tuple[Int64Array, Int32Array]:
-        """The numbers of the training rows, or of so many of them, and their cells; always the same ones."""
+    def _split(self) -> tuple[Int64Array, Int64Array]:
+        """The numbers of the training rows that serve the program, and of those set aside, or of so many of both; always the
+        same ones.
+        """
         columns = len(self.forest.changed) + len(self.variables.copies)
-        most = max(200, _MOST_ENTRIES // max(1, columns))
-        rows = np.arange(len(self.cells))
-        if len(rows) > most:
-            drawn = np.random.default_rng(self.options.seed)
-            rows = np.sort(drawn.choice(rows, most, replace=False))
-        return rows, self.cells[rows]
+        most, count = max(200, _MOST_ENTRIES // max(1, columns)), len(self.cells)
+        order = np.random.default_rng(self.options.seed).permutation(count)
+        first = min(most, count - count // _ASIDE)
+        aside = order[first:][:most]
+        return np.sort(order[:first]), np.sort(aside if len(aside) else order)
 
     def _proved(self, search: Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
         """The written file, read again by both readers and proved; blended a little more where rounding has broken it."""

@@ -15,9 +15,10 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.records.plain import plain, recorded
 from treesens.repairs.repair import Repair
+from treesens.repairs.twins import twins_of_rows
 from treesens.studies import study
 from treesens.studies.losses import labelled, rows_of
-from treesens.studies.repair import RepairOptions, RepairRecord
+from treesens.studies.repair import KINDS, RepairOptions, RepairRecord
 
 
 def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
@@ -37,15 +38,19 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
     for size in options.sizes if options.output is not None else ():
         assert options.output is not None
         check_writable(place_of(options.output, size, options))
-    records: list[RepairRecord] = [recorded(RepairRecord, one) for one in _sizes(asked, train)]
+    repair = None
+    if options.pairs is not None:
+        repair = _repair(asked, train)
+        _write_pairs(asked, train, repair, options.pairs)
+    records: list[RepairRecord] = [recorded(RepairRecord, one) for one in _sizes(asked, train, repair)]
     return study.Found(records, (), asked.stop.is_set(), all(one.proved for one in records), records)
 
 
-def _sizes(asked: study.Asking[RepairOptions], train: Table) -> Iterator[dict[str, Any]]:
+def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | None) -> Iterator[dict[str, Any]]:
     """A record per size, the largest first; those that an interruption left out are not there. UsageError if the first one
     cannot be reached; a later one is told as not proved, since larger ones are on the disk.
     """
-    options, repair, done = asked.options, None, 0
+    options, done = asked.options, 0
     sizes = sorted(options.sizes, reverse=True)
     for number, size in enumerate(sizes, 1):
         if asked.stop.is_set():
@@ -78,6 +83,16 @@ def _sizes(asked: study.Asking[RepairOptions], train: Table) -> Iterator[dict[st
                 asked.memory.keep(key, "none", plain(recorded(RepairRecord, record)))
         done += 1
         yield record
+
+
+def _write_pairs(asked: study.Asking[RepairOptions], train: Table, repair: Repair, place: Path) -> None:
+    """The rows that break the promise of the smallest size, in two versions each."""
+    options = asked.options
+    if options.kind not in KINDS:
+        raise UsageError("a direction has no pairs of rows with one label", remedy="leave out --pairs")
+    text = twins_of_rows(repair, align_table(asked.model, train), min(options.sizes))
+    write_atomically(place, text)
+    asked.say(f"{place}: {text.count(chr(10)) - 1} rows to train again with")
 
 
 def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.result import Verdict
 from treesens.repairs.proof import decided_by, questions_for, settle
@@ -46,20 +48,22 @@ class Search:
                 return False
         return True
 
-    def blended(self) -> FloatArray:
-        """As little of the mean as the proofs allow, of the leaves that the search starts from."""
-        start, toward = self.repair.start, self.repair.toward_mean
+    def blended(self, mean: FloatArray | None = None) -> FloatArray:
+        """As little of the mean (or of other leaves float64[variables] that keep the promise) as the proofs allow, of the
+        leaves that the search starts from.
+        """
+        start, mean = self.repair.start, self.repair.mean if mean is None else mean
         if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
             return start  # the model as it is breaks a promise; in order it may keep all
         low, high, options = 0.0, 1.0, self.repair.options
-        seconds = min(options.proof_time, max(1.0, options.time_limit / 10))  # few proofs, on which all else rests
+        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, on which all else rests
         for _ in range(_HALVINGS):
             if self.repair.stop.is_set():
                 break
             middle = (low + high) / 2
-            if self.holds(toward(start, middle), seconds):
+            if self.holds((1 - middle) * start + middle * mean, seconds):
                 high = middle
             else:
                 low = middle
         self.say(f"{self.words}: blend proved with {high:.1%} of the mean")
-        return toward(start, high)
+        return np.asarray((1 - high) * start + high * mean)

@@ -43,7 +43,12 @@ TEST = Option(TableFile(), "Rows that were held out: the prices that count.")
 OUTPUT = Option(
     OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Without it there are prices alone."
 )
-METHOD = Option(Choice(METHODS), "How; auto is the one with the least loss on the training rows.")
+PAIRS = Option(
+    OutputPath(),
+    "A CSV file of training rows that break the promise, each in two versions with its own label: to train again with.",
+    more="The versions have values of the features that other rows have. Of several sizes it is the smallest.",
+)
+METHOD = Option(Choice(METHODS), "How; auto is the one with the least loss on rows set aside.")
 KEEP = Option(Names(), "Trees that ask for these stay.", more="Features, as `a,b`.")
 PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
@@ -75,6 +80,7 @@ class RepairOptions:
     test: object | None = given(TEST, None)
     price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
     output: Path | None = given(OUTPUT, None)
+    pairs: Path | None = given(PAIRS, None)
     plot: Path | None = given(
         shared.PLOT, None, "The prices over the sizes as a picture (.svg, .png, .pdf), by matplotlib."
     )
