@@ -10,24 +10,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treesens.binder.file import ResolvedQuestion, bind
-from treesens.binder.terms import predicts_probabilities
-from treesens.compiler.base.arrays import FloatArray, Int64Array
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
-from treesens.errors import DataError, UsageError
+from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
@@ -36,19 +32,17 @@ from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.studies.audit import AuditOptions
-from treesens.studies.changed_outcomes import ChangedOutcome, changed_outcomes, queries_of
+from treesens.studies.changed_outcomes import ChangedOutcome, changed_outcomes
 from treesens.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
-from treesens.studies.decisions import label_of_class
 from treesens.studies.diff import DiffOptions, DiffRecord
-from treesens.studies.losses import Labelled, labelled
-from treesens.studies.prices import Moved, price_of
+from treesens.studies.difference_questions import averages_probabilities, check_comparable, questions_of_difference
+from treesens.studies.difference_rows import compare_rows, labels_of_rows, price_on_rows
 from treesens.studies.probability_difference import largest_difference
 from treesens.studies.questions import Gap, gaps_of
 from treesens.studies.study import Asking, Found
 
 LISTED = 100
 """Numbers of changed rows that a record lists, those with the largest difference first."""
-_WITH_PROBABILITIES = (Link.BLENDED, Link.CALIBRATED, Link.LOGISTIC, Link.SOFTMAX)
 
 
 @dataclass(frozen=True)
@@ -215,7 +209,7 @@ def difference(
     `gaps` both models are audited over the table, too, with the options `audit`, and their sensitivities are compared. With a
     `decision` it is asked which of its outcomes become which.
     """
-    _comparable(old.ensemble, new.ensemble)
+    check_comparable(old.ensemble, new.ensemble)
     if gaps and table is None:
         raise UsageError(
             "sensitivities are compared over the ranges of a table", remedy="add --data FILE, or leave out the gaps"
@@ -223,9 +217,9 @@ def difference(
     if table is not None:
         table = align_table(new, align_table(old, table))
     diagnostics = Diagnostics()
-    labels, unpriced = _labels(old, table, price_by)
-    asked, of_outcomes = _questions(old, new, table, diagnostics, decision)
-    averaged = _averages(old.ensemble, new.ensemble)
+    labels, unpriced = labels_of_rows(old, table, price_by)
+    asked, of_outcomes = questions_of_difference(old, new, table, diagnostics, decision)
+    averaged = averages_probabilities(old.ensemble, new.ensemble)
     found = Difference(warnings=(*(item.render() for item in diagnostics), *unpriced))
     halt = stop or threading.Event()
     options = Options(backend="native", time_limit=time_limit, seed=seed, tolerance=tolerance)
@@ -249,9 +243,9 @@ def difference(
     found.interrupted = halt.is_set()
     if table is not None:
         question = asked[0][2]
-        _compare_rows(found, question)
+        compare_rows(found, question)
         if labels is not None:
-            found.prices = _price(question, labels, varied)
+            found.prices = price_on_rows(question, labels, varied)
         if gaps and not halt.is_set():
             chosen = audit or AuditOptions(seed=seed)
             found.sensitivities = changed_sensitivities(old, new, table, gaps, chosen, varied=varied, stop=halt)
@@ -276,147 +270,3 @@ def _nothing_between(question: ResolvedQuestion) -> Result:
     goal = question.query.objective
     zero = ObjectiveValue(0.0, 0.0, Sense.MAXIMIZE, "prob" if goal is None else goal.kind)
     return Result(question.query.name, Verdict.FOUND, "the models are equal, tree by tree", objective=zero)
-
-
-def _comparable(old: Ensemble, new: Ensemble) -> None:
-    if _averages(old, new):
-        _comparable_probabilities(old, new)
-        return
-    if old.n_outputs != new.n_outputs or old.link is not new.link or old.task is not new.task:
-        raise UsageError(
-            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.value} outputs, "
-            f"{new.task.value} with {new.n_outputs} {new.link.value}",
-            remedy="compare versions of one model",
-        )
-    if old.calibration != new.calibration:
-        raise UsageError(
-            "the models are calibrated in different ways, so that equal scores are different probabilities",
-            remedy="compare the models inside, or ask in a file: `prob(a) - prob(b)`",
-        )
-    if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
-        raise UsageError("the models have different classes", remedy="compare versions of one model")
-
-
-def _averages(old: Ensemble, new: Ensemble) -> bool:
-    """Whether one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
-    return Link.BLENDED in (old.link, new.link)
-
-
-def _comparable_probabilities(old: Ensemble, new: Ensemble) -> None:
-    for ensemble in (old, new):
-        if not ensemble.classes or not (predicts_probabilities(ensemble) or ensemble.link in _WITH_PROBABILITIES):
-            raise UsageError(
-                "one model averages probabilities, and the other one predicts none",
-                remedy="compare versions of one model",
-            )
-    if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
-        raise UsageError("the models have different classes", remedy="compare versions of one model")
-
-
-def _questions(
-    old: LoadedModel,
-    new: LoadedModel,
-    table: Table | None,
-    diagnostics: Diagnostics,
-    decision: ast.Decision | None,
-) -> tuple[list[tuple[str, int, ResolvedQuestion]], list[ResolvedQuestion]]:
-    """Per score and direction the largest difference at one input, which both models get as a point of their own; and the
-    questions about the outcomes of a decision.
-    """
-    a, b, one, two = (ast.Name(name) for name in ("a", "b", "old", "new"))
-    averaged = _averages(old.ensemble, new.ensemble)
-    labels: list[ast.Label | None] = [None]
-    if averaged:
-        several = range(len(old.ensemble.classes)) if len(old.ensemble.classes) > 2 else (1,)
-        labels = [label_of_class(old.ensemble, i) for i in several]
-    elif old.ensemble.n_outputs > 1:
-        count = range(old.ensemble.n_outputs)
-        labels = [label_of_class(old.ensemble, i) if old.ensemble.classes else _output(i) for i in count]
-    units = [(i, sign) for i in range(len(labels)) for sign in (1, -1)]
-    queries = []
-    for number, (i, sign) in enumerate(units):
-        score = ast.Prob if averaged else ast.Margin
-        first, second = score(a, labels[i]), score(b, labels[i])
-        apart = ast.Sum((first, ast.Negate(second)) if sign > 0 else (second, ast.Negate(first)))
-        more = (ast.Comparison(apart, ">=", ast.Number(Fraction(0))),) if averaged else ()
-        goal = None if averaged else ast.Objective("maximize", apart)
-        find = ast.Find((ast.Point(a, one), ast.Point(b, two)), (ast.PointsEqual(a, b, None), *more), goal)
-        queries.append(ast.Query(ast.Name(f"q{number}"), find))
-    data = () if table is None else (ast.Data(ast.Name("d"), ast.Text("d")), ast.DomainFrom(ast.Name("d")))
-    models = (ast.Model(one, ast.Text("old")), ast.Model(two, ast.Text("new")))
-    policy = () if decision is None else (decision,)
-    of_outcomes = [] if decision is None else queries_of(decision, one, two)
-    bound = bind(
-        ast.File((*models, *data, *policy, *queries, *of_outcomes)),
-        Path(),
-        load_model=lambda path, _format: old if path.name == "old" else new,
-        load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
-        diagnostics=diagnostics,
-    ).queries
-    names = [str(c) for c in old.ensemble.classes] if len(labels) > 1 and old.ensemble.classes else None
-    alone = "probability" if averaged else "score"
-    named = [names[i] if names else f"output {i}" if len(labels) > 1 else alone for i, _ in units]
-    scores = zip(named, (sign for _, sign in units), bound[: len(units)], strict=True)
-    return list(scores), list(bound[len(units) :])
-
-
-def _output(number: int) -> ast.Label:
-    return ast.Number(Fraction(number))
-
-
-def _compare_rows(found: Difference, question: ResolvedQuestion) -> None:
-    rows = question.rows["d"]
-    ensembles = [model.ensemble for model in question.query.models]
-    scores = [_scores(ensemble, rows) for ensemble in ensembles]
-    if _averages(*ensembles):
-        last = slice(None) if len(ensembles[0].classes) > 2 else slice(-1, None)
-        shown = [e.probabilities(of_rows)[:, last] for e, of_rows in zip(ensembles, scores, strict=True)]
-        apart = np.abs(shown[0] - shown[1]).max(axis=1)
-    else:
-        apart = np.abs(scores[0] - scores[1]).max(axis=1)
-    different = np.flatnonzero(_classes(question, 0, scores[0]) != _classes(question, 1, scores[1]))
-    order = different[np.argsort(-apart[different], kind="stable")]
-    found.rows, found.changed = len(rows), [int(i) for i in order]
-    found.largest_on_rows = float(apart.max(initial=0.0))
-
-
-def _labels(
-    old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
-) -> tuple[Labelled | None, tuple[str, ...]]:
-    """The labels of a table, and their groups; or a note why there are no prices. UsageError and DataError for groups without
-    prices.
-    """
-    if table is None or table.label is None:
-        if price_by:
-            raise UsageError(
-                "--price-by needs labelled rows", remedy="add --data FILE and --label COLUMN, or leave out --price-by"
-            )
-        return None, ()
-    try:
-        return labelled(old, table, table.label, price_by), ()
-    except (UsageError, DataError) as error:
-        if price_by:
-            raise
-        return None, (f"no prices: {error}",)
-
-
-def _price(question: ResolvedQuestion, labels: Labelled, varied: Sequence[Sequence[str]] | None) -> dict[str, Any]:
-    """What the second model costs on the rows of the question; rows that flip are counted if features are varied."""
-    old, new = (model.ensemble for model in question.query.models)
-    rows = question.rows["d"]
-    names = sorted({name for group in varied or () for name in group})
-    moved = Moved.of([old.feature_names.index(name) for name in names], rows) if names else None
-    return price_of(old, new, replace(labels, rows=rows), moved)
-
-
-def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
-    """Raw scores in the library's arithmetic, float64[rows, outputs]."""
-    return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
-
-
-def _classes(question: ResolvedQuestion, number: int, scores: FloatArray) -> Int64Array | FloatArray:
-    """The class that a model predicts for every row; of a regressor its values themselves."""
-    e = question.query.models[number].ensemble
-    if not e.classes:
-        return scores[:, 0]
-    return e.predicted_classes(scores)
