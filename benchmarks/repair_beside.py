@@ -127,6 +127,8 @@ class Comparison:
     def _with_pairs(self, folder: Path, model: Path, data: Path) -> Rows:
         pairs = folder / "pairs.csv"
         self._repair(model, data, method="average", pairs=pairs)
+        if len(pairs.read_text("utf-8").splitlines()) < 2:  # no pair breaks the promise
+            return self.train
         _, more = read(pairs)
         return Rows(np.concatenate([self.train.x, more.x]), np.concatenate([self.train.y, more.y]))
 

@@ -215,12 +215,13 @@ def test_the_largest_gap_is_that_of_the_whole_grid(case: str) -> None:
         assert reach <= record["largest_gap_bound"] + 1e-9
 
 
-def test_studies_about_scores_refuse_a_mean_of_several_by_name() -> None:
-    model, (x, _) = fitted("boosted"), rows("two")
-    for study in (lambda: ts.audit(model, x), lambda: ts.shape(model, x), lambda: ts.diff(model, model, x)):
-        with pytest.raises(ts.errors.UsageError, match="averages the probabilities of several") as caught:
-            study()
-        assert "prob(a) >= c" in str(caught.value.remedy)
+def test_studies_about_one_score_refuse_a_mean_of_several_by_name(tmp_path: Path) -> None:
+    model, (x, y) = fitted("boosted"), rows("two")
+    with pytest.raises(ts.errors.UsageError, match="shares are counted of constraints on scores"):
+        ts.count(model, x, vary="p", gap=0.1)
+    with pytest.raises(ts.errors.UsageError, match="the link `blended` has no loss to count a price in"):
+        ts.repair(model, x.assign(y=y), label="y", vary="p", gap=0.1, output=tmp_path / "m.skops")
+    assert ts.audit(model, x, vary="p", gap=[0.1]).records
     assert ts.audit(fitted("forests"), x, gap=[0.1]).records
 
 

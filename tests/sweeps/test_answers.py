@@ -19,6 +19,7 @@ from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.sweeps.spec import read_spec
+from treesens.sweeps.worker import Task, answer_task, ship
 
 
 def records(text: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -206,3 +207,18 @@ def test_bench_with_several_jobs_gives_the_same_verdicts(folder: Path) -> None:
         told.append({r["key"]: r["verdict"] for r in map(json.loads, (folder / out).read_text().splitlines())})
     assert told[0] == told[1]
     assert len(told[0]) == 10
+
+
+def test_processes_that_are_kept_find_files_after_the_folder_was_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of an earlier sweep began in another folder: what travels to it does not depend on that."""
+    monkeypatch.chdir(folder)
+    document = read_spec(Path("sweep.toml")).questions[0].document
+    monkeypatch.chdir("/")
+    assert not Path(document.base).is_absolute()
+    monkeypatch.chdir(folder)
+    shipment = ship(document, remote=False)
+    monkeypatch.chdir("/")
+    outcome = answer_task(shipment, Task("k", document.name, "none of these", Options()))
+    assert "has no question" in outcome.failure

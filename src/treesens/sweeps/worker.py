@@ -51,7 +51,8 @@ class Shipment:
 def ship(document: Document, remote: bool) -> Shipment:
     """A document as it travels."""
     if not remote:
-        return Shipment(document)
+        # Processes are kept from one sweep to the next, and this one may have gone to another folder since they began.
+        return Shipment(replace(document, base=str(Path(document.base).absolute())))
     return Shipment(document, {path: (Path(document.base) / path).read_bytes() for path, _ in document.files})
 
 
