@@ -80,17 +80,18 @@ def on_ray(timeout: float, cores: int) -> Callable[[Iterator[Any]], Iterator[Out
     ask = ray.remote(max_retries=0)(_answer_together)
 
     def run(jobs: Iterator[Any]) -> Iterator[Outcome]:
-        away: list[Any] = []
+        away: dict[Any, int] = {}
         together = 1
         try:
             while True:
                 while len(away) < 2 * cores and (bundle := [arguments for _, arguments, _ in islice(jobs, together)]):
-                    away.append(ask.remote(bundle))
+                    away[ask.remote(bundle)] = len(bundle)
                 if not away:
                     return
-                done, away = ray.wait(away, num_returns=1, timeout=timeout * together)
+                done, _ = ray.wait(list(away), num_returns=1, timeout=timeout * max(away.values()))
                 if not done:
                     raise TimeoutError("no answer came from the cluster")
+                away.pop(done[0])
                 outcomes: list[Outcome] = ray.get(done[0])
                 together = bundle_size(together, sum(outcome.cpu for outcome in outcomes), len(outcomes))
                 yield from outcomes
