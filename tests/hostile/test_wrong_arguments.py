@@ -64,6 +64,17 @@ def test_files_models_and_sessions(model: Any, words: str) -> None:
     assert "internal" not in told(ts.session(model).ask, value)
 
 
+@pytest.mark.parametrize("words", WRONG)
+def test_reports_and_budgets(model: Any, words: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows, value = xgboost_of_whole_numbers()[1].head(20), WRONG[words]
+    found = ts.audit(model, rows, vary="f0", gap=0.1, time_limit=1.0)
+    for name in ("path", "pdf", "purpose", "date"):
+        assert "internal" not in told(found.report, **{"path": tmp_path / f"{name}.html", name: value}), name
+    for name in parameters(ts.SwingBudget):
+        assert "internal" not in told(ts.SwingBudget, **{"vary": "f0", "swing": 0.5, name: value}), name
+
+
 def test_objects_of_questions() -> None:
     for name, make in inspect.getmembers(ts.query, callable):
         if name.startswith("_") or inspect.isclass(make):

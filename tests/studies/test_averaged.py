@@ -117,6 +117,29 @@ def test_an_average_is_compared_with_a_model_of_one_score() -> None:
     )
 
 
+@pytest.mark.parametrize("seconds", [0.002, 0.02, 0.1])
+@pytest.mark.parametrize("kind", ["vote", "isotonic"])
+def test_what_is_told_in_a_hurry_is_true(kind: str, seconds: float) -> None:
+    model, other = trained(kind), trained("folds", seed=1)
+    p, q = (pd.Series(m.predict_proba(GRID)[:, 1]) for m in (model, other))
+    for record in ts.audit(model, GRID, gap=[0.05], time_limit=seconds).records:
+        largest = max(p[group].max() - p[group].min() for group in groups(record["varied"][0]))
+        between(record["max_swing"], largest, record["max_swing_bound"])
+    for record in ts.shape(model, GRID, time_limit=seconds).records:
+        falls = [p[a] - p[b] for group in groups(record["feature"]) for i, a in enumerate(group) for b in group[i:]]
+        between(record["largest_fall"], max(falls), record["largest_fall_bound"])
+        between(record["largest_rise"], max(-f for f in falls), record["largest_rise_bound"])
+    scores = ts.diff(model, other, GRID, time_limit=seconds).record["scores"]
+    for score, largest in zip(scores, ((p - q).max(), (q - p).max()), strict=True):
+        between(score["largest"], largest, score["bound"])
+
+
+def between(value: float | None, largest: float, bound: float | None) -> None:
+    """What was reached is not above the truth, and what was proved not below it."""
+    assert value is None or value - DIGITS <= largest
+    assert bound is None or largest <= bound + DIGITS
+
+
 @pytest.mark.parametrize("option", [{"measure": "uniform"}, {"typical": 95}])
 def test_what_needs_one_score_is_refused_by_name(option: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="averages the probabilities"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from treesens.compiler.base.files import check_writable, one_run
-from treesens.python.settings import check_choice
+from treesens.python.settings import check_choice, path_of
 from treesens.python.study_results import Called, Columns, StudyResult
 from treesens.records.plain import plain
 
@@ -62,10 +62,12 @@ class Audit(StudyResult):
         UsageError for a file that cannot be written, and if jinja2 (or a browser, for `pdf`) is missing; OverwriteError for a
         file that the audit or this call has read.
         """
+        printed = None if pdf is None else path_of("pdf", pdf)
+        stated = None if purpose is None else path_of("purpose", purpose)
         with one_run(*self.inputs):
-            return self._report(Path(path), pdf, purpose, date)
+            return self._report(path_of("path", path), printed, stated, date)
 
-    def _report(self, place: Path, pdf: str | Path | None, purpose: str | Path | None, date: str | None) -> Path:
+    def _report(self, place: Path, pdf: Path | None, purpose: Path | None, date: str | None) -> Path:
         from treesens.records.installation import environment_facts
         from treesens.report.audit_page import attachment_of, write_report
         from treesens.report.pdf import print_pdf
@@ -73,18 +75,18 @@ class Audit(StudyResult):
         from treesens.studies.audit_facts import audit_facts
 
         heading = {
-            "purpose": read_purpose(None if purpose is None else Path(purpose)),
+            "purpose": read_purpose(purpose),
             "date": date_of(date),
             "environment": environment_facts(),
         }
-        for output in (place, attachment_of(place), *(() if pdf is None else (Path(pdf),))):
+        for output in (place, attachment_of(place), *(() if pdf is None else (pdf,))):
             check_writable(output)
         model = self.run.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
         facts = audit_facts(self.run, self.options.settings, model, data, "ts.audit(…).report(…)", **heading)
         write_report(place, self.records, facts)
         if pdf is not None:
-            print_pdf(place, Path(pdf), str(heading["date"]))
+            print_pdf(place, pdf, str(heading["date"]))
         return place
 
     def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
-from treesens.python.settings import check_seconds
+from treesens.python.settings import check_seconds, path_of
 from treesens.python.study_options import sets_of
 from treesens.repairs.training.promise import Within
 from treesens.repairs.training.rounds import Rounds
@@ -39,7 +39,7 @@ class SwingBudget:
         if size <= 0:
             raise UsageError(f"`swing` is {swing!r}", remedy="it is above 0; for 0, leave the features out of the rows")
         groups = tuple(tuple(group) for group in sets_of(vary))
-        declared = read_domain(None if domain is None else Path(domain))
+        declared = read_domain(None if domain is None else path_of("domain", domain))
         self._within = Within(groups, size, declared, float(time_limit))
         self._trainings: list[Rounds] = []
 

@@ -65,8 +65,8 @@ def date_of(given: str | None, environment: Mapping[str, str] = os.environ) -> s
     if given is not None:
         try:
             return date.fromisoformat(given).isoformat()
-        except ValueError:
-            raise UsageError(f"`{given}` is no date", remedy="write YYYY-MM-DD") from None
+        except (TypeError, ValueError):  # in Python it may be no text
+            raise UsageError(f"`{given!s:.60}` is no date", remedy="write YYYY-MM-DD") from None
     epoch = environment.get("SOURCE_DATE_EPOCH")
     if epoch is None:
         return datetime.now(UTC).date().isoformat()
