@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def typical(cells: np.ndarray, rows: np.ndarray, level: Fraction, way: str) -> t
     k = math.floor((1 - level) * (len(rest) + 1))
     assert k >= 1, "the question is drawn such that there are rows enough"
     try:
-        score = isolation(learn) if way == "isolation" else chow_liu(learn)
+        score = score_of(learn, way)
         least = np.sort(score(rest))[k - 1]
         different, number = np.unique(cells, axis=0, return_inverse=True)
         truth = np.asarray(score(different) >= least)[number.reshape(-1)]
@@ -43,11 +44,22 @@ def typicality(cells: np.ndarray, rows: np.ndarray, way: str) -> np.ndarray | No
     order = np.random.default_rng(0).permutation(len(rows))
     learn = rows[order[: (len(rows) + 1) // 2]]
     try:
-        score = isolation(learn) if way == "isolation" else chow_liu(learn)
+        score = score_of(learn, way)
     except Undecided:
         return None
     different, number = np.unique(cells, axis=0, return_inverse=True)
     return np.asarray(score(different), float)[number.reshape(-1)] * UNIT
+
+
+def score_of(learn: np.ndarray, way: str) -> Any:
+    """The score that is learnt from cells of rows; the questions of a case mostly share it."""
+    return _score_of(np.ascontiguousarray(learn).tobytes(), learn.shape, learn.dtype.str, way)
+
+
+@lru_cache(maxsize=16)
+def _score_of(cells: bytes, shape: tuple[int, ...], kind: str, way: str) -> Any:
+    learn = np.frombuffer(cells, kind).reshape(shape)
+    return isolation(learn) if way == "isolation" else chow_liu(learn)
 
 
 def enough(count: int, level: Fraction) -> bool:
