@@ -155,3 +155,12 @@ def regressor(kind: str) -> Trained:
             make = pytest.importorskip("xgboost").XGBRegressor
             return train(lambda: make(n_estimators=6, max_depth=3), _value, None)
     raise ValueError(kind)
+
+
+def rows_that_flip(trained: Trained, name: str, gap: float) -> int:
+    """Rows for which one value of a feature gives a chance past 1/2 by the gap, and another one past it on the other side, as
+    `predict_proba` says.
+    """
+    rows = [trained.frame.assign(**{name: value}) for value in range(6)]
+    chances = np.array([trained.estimator.predict_proba(row)[:, 1] for row in rows], float)
+    return int(((chances.max(0) >= 0.5 + gap) & (chances.min(0) <= 0.5 - gap)).sum())

@@ -1,4 +1,4 @@
-"""What `treesens audit` shows and writes: the table, and a page to sign with all records beside it."""
+"""What `treesens audit` shows and writes: the table, a page to sign with all records beside it, a section of a model card."""
 
 from __future__ import annotations
 
@@ -30,15 +30,18 @@ class AuditOutputs(Outputs):
             write_beside("the prices", lambda: show_mending(document["mending"]))
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The page, the records beside it, and the PDF if it is wanted."""
+        """The page, the records beside it, the PDF and the card, each if it is wanted."""
         from treesens.report.audit_page import write_report
+        from treesens.report.model_card import card_section, write_card
 
         del found
         options: AuditOptions = self.asked.options
-        report, pdf = options.report, options.pdf
+        report, pdf, card = options.report, options.pdf, options.card
+        facts = {**{name: fact for name, fact in document.items() if name != "results"}, **self.heading}
+        if card is not None:
+            write_beside(str(card), lambda: write_card(card, card_section(records, facts)))
         if report is None:
             return
-        facts = {**{name: fact for name, fact in document.items() if name != "results"}, **self.heading}
         written = write_beside(str(report), lambda: write_report(report, records, facts, force=options.force))
         if pdf is not None and written:
             from treesens.report.pdf import print_pdf
@@ -50,19 +53,21 @@ def _heading(options: AuditOptions) -> dict[str, Any]:
     """What heads the report. UsageError for anything that would stop it from being written, before the work is done."""
     from treesens.records.installation import environment_facts
     from treesens.report.audit_page import attachment_of
+    from treesens.report.model_card import check_card
     from treesens.report.purpose import date_of, read_purpose
 
-    report = options.report
+    report, card = options.report, options.card
+    if card is not None:
+        check_writable(card)
+        check_card(card)
     if report is None:
-        given: dict[str, Path | str | None] = {
-            "--pdf": options.pdf,
-            "--purpose": options.purpose,
-            "--date": options.date,
-        }
+        given: dict[str, Path | str | None] = {"--pdf": options.pdf, "--purpose": options.purpose}
+        if card is None:
+            given["--date"] = options.date
         lonely = next((name for name, value in given.items() if value is not None), None)
         if lonely is not None:
             raise UsageError(f"{lonely} needs a report", remedy="add --report out.html")
-        return {}
+        return {} if card is None else {"date": date_of(options.date)}
     check_writable(report)
     check_writable(attachment_of(report))
     will_write(attachment_of(report), derived=True, force=options.force)

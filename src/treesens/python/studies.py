@@ -67,12 +67,38 @@ class Audit(StudyResult):
         with one_run(*self.inputs):
             return self._report(path_of("path", path), printed, stated, date)
 
+    def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
+        """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path it is written there.
+
+        UsageError for a file that is there and has no place for it, and for one that cannot be written; OverwriteError for a
+        file that the audit has read.
+        """
+        from treesens.report.model_card import card_section, check_card, write_card
+        from treesens.report.purpose import date_of
+
+        place = None if path is None else path_of("path", path)
+        with one_run(*self.inputs):
+            if place is not None:
+                check_writable(place)
+                check_card(place)
+            section = card_section(self.records, self._facts("ts.audit(…).card(…)", date=date_of(date)))
+            if place is not None:
+                write_card(place, section)
+        return section
+
+    def _facts(self, command: str, **heading: Any) -> dict[str, Any]:
+        """What the audit is about, with what is said of it."""
+        from treesens.studies.audit_facts import audit_facts
+
+        model = self.run.model.ensemble.source.path or "a live object"
+        data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
+        return audit_facts(self.run, self.options.settings, model, data, command, **heading)
+
     def _report(self, place: Path, pdf: Path | None, purpose: Path | None, date: str | None) -> Path:
         from treesens.records.installation import environment_facts
         from treesens.report.audit_page import attachment_of, write_report
         from treesens.report.pdf import print_pdf
         from treesens.report.purpose import date_of, read_purpose
-        from treesens.studies.audit_facts import audit_facts
 
         heading = {
             "purpose": read_purpose(purpose),
@@ -81,9 +107,7 @@ class Audit(StudyResult):
         }
         for output in (place, attachment_of(place), *(() if pdf is None else (pdf,))):
             check_writable(output)
-        model = self.run.model.ensemble.source.path or "a live object"
-        data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
-        facts = audit_facts(self.run, self.options.settings, model, data, "ts.audit(…).report(…)", **heading)
+        facts = self._facts("ts.audit(…).report(…)", **heading)
         write_report(place, self.records, facts)
         if pdf is not None:
             print_pdf(place, pdf, str(heading["date"]))

@@ -167,11 +167,11 @@ def trusted(records: Sequence[Record]) -> list[str]:
     return lines
 
 
-def limits(records: Sequence[Record], facts: Record) -> list[str]:
-    """What the audit does not say."""
+def limits(records: Sequence[Record], facts: Record, domain: str = "the domain in the annex") -> list[str]:
+    """What the audit does not say; `domain` says where the domain stands."""
     seconds = facts.get("settings", {}).get("seconds per set")
     lines = [
-        "Every proof and every bound is about the domain in the annex, and about nothing outside of it.",
+        f"Every proof and every bound is about {domain}, and about nothing outside of it.",
         "One feature (or set) is changed at a time, and all others stay as they are: what changes along with it in the real "
         "world is not modelled.",
         "A pair is possible by the domain; whether it is likely is for its distance to the nearest row to tell.",

@@ -37,6 +37,12 @@ REPORT = Option(
 )
 FORCE = Option(Flag(), "Replace NAME.audit.json beside the page, whoever wrote it.", door=Door.COMMAND)
 PDF = Option(OutputPath(), "Print the page to PDF, by Chromium or Chrome.", door=Door.COMMAND)
+CARD = Option(
+    OutputPath(),
+    "Write a section of a model card in Markdown: between its marks, if FILE has them.",
+    more="Marks are the lines `<!-- treesens: begin -->` and `<!-- treesens: end -->`; a file without them is never replaced.",
+    door=Door.COMMAND,
+)
 PURPOSE = Option(InputFile(), "A TOML file with title, owner, purpose, … of the report.", door=Door.COMMAND)
 DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_EPOCH, or today).", door=Door.COMMAND)
 
@@ -62,6 +68,7 @@ class AuditOptions:
     report: Path | None = given(REPORT, None)
     force: bool = given(FORCE, False)
     pdf: Path | None = given(PDF, None)
+    card: Path | None = given(CARD, None)
     purpose: Path | None = given(PURPOSE, None)
     date: str | None = given(DATE, None)
     typical: str | None = given(
