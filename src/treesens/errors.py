@@ -5,16 +5,14 @@ Exit codes follow CBMC: 1 usage, 2 something given does not parse or type-check,
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import ClassVar
 
 from treesens.visible import visible
 
 _LOG = logging.getLogger("treesens")
-_Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 class TreesensError(Exception):
@@ -34,6 +32,11 @@ class TreesensError(Exception):
         super().__init__(self.message)
         self.remedy = visible(remedy, lines=True)
         self.place = visible(place)
+
+    def say(self, reworded: Callable[[str], str]) -> None:
+        """Says the same in other words: those of the interface that was used."""
+        self.message, self.remedy = reworded(self.message), reworded(self.remedy)
+        self.args = (self.message,)
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}" if self.place else self.message
@@ -140,24 +143,3 @@ def told(error: Exception, what: str) -> TreesensError:
         return error
     _LOG.debug("%s failed", what, exc_info=error)
     return unexpected(error)
-
-
-def typed(call: _Call) -> _Call:
-    """A call of the Python interface whose errors are typed: what nobody has foreseen becomes an InternalError that is chained
-    to its cause. Errors of the caller's own kind (of memory, a wrong argument of the call itself, warnings that are errors)
-    stay what they are.
-    """
-
-    @functools.wraps(call)
-    def checked(*args: Any, **named: Any) -> Any:
-        try:
-            return call(*args, **named)
-        except (TreesensError, MemoryError, Warning):
-            raise
-        except Exception as error:
-            trace = error.__traceback__
-            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-                raise  # the arguments do not fit the call: its frame was never entered
-            raise unexpected(error) from error
-
-    return cast("_Call", checked)

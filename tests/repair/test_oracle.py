@@ -145,7 +145,7 @@ def test_leaves_of_probabilities_are_not_searched_for(tmp_path: Path) -> None:
     path, x, y = train("sklearn-forest-label-joblib", tmp_path, 3)
     data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / "out.joblib"
     model = ts.load(path, trust_pickle=True)
-    with pytest.raises(UsageError, match="choose --method blend"):
+    with pytest.raises(UsageError, match='choose method="blend"'):
         ts.repair(model, data, vary=["f"], label="y", gap=0.1, output=output, method="leaves")
     assert not output.exists()
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar, cast
 
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.errors import ArgumentsError, typed
+from treesens.errors import ArgumentsError
+from treesens.python.wording import typed
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 

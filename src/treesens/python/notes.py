@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.errors import TreesensWarning
-from treesens.report.remedies import in_python
+from treesens.python.wording import in_python
 
 _REPORTED = "warning["
 

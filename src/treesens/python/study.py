@@ -11,12 +11,12 @@ from typing import Any
 
 from treesens.compiler.base.files import check_writable, one_run
 from treesens.compiler.base.interruption import interruptible
-from treesens.errors import typed
 from treesens.python.arguments import bound_arguments
 from treesens.python.notes import warn
 from treesens.python.questions import load, table_of
 from treesens.python.study_options import annotation_of, default_of, taken
 from treesens.python.study_results import RESULTS, Called, StudyResult
+from treesens.python.wording import typed
 from treesens.report.notebook_progress import progress_bar
 from treesens.studies import kinds
 from treesens.studies.registry import STUDIES, study_of

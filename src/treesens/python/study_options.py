@@ -23,7 +23,7 @@ from treesens.python.settings import (
     path_of,
 )
 from treesens.studies import kinds
-from treesens.studies.study import Declared
+from treesens.studies.study import REQUIRED, Declared
 
 MOST = 2**31 - 1
 
@@ -110,7 +110,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
             return tuple(_text_of(name, one_of_them, numbers=numbers) for one_of_them in several)
         case kinds.Groups():
-            return sets_of(value)
+            return _some_sets(one, sets_of(value))
         case kinds.Sizes():
             return tuple(numbers_of(value))
         case kinds.Numbers():
@@ -135,6 +135,16 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
         case kinds.InputFile() | kinds.OutputPath():
             return path_of(name, value)
     return value
+
+
+def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
+    """Sets of features, none of which is empty: to ask about nothing would look like an answer."""
+    if not sets or not all(sets):
+        without = "" if one.default is REQUIRED else f"; without `{one.field}` each is tried"
+        raise UsageError(
+            f"`{one.field}` names no feature", remedy=f'write {one.field}="sex", or a set as [["a", "b"]]{without}'
+        )
+    return sets
 
 
 def _text_of(name: str, value: Any, *, numbers: bool) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from treesens.python.study_options import in_library_of
+from treesens.python.wording import in_python
 from treesens.records.plain import plain
-from treesens.report.remedies import in_python
 from treesens.studies.study import Asking, Found
 
 RESULTS = {

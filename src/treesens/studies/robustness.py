@@ -274,7 +274,7 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
         return named
     low, high = given
     if low >= high:
-        raise UsageError("the range is empty", remedy="write --range LOW HIGH with LOW < HIGH")
+        raise UsageError("the range is empty", remedy="give --range its lower end first")
     domain = ast.Numeric("real", ast.Interval(ast.Number(low), ast.Number(high)))
     numbers = [f.name for f in model.ensemble.features if not f.categories]
     kept = tuple(d for d in named if not isinstance(d, ast.DomainFrom | ast.Feature))

@@ -237,6 +237,6 @@ def parse_executor(text: str | None, jobs: int | None) -> Executor:
         )
     if jobs is not None:
         raise UsageError(
-            f"--jobs says how many processes run here, and {kind} has workers of its own", remedy="leave --jobs out"
+            f"--jobs says how many processes run here, and {kind} has workers of its own", remedy="leave out --jobs"
         )
     return Executor(kind, 1, address)

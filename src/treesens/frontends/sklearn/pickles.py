@@ -37,7 +37,7 @@ def untrusted_pickle(place: str) -> ModelError:
     return ModelError(
         "this is a pickle (or joblib file), which can run any code when it is opened",
         place=place,
-        remedy="pass --trust-pickle (trust_pickle=True) if you know where it comes from, or save the model with skops",
+        remedy="pass --trust-pickle if you know where it comes from, or save the model with skops",
     )
 
 

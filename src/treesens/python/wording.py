@@ -1,0 +1,106 @@
+"""Messages in the words of a call: what a study says of its options is written once, as the command has them.
+
+`add --threshold 0.5` is `add threshold=0.5` here, and `leave out --pairs` is ``leave out `pairs` ``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from treesens.errors import TreesensError, unexpected
+from treesens.report.remedies import REAL
+from treesens.studies import kinds
+from treesens.studies.registry import STUDIES, study_of
+from treesens.studies.study import Door, declared
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+_OPTION = re.compile(r"(?<![\w`-])--([a-z][a-z-]*)(?: ([\w.%|-]+(?:,[\w.%-]+)*))?")
+_NUMBER = re.compile(r"[\d.]+")
+_METAVAR = re.compile(r"[A-Z]+")
+
+_OTHERS: dict[str, kinds.Kind] = {
+    "data": kinds.TableFile(),
+    "format": kinds.Text(),
+    "label": kinds.Text(),
+    "trust_pickle": kinds.Flag(),
+}
+"""What calls have beside the options of studies."""
+
+
+def typed(call: _Call) -> _Call:
+    """A call of the Python interface whose errors are typed, in its words: what nobody has foreseen becomes an InternalError
+    that is chained to its cause. Errors of the caller's own kind (of memory, a wrong argument of the call itself, warnings
+    that are errors) stay what they are.
+    """
+
+    @functools.wraps(call)
+    def checked(*args: Any, **named: Any) -> Any:
+        try:
+            return call(*args, **named)
+        except TreesensError as error:
+            error.say(as_arguments)
+            raise
+        except (MemoryError, Warning):
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+                raise  # the arguments do not fit the call: its frame was never entered
+            raise unexpected(error) from error
+
+    return cast("_Call", checked)
+
+
+def in_python(note: str) -> str:
+    """A note whose remedy is an argument of the call instead of a declaration or an option."""
+    return as_arguments(REAL.sub(lambda found: f"give real=[{found[1]!r}] if fractions can occur", note))
+
+
+def as_arguments(text: str) -> str:
+    """A text in which options of studies are arguments of calls. Commands between backquotes stay what they are."""
+    if "--" not in text:
+        return text
+    parts = text.split("`")
+    parts[::2] = [_OPTION.sub(_argument, part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _argument(found: re.Match[str]) -> str:
+    known, value = _arguments().get(found[1]), found[2]
+    if known is None:
+        return found[0]
+    name, kind = known
+    after = "" if value is None else f" {value}"
+    if isinstance(kind, kinds.Flag):
+        return f"{name}=True{after}"
+    last = value is not None and found.end() == len(found.string)
+    written = None if value is None else _written(kind, value, last=last)
+    return f"`{name}`{after}" if written is None else f"{name}={written}"
+
+
+def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
+    """A value as Python has it; None for a word that goes on with the sentence."""
+    several = value.split(",")
+    if all(map(_NUMBER.fullmatch, several)):
+        return f"[{', '.join(several)}]" if len(several) > 1 else value
+    if _METAVAR.fullmatch(value) and isinstance(kind, kinds.Sizes | kinds.Number | kinds.Whole | kinds.Seconds):
+        return value
+    a_name = last or value[:1].isupper() or len(several) > 1 or value.endswith("%")
+    if not a_name and not (isinstance(kind, kinds.Choice) and value in kind.words):
+        return None
+    quoted = [f'"{one}"' for one in several]
+    return f"[{', '.join(quoted)}]" if len(several) > 1 else quoted[0]
+
+
+@functools.cache
+def _arguments() -> dict[str, tuple[str, kinds.Kind]]:
+    """The arguments of calls, and what each is, by their words at the command."""
+    found = {name.replace("_", "-"): (name, kind) for name, kind in _OTHERS.items()}
+    for study in STUDIES:
+        for one in declared(study_of(study).options, Door.PYTHON):
+            found.setdefault(one.flag[2:], (one.field, one.option.kind))
+    return found
