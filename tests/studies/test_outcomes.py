@@ -73,6 +73,37 @@ def test_an_audit_counts_the_rows_of_every_two_outcomes(model: Any, policy: Path
     assert found.frame()["outcomes"][0] == "approve / refer"
 
 
+NEVER = {
+    "outside of the domain": "  decline when p.x > 5\n",
+    "two bounds": "  decline when p.x >= 2 and p.x <= 1\n",
+    "after its opposite": "  approve when p.x <= 2\n  approve when p.x >= 3\n  decline when p.x <= 3\n",
+    "a number that is not missing": "  decline when missing(p.y)\n",
+}
+
+
+@pytest.mark.parametrize("cases", NEVER.values(), ids=NEVER)
+def test_an_outcome_that_no_input_has_loses_no_answer(model: Any, tmp_path: Path, cases: str) -> None:
+    """`decline` is never met: of three pairs of outcomes two are proved to have no inputs, and the third one is as it is."""
+    policy = tmp_path / "policy.sens"
+    rest = "" if "p.x <= 2" in cases else "  approve when prob(p) >= 0.5\n"
+    policy.write_text(POLICY.split("decision", maxsplit=1)[0] + f"decision credit of p:\n{cases}{rest}  else refer\n")
+    shown = model.predict_proba(GRID)[:, 1]
+    truth = pd.Series(["approve" if not rest or p >= 0.5 else "refer" for p in shown])
+    audit = ts.audit(model, GRID, decision=policy, domain=policy, vary=["x", "z"])
+    for record in audit.records:
+        flips = sum(set(record["outcomes"]) <= outcomes for outcomes in reached(truth, tuple(record["varied"])))
+        assert (record["verdict"], record["rows_flipped"]) == ("found" if flips else "none", flips)
+    changed = ts.diff(model, model, GRID, decision=policy).outcomes
+    assert changed is not None
+    assert {one["verdict"] for one in changed} == {"none"}
+    for row in ts.why(model, GRID, [0, 40], decision=policy).records:
+        assert row["class"] == truth[row["row"]]
+        assert row["sufficient"] is not None
+    declared = policy.read_text().replace("of p:", "of p in other:")
+    asked = declared + "query q: find a in other such that decision(a) = decline\n"
+    assert ts.check_text(asked, models={"other.json": model})["q"].verdict == "none"
+
+
 def test_what_no_row_reaches_is_searched_for(model: Any, policy: Path) -> None:
     truth = outcomes_of(model)
     rows = GRID.iloc[[0, 21]]

@@ -10,6 +10,7 @@ from treesens.binder.scope import Scope
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
+from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.tree import ast
 
 Item = TypeVar("Item")
@@ -51,11 +52,20 @@ def check_satisfiable(
 ) -> None:
     """Contradictions that can be seen without the model: a feature of a point that is left without a legal cell, and relations
     between two values that exclude each other. `whole` is the place of what the declarations say.
+
+    That no input of the domain has an outcome of a declared decision is no mistake of who asks for it: the answer is `none`.
     """
-    placed = [(part, conjunct.span) for conjunct in conjuncts for part in conjunct.parts]
+    written = [conjunct for conjunct in conjuncts if not _asks_a_policy(conjunct.node)]
+    placed = [(part, conjunct.span) for conjunct in written for part in conjunct.parts]
     placed += [(part, whole) for part in background]
     _check_cells(scope, space, placed)
     _check_relations(scope, placed)
+
+
+def _asks_a_policy(node: ast.Formula) -> bool:
+    while isinstance(node, ast.Not):
+        node = node.operand
+    return isinstance(node, Decided | DecidedAlike)
 
 
 def _check_cells(scope: Scope, space: q.Space, placed: Sequence[tuple[q.Constraint, Span]]) -> None:

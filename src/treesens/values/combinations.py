@@ -324,7 +324,7 @@ class _Enumeration:
             if root in column:
                 chosen[:, place[0], place[1]] = column[root]
         alone = Combinations(self.query, self.roots, self.slots, chosen)
-        kept = alone.all_of([c for c in self.query.constraints if points_in(c) == {point}])
+        kept = alone.all_of([c for c in self.query.constraints if points_in(c) <= {point}])
         return alone.taken(np.flatnonzero(kept))
 
     def _blocks(self, point: int) -> list[dict[Place, Member]]:

@@ -1,13 +1,11 @@
-"""`present(P.f)`: every cell but that of missing values. An error for a feature that always has a value."""
+"""`present(P.f)`: every cell but that of missing values. As `missing`, it is asked of what may be missing, and in decisions."""
 
 from __future__ import annotations
 
-from treesens.binder import inputs
-from treesens.binder.constructs.missing import place_that_may_be_missing
+from treesens.binder.constructs.missing import is_missing
 from treesens.binder.scope import Pending, Scope
 from treesens.grammar.constructs.present import IsPresent
 
 
 def bind(scope: Scope, node: IsPresent, positive: bool) -> Pending:
-    point, feature = place_that_may_be_missing(scope, node.feature, node.feature.span)
-    return inputs.is_missing(scope, point, feature, not positive)
+    return is_missing(scope, node.feature, not positive)

@@ -97,7 +97,8 @@ def sides_of(query: Query, point: int) -> list[Constraint] | None:
     mine = [c for c in query.constraints if not isinstance(c, SameExcept)]
     if not all(decided_by_cells(c) and len(points_in(c)) <= 1 for c in mine):
         return None
-    return [c for c in mine if point in points_in(c)]
+    # What reads no point at all, such as a case that nothing meets, is true of both or of none.
+    return [c for c in mine if points_in(c) <= {point}]
 
 
 def witness_of_rows(query: Query, found: PairRows, rows: FloatArray, options: Options) -> tuple[int, Witness] | None:
