@@ -71,7 +71,8 @@ def check(booster: Any, where: str, norm: str, rows: np.ndarray, expected: float
     table = pd.DataFrame(rows, columns=NAMES)
     goal = ask(booster, question, DECLARED, table, backend="native", time_limit=20).result.objective
     assert goal.value == pytest.approx(expected, abs=1e-12)
-    assert goal.bound == pytest.approx(expected, abs=1e-12)
+    # A millionth is what an optimum may be from its bound.
+    assert expected * (1 - 1.1e-6) <= goal.bound <= expected + 1e-12
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])

@@ -210,14 +210,15 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
 
 def decided(d: Draw, points: list[list[str]]) -> Node:
     """What a decision of up to three cases says, about scores and features of one point."""
+    return draw_decided(d, points, case_of_decision)
 
-    def case(d: Draw, point: list[list[str]]) -> Node:
-        first = d.pick([score, score, unary])(d, point)
-        if d.chance(0.6):
-            return first  # type: ignore[no-any-return]
-        return [d.pick(["and", "or"]), [first, d.pick([score, unary])(d, point)]]
 
-    return draw_decided(d, points, case)
+def case_of_decision(d: Draw, point: list[list[str]]) -> Node:
+    """When a decision has an outcome: by a score or a feature of its point, or by two of them."""
+    first = d.pick([score, score, unary])(d, point)
+    if d.chance(0.6):
+        return first  # type: ignore[no-any-return]
+    return [d.pick(["and", "or"]), [first, d.pick([score, unary])(d, point)]]
 
 
 def point_of(d: Draw, points: list[list[str]]) -> tuple[str, Model]:

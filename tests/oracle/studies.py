@@ -17,12 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.cases import Case, save_case
+from tests.oracle.cases import WIDEST, Case, save_case
+from tests.oracle.decisions import declaration, draw_decision
 from tests.oracle.judge import HURRIES
+from tests.oracle.language import constraint
 from tests.oracle.models_sklearn import OF_PROBABILITIES
+from tests.oracle.questions import Draw, case_of_decision
 from tests.oracle.spaces import Feature, number, quoted
 from tests.oracle.study import Asked, Study
-from tests.oracle.study_pairs import judge_audit, judge_count, judge_gap, judge_range, judge_sets
+from tests.oracle.study_pairs import judge_audit, judge_count, judge_gap, judge_outcomes, judge_range, judge_sets
 from tests.oracle.study_rows import draw_rules_table, judge_diff, judge_learn, judge_robust, judge_why, tabled
 from tests.oracle.study_scores import favourable_node, judge_groups, judge_reasons, judge_shape
 
@@ -69,7 +72,7 @@ def run_studies(case: Case) -> Studied:
     out = Studied()
     with tempfile.TemporaryDirectory(prefix="oracle-studies-") as folder:
         asking = Asking(case, rng, Path(folder), out)
-        for study in (asking.audit, asking.gap, asking.count, asking.sets, asking.range, asking.shape):
+        for study in (asking.audit, asking.outcomes, asking.gap, asking.count, asking.sets, asking.range, asking.shape):
             study()
         asking.learn()
         table = tabled(case, rng)
@@ -125,7 +128,8 @@ class Asking:
                 threshold = self.pick(list(THRESHOLDS))
                 classes = [self.pick(model.classes)] if self.chance(0.3) else []
                 return Asked("gap", self.some(THRESHOLDS[threshold], count), threshold, classes)
-            if model.linear or self.chance(0.4):
+            # A mean of several models has no raw score: a margin is refused.
+            if model.linear or self.chance(0.9 if self.case.trainer == "vote" else 0.4):
                 return Asked("gap", self.some(GAPS, count))
             return Asked("margin", self.some(MARGINS, count))
         if self.chance(0.35):
@@ -261,6 +265,23 @@ class Asking:
             **({"measure": measure} if measure else {}), **asked.arguments(),
         )  # fmt: skip
         self.run(study, lambda r, wrong: judge_audit(self.case, r, asked, sets, wrong))
+
+    def outcomes(self) -> None:
+        """An audit by the outcomes of a decision. Its cases name features by the labels that the domain file declares."""
+        if not self.plain:
+            return
+        world = self.case.world
+        d = Draw(self.rng, world.space, self.case.models, world.points, world.tables, WIDEST)
+        policy, sets = draw_decision(d, ["a", "m"], case_of_decision), self.varied()
+        if len({*(outcome for outcome, _ in policy[3]), policy[4]}) < 2:
+            return
+        place = self.folder / "decision.sens"
+        place.write_text(declaration(policy, constraint).replace(" of a in m:", " of a:"))
+        study = self.study(
+            "audit", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=self.limit(), jobs=1,
+            decision=str(place),
+        )  # fmt: skip
+        self.run(study, lambda r, wrong: judge_outcomes(self.case, r, policy, sets, wrong))
 
     def gap(self) -> None:
         if not self.plain or not self.raw:
@@ -434,6 +455,7 @@ def allowed(text: str) -> bool:
             "the model predicts a raw margin, not a probability",
             "averages the probabilities of several",  # a study about scores has no word for means of probabilities
             "a mean of several models has no raw score",
+            "takes whole numbers only",  # a decision compares a number that is whole with another one
             "shares are counted of constraints on scores",  # the decision of a calibrated model has alternatives
         )
     )

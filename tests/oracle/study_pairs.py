@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations
 from typing import Any
@@ -13,11 +14,12 @@ import numpy as np
 from tests.oracle.brute import World
 from tests.oracle.cases import Case
 from tests.oracle.judge import witness_setting
+from tests.oracle.language import Node
 from tests.oracle.meaning import Points, Rows, Setting, holds
 from tests.oracle.models import Model
 from tests.oracle.models_sklearn import OF_PROBABILITIES
 from tests.oracle.shares import weights
-from tests.oracle.study import SLACK, Asked, Decision, Groups, Wrong, decisions_of, gap_of_pair, largest_gap
+from tests.oracle.study import SLACK, Asked, Decision, Groups, Wrong, alone, decisions_of, gap_of_pair, largest_gap
 from tests.oracle.typical import Undecided, _tree, bins
 
 AB = {"name": "study", "points": [["a", "m"], ["b", "m"]], "constraints": []}
@@ -84,6 +86,29 @@ def judge_audit(
             _swing(record, decision, groups, points, wrong)
         if record.get("share"):
             _interval(record["share"], *masses(case, record["share"]["measure"], groups, sure, may), wrong)
+
+
+def judge_outcomes(
+    case: Case, records: list[dict[str, Any]], policy: Node, sets: list[tuple[str, ...]], wrong: Wrong
+) -> None:
+    """An audit by the outcomes of a decision: for every two of them, one input has the one, another input the other
+    (docs/cli-study.md, audit).
+    """
+    points = case.world.points["m"]
+    names = list(dict.fromkeys([*(outcome for outcome, _ in policy[3]), policy[4]]))
+    wanted = Counter((s, frozenset(two)) for s in sets for two in combinations(names, 2))
+    complete(records, wanted, lambda r: (tuple(r["varied"]), frozenset(r["outcomes"])), wrong)
+    truth = {name: alone(case.world, points, ["decided", policy, "=", name], policy[1]) for name in names}
+    for record in records:
+        groups, (one, other) = Groups(case.world, record["varied"]), record["outcomes"]
+        sure, may = (groups.any(truth[one][i]) & groups.any(truth[other][i]) for i in (0, 1))
+        _verdict(record, sure, may, wrong)
+        if record["verdict"] == "found" and (s := pair_of(case, record, record["varied"], wrong)) is not None:
+            for point, name in zip("ab", record["outcomes"], strict=True):
+                alone_at = replace(s, points={policy[1]: s.points[point]}, at={policy[1]: s.at[point]}, cache={})
+                if not holds(["decided", policy, "=", name], alone_at)[1][0]:
+                    wrong("wrong found", f"{record['points'][point]} does not have the outcome {name}")
+        _rows(case.world, record, groups, sure, may, wrong)
 
 
 def _classes(record: dict[str, Any], decisions: list[Decision]) -> tuple[str, ...]:
