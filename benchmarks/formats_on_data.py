@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -96,6 +98,36 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
         "CatBoost with categories": _catboost,
         "explainable boosting": _interpret,
         "scorecard": _scorecard,
+        **pmml(),
+    }
+
+
+def pmml() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
+    """PMML of the columns that are numbers, written by nyoka and judged by JPMML-Evaluator. No extra of treesens has them."""
+    if any(importlib.util.find_spec(name) is None for name in ("nyoka", "jpmml_evaluator")):
+        print("no PMML here: pip install nyoka jpmml-evaluator jpype1, and Java", file=sys.stderr)
+        return {}
+    import lightgbm
+    import nyoka
+    import xgboost
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import Pipeline
+
+    def written(model: Any, write: Callable[..., None]) -> Callable[[pd.DataFrame, np.ndarray, list[str]], Any]:
+        def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Path:
+            numbers = x[[name for name in x.columns if name not in categories]]
+            path = Path(tempfile.mkdtemp()) / "model.pmml"
+            write(Pipeline([("model", model)]).fit(numbers, y), list(numbers.columns), "target", str(path))
+            return path
+
+        return fit
+
+    return {
+        "PMML of XGBoost": written(xgboost.XGBClassifier(n_estimators=TREES, max_depth=3), nyoka.xgboost_to_pmml),
+        "PMML of LightGBM": written(
+            lightgbm.LGBMClassifier(n_estimators=TREES, num_leaves=8, verbose=-1), nyoka.lgb_to_pmml
+        ),
+        "PMML of scikit-learn": written(RandomForestClassifier(TREES, max_depth=4, random_state=0), nyoka.skl_to_pmml),
     }
 
 
