@@ -14,47 +14,11 @@ def schedule() -> dict[str, tuple[int, int, int, str]]:
 def set_schedule(text: str) -> None:
     """Changes numbers of the schedule between two searches: ``name=value,name=value``."""
 
-def reach_leaves(
-    root: NDArray[np.int32],
-    feature: NDArray[np.int32],
-    cut: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    leaf: NDArray[np.int32],
-    default_left: NDArray[np.uint8],
-    category_set: NDArray[np.int32],
-    set_offset: NDArray[np.int64],
-    set_member: NDArray[np.uint8],
-    missing_cell: NDArray[np.int32],
-    cell_count: NDArray[np.int32],
-    cells: NDArray[np.int32],
-    out: NDArray[np.int32],
-) -> None: ...
-def flip_profiles(
-    root: NDArray[np.int32],
-    feature: NDArray[np.int32],
-    cut: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    leaf: NDArray[np.int32],
-    default_left: NDArray[np.uint8],
-    category_set: NDArray[np.int32],
-    set_offset: NDArray[np.int64],
-    set_member: NDArray[np.uint8],
-    missing_cell: NDArray[np.int32],
-    cell_count: NDArray[np.int32],
-    cells: NDArray[np.int32],
-    leaf_value: NDArray[np.int64],
-    flipped: int,
-    allowed: NDArray[np.uint8],
-    highest: NDArray[np.int64],
-    lowest: NDArray[np.int64],
-    highest_cell: NDArray[np.int32],
-    lowest_cell: NDArray[np.int32],
-) -> None: ...
+class CheckedTrees:
+    """The trees of a model, checked once, for all of the engine; treesens.compiler.model.cell_trees documents the arrays.
 
-class NearestPairs:
-    """Branch and bound around rows; treesens.data.pair_search.RowSearch documents the arrays."""
+    They are read without a copy, and must not change.
+    """
 
     def __init__(
         self,
@@ -71,6 +35,32 @@ class NearestPairs:
         set_member: NDArray[np.uint8],
         missing_cell: NDArray[np.int32],
         cell_count: NDArray[np.int32],
+    ) -> None: ...
+    def reach_leaves(
+        self, cells: NDArray[np.int32], out: NDArray[np.int32], numbers: NDArray[np.int32] | None = None
+    ) -> None:
+        """The leaf of every row in every tree, or in those with some numbers."""
+
+    def flip_profiles(
+        self,
+        cells: NDArray[np.int32],
+        leaf_value: NDArray[np.int64],
+        flipped: int,
+        allowed: NDArray[np.uint8],
+        highest: NDArray[np.int64],
+        lowest: NDArray[np.int64],
+        highest_cell: NDArray[np.int32],
+        lowest_cell: NDArray[np.int32],
+    ) -> None:
+        """The extremes of a sum of leaves over the allowed cells of one feature, for every row."""
+
+class NearestPairs:
+    """Branch and bound around rows; treesens.data.pair_search.RowSearch documents the arrays."""
+
+    def __init__(
+        self,
+        *,
+        trees: CheckedTrees,
         leaf_value: NDArray[np.int64],
         varied: NDArray[np.uint8],
         legal: NDArray[np.uint8],
@@ -174,8 +164,6 @@ class CellProblem:
         self,
         *,
         points: list[dict[str, Any]],
-        cells: NDArray[np.int32],
-        missing_cell: NDArray[np.int32],
         size: NDArray[np.int32],
         feature: NDArray[np.int32],
         bound: NDArray[np.int64],
@@ -255,18 +243,7 @@ class ValueTrees:
     def __init__(
         self,
         *,
-        root: NDArray[np.int32],
-        feature: NDArray[np.int32],
-        cut: NDArray[np.int32],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        leaf: NDArray[np.int32],
-        default_left: NDArray[np.uint8],
-        category_set: NDArray[np.int32],
-        set_offset: NDArray[np.int64],
-        set_member: NDArray[np.uint8],
-        missing_cell: NDArray[np.int32],
-        cell_count: NDArray[np.int32],
+        trees: CheckedTrees,
         leaf_value: NDArray[np.int64],
         base: int,
         slack: int,
@@ -299,18 +276,7 @@ class ShareSearch:
     def __init__(
         self,
         *,
-        root: NDArray[np.int32],
-        feature: NDArray[np.int32],
-        cut: NDArray[np.int32],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        leaf: NDArray[np.int32],
-        default_left: NDArray[np.uint8],
-        category_set: NDArray[np.int32],
-        set_offset: NDArray[np.int64],
-        set_member: NDArray[np.uint8],
-        missing_cell: NDArray[np.int32],
-        cell_count: NDArray[np.int32],
+        trees: CheckedTrees,
         values: NDArray[np.int64],
         base: NDArray[np.int64],
         varied: NDArray[np.int32],

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens._engine import flip_profiles
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.units import Unit
@@ -133,7 +132,7 @@ def flips(
     allowed = legal[widest].astype(np.uint8)
     for combination in product(*options):
         work[:, others] = combination
-        _profiles(model, work, values, widest, allowed, (high, low, high_cell, low_cell))
+        model.engine.flip_profiles(work, values, widest, allowed, high, low, high_cell, low_cell)
         for better, target, found, cell in (
             (high > highest, (highest, high_cells), high, high_cell),
             (low < lowest, (lowest, low_cells), low, low_cell),
@@ -186,35 +185,6 @@ def _thinned(options: list[NDArray[np.int64]], limit: int) -> tuple[list[NDArray
             np.linspace(0, len(options[longest]) - 1, len(options[longest]) // 2, dtype=int)
         ]
     return options, complete
-
-
-def _profiles(
-    model: CellEnsemble,
-    cells: Int32Array,
-    values: Int64Array,
-    feature: int,
-    allowed: NDArray[np.uint8],
-    out: tuple[Int64Array, Int64Array, Int32Array, Int32Array],
-) -> None:
-    flip_profiles(
-        model.root,
-        model.feature,
-        model.cut,
-        model.left,
-        model.right,
-        model.leaf,
-        model.default_left,
-        model.category_set,
-        model.set_offset,
-        model.set_member,
-        model.grid.missing_cells,
-        model.grid.n_cells,
-        cells,
-        values,
-        feature,
-        allowed,
-        *out,
-    )
 
 
 def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -> float:

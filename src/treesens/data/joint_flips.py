@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens._engine import SCORE_BITS, reach_leaves
+from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
 from treesens.compiler.base.units import Unit
@@ -134,26 +134,10 @@ def _trees_about(model: CellEnsemble, features: Sequence[int]) -> tuple[Int32Arr
 def _add_up(model: CellEnsemble, scores: Scores, cells: Int32Array, trees: Int32Array) -> Int64Array:
     """What some trees add to the scores of rows of cells, int64[rows, outputs]."""
     result = np.zeros((len(cells), scores.leaves.shape[1]), np.int64)
-    roots = np.ascontiguousarray(model.root[trees])
     for start in range(0, len(cells) if len(trees) else 0, _CHUNK):
         part = np.ascontiguousarray(cells[start : start + _CHUNK])
         reached = np.empty((len(part), len(trees)), np.int32)
-        reach_leaves(
-            roots,
-            model.feature,
-            model.cut,
-            model.left,
-            model.right,
-            model.leaf,
-            model.default_left,
-            model.category_set,
-            model.set_offset,
-            model.set_member,
-            model.grid.missing_cells,
-            model.grid.n_cells,
-            part,
-            reached,
-        )
+        model.engine.reach_leaves(part, reached, trees)
         for output in range(result.shape[1]):
             result[start : start + _CHUNK, output] = scores.leaves[reached, output].sum(axis=1)
     return result

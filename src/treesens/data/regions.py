@@ -40,23 +40,8 @@ EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Ar
 def value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int]:
     """The trees of a model for the engine, with the values of one output, and the shift of these."""
     values, shift, slack = leaf_values(model, output)
-    trees = ValueTrees(
-        root=model.root,
-        feature=model.feature,
-        cut=model.cut,
-        left=model.left,
-        right=model.right,
-        leaf=model.leaf,
-        default_left=model.default_left,
-        category_set=model.category_set,
-        set_offset=model.set_offset,
-        set_member=model.set_member,
-        missing_cell=model.grid.missing_cells,
-        cell_count=model.grid.n_cells,
-        leaf_value=values,
-        base=base_units(model, output, shift),
-        slack=slack,
-    )
+    base = base_units(model, output, shift)
+    trees = ValueTrees(trees=model.engine, leaf_value=values, base=base, slack=slack)
     return trees, shift
 
 

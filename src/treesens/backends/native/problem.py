@@ -17,10 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import Bytes
+
 Mode = Literal["decide", "objective", "slack"]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 _TYPES: dict[str, type[np.generic]] = {"Int32": np.int32, "Int64": np.int64, "Bytes": np.uint8}
 

@@ -26,6 +26,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
+from treesens.compiler.model.cell_trees import side_by_side
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
@@ -182,8 +183,6 @@ class TreeQuestion:
         clauses = _clauses(parts.avoided, self.variable, counts)
         self._problem = CellProblem(
             points=[self._point(query, p, rows, goal) for p in points],
-            cells=counts,
-            missing_cell=coarse.grid.missing_cells,
             size=self.size.astype(np.int32),
             feature=self.feature,
             bound=np.zeros(self.constraints, np.int64),
@@ -194,8 +193,10 @@ class TreeQuestion:
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
+        parts = [self.coarse.models[query.points[point].model], *self.forests]
         return {
-            **_side_by_side([self.coarse.models[query.points[point].model], *self.forests]),
+            "trees": side_by_side(parts).engine,
+            "first_leaf": _first_leaves(parts),
             "variable": self.variable[point],
             "first_tree": query.points[point].model * _TREES,
             "rows": [(r, row.values[point]) for r, row in numbered if point in row.values],
@@ -352,40 +353,10 @@ def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 
-def _side_by_side(parts: Sequence[CellEnsemble]) -> dict[str, Any]:
-    """The trees of some models, one model after the other, as the engine takes them."""
-    if len(parts) == 1:
-        return _as_they_are(parts[0])
-    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
-    leaves = np.cumsum([0, *(part.n_leaves for part in parts)])
-    sets = np.cumsum([0, *(len(part.set_offset) - 1 for part in parts)])
-    members = np.cumsum([0, *(len(part.set_member) for part in parts)])
-
-    def moved(arrays: list[Any], by: Int64Array) -> Any:
-        return np.concatenate([np.where(a < 0, a, a + d).astype(a.dtype) for a, d in zip(arrays, by, strict=False)])
-
-    trees = [np.searchsorted(p.ensemble.leaf_tree, np.arange(p.n_trees + 1)).astype(np.int64) for p in parts]
-    offsets = [part.set_offset[1:] for part in parts]
-    return {
-        "root": moved([part.root for part in parts], nodes),
-        "feature": np.concatenate([part.feature for part in parts]),
-        "cut": np.concatenate([part.cut for part in parts]),
-        "left": moved([part.left for part in parts], nodes),
-        "right": moved([part.right for part in parts], nodes),
-        "leaf": moved([part.leaf for part in parts], leaves),
-        "default_left": np.concatenate([part.default_left for part in parts]),
-        "category_set": moved([part.category_set for part in parts], sets),
-        "set_offset": np.concatenate(([0], moved(offsets, members))).astype(np.int64),
-        "set_member": np.concatenate([part.set_member for part in parts]),
-        "first_leaf": np.concatenate(([0], moved([ends[1:] for ends in trees], leaves))).astype(np.int64),
-    }
-
-
-def _as_they_are(part: CellEnsemble) -> dict[str, Any]:
-    """The trees of one model, without a copy."""
-    first = np.searchsorted(part.ensemble.leaf_tree, np.arange(part.n_trees + 1)).astype(np.int64)
-    names = ("root", "feature", "cut", "left", "right", "leaf", "default_left", "category_set", "set_offset")
-    return {**{name: getattr(part, name) for name in names}, "set_member": part.set_member, "first_leaf": first}
+def _first_leaves(parts: Sequence[CellEnsemble]) -> Int64Array:
+    """The first leaf of every tree of some models, one model after the other, and the end, int64[trees + 1]."""
+    counts = [np.bincount(part.ensemble.leaf_tree, minlength=part.n_trees) for part in parts]
+    return np.cumsum([0, *np.concatenate(counts)], dtype=np.int64)
 
 
 def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
