@@ -11,7 +11,6 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import treesens.certificates.treesens_verify as checker
@@ -23,6 +22,7 @@ from treesens.certificates.layout import Layout, layout_of_module, layout_of_tre
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
 from treesens.certificates.sums import with_cell_rows
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import compile_query
@@ -187,12 +187,15 @@ def _problem(statement: Statement) -> checker.Problem:
 
 def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
     """What the checker reads; once for all certificates about a model."""
-    return _model(data, stated["format"], stated["trees"], tuple(stated["base"]))
+    name, trees, base = stated["format"], stated["trees"], list(stated["base"])
+
+    def read() -> tuple[Any, int]:
+        return checker.read_model(data, {"format": name, "trees": trees, "base": base}), len(data)
+
+    return _READ.of((), (data, name, trees, tuple(base)), read)[0]
 
 
-@lru_cache(maxsize=8)
-def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
-    return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
+_READ: Kept[tuple[Any, int]] = Kept(8, lambda made: made[1])
 
 
 def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:

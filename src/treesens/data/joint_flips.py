@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import BEYOND, UNTRIED
@@ -44,9 +44,15 @@ class Scores:
     slack: int
 
 
-@lru_cache(maxsize=4)
+_SCORES: Kept[Scores] = Kept(4, lambda scores: scores.leaves.nbytes)
+
+
 def scores_of_leaves(model: CellEnsemble) -> Scores:
     """All outputs in one unit, before averaging."""
+    return _SCORES.of((model,), None, lambda: _scores_of_leaves(model))
+
+
+def _scores_of_leaves(model: CellEnsemble) -> Scores:
     ensemble = model.ensemble
     scaled, base = ensemble.scaled_contributions, to_scaled(ensemble.base)
     shift = max(scaled.shift, base.shift)

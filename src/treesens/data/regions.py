@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import lcm
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from treesens._engine import RegionGrower, ValueTrees
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 from treesens.compiler.model.scores import BEYOND, base_units, leaf_values
@@ -36,13 +37,21 @@ EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Ar
 """Weights of scores, weights and costs of places, and the bound in two parts, as `RegionGrower` takes them."""
 
 
-@lru_cache(maxsize=8)
+_BYTES_PER_NODE = 40
+"""What the engine holds of a tree with its values."""
+_VALUE_TREES: Kept[tuple[ValueTrees, int, int]] = Kept(8, lambda made: _BYTES_PER_NODE * made[2])
+
+
 def value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int]:
     """The trees of a model for the engine, with the values of one output, and the shift of these."""
+    trees, shift, _ = _VALUE_TREES.of((model,), output, lambda: _value_trees(model, output))
+    return trees, shift
+
+
+def _value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int, int]:
     values, shift, slack = leaf_values(model, output)
     base = base_units(model, output, shift)
-    trees = ValueTrees(trees=model.engine, leaf_value=values, base=base, slack=slack)
-    return trees, shift
+    return ValueTrees(trees=model.engine, leaf_value=values, base=base, slack=slack), shift, len(model.feature)
 
 
 def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:

@@ -115,6 +115,11 @@ class SearchProblem:
         """C."""
         return len(self.bound)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(value.nbytes for value in self.arrays().values() if isinstance(value, np.ndarray))
+
     def arrays(self) -> dict[str, Any]:
         """The fields by name, as the constructor of the extension takes them."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

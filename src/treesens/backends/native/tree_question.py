@@ -8,8 +8,6 @@ compiled path, which means the same.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,6 +21,7 @@ from treesens.backends.native.boxed_question import run_search
 from treesens.backends.native.question_cells import QuestionCells
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
@@ -47,9 +46,8 @@ from treesens.compiler.result import NearMiss
 
 _MOST_DROPPED = 20
 """Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
-_KEPT = 32
-_MOST_NODES = 1 << 19
-"""Most questions that are kept, and nodes of the trees of all of them but the last: they take some 50 bytes per node."""
+_BYTES_PER_NODE = 50
+"""What the engine holds of the trees of a question."""
 _UNKNOWN = (1 << 63) - 1
 """At least as much is said of a level that is not known."""
 _LOOK = 12
@@ -379,10 +377,6 @@ def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array
     }
 
 
-_BUILT: OrderedDict[Any, tuple[TreeQuestion, list[IntegerRow], IntegerRow | None, Query]] = OrderedDict()
-_LOCK = threading.Lock()
-
-
 def decide_on_trees(
     query: Query,
     budget: Budget,
@@ -516,12 +510,31 @@ class BoundQuestion:
         return all(holds(row, point) for row in rounded)
 
 
-def _forget_the_oldest() -> None:
-    """Keeps few questions, and of large trees fewer."""
-    nodes = sum(question.nodes for question, *_ in _BUILT.values())
-    while len(_BUILT) > 1 and (len(_BUILT) > _KEPT or nodes > _MOST_NODES):
-        _, (oldest, *_) = _BUILT.popitem(last=False)
-        nodes -= oldest.nodes
+@dataclass(frozen=True, eq=False)
+class _Built:
+    """The trees and rows of questions of one shape."""
+
+    trees: TreeQuestion
+    rows: list[IntegerRow]
+    goal: IntegerRow | None
+
+
+_BUILT: Kept[_Built | None] = Kept(32, lambda built: 0 if built is None else _BYTES_PER_NODE * built.trees.nodes)
+
+
+def _build(
+    query: Query, coarse: Coarse, parts: ScoreConstraints, upwards: LinearForm | None, *, shared: bool
+) -> _Built | None:
+    """None if whole numbers cannot say the rows."""
+    forests = forests_of(parts.rows)
+    rows = [row_of(query, row.form, forests) for row in parts.rows]
+    whole = [row for row in rows if row is not None]
+    goal = None if upwards is None else row_of(query, upwards, forests)
+    # A proof that others check is about exact rows.
+    inexact = not shared and any(row.rounded for row in whole)
+    if len(whole) < len(rows) or (upwards is not None and goal is None) or inexact:
+        return None
+    return _Built(TreeQuestion(query, coarse, parts, whole, goal), whole, goal)
 
 
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
@@ -536,39 +549,12 @@ def bound_question(query: Query, *, shared: bool = True, optimises: bool = False
     coarse = query.space.coarse if shared and not parts.avoided else None
     coarse = coarse or Coarse(query.space.grid, query.models)
     upwards = _upwards(query.objective) if optimises and query.objective is not None else None
-    key = (
-        id(coarse) if coarse is query.space.coarse else id(query.space),
-        tuple(map(id, coarse.models)),
-        query.points,
-        parts.same,
-        tuple(row.form for row in parts.rows),
-        tuple(parts.avoided),
-        shared,
-        upwards,
-    )
-    with _LOCK:
-        built = _BUILT.get(key)
-        if built is not None:
-            _BUILT.move_to_end(key)
+    owner = coarse if coarse is query.space.coarse else query.space
+    key = (query.points, parts.same, tuple(row.form for row in parts.rows), tuple(parts.avoided), shared, upwards)
+    built = _BUILT.of((owner, *coarse.models), key, lambda: _build(query, coarse, parts, upwards, shared=shared))
     if built is None:
-        forests = forests_of(parts.rows)
-        rows = [row_of(query, row.form, forests) for row in parts.rows]
-        whole = [row for row in rows if row is not None]
-        goal = None if upwards is None else row_of(query, upwards, forests)
-        # A proof that others check is about exact rows.
-        if (
-            len(whole) < len(rows)
-            or (upwards is not None and goal is None)
-            or (not shared and any(row.rounded for row in whole))
-        ):
-            return None
-        # The query is kept too, so that nothing else can get the identities of the key meanwhile.
-        built = TreeQuestion(query, coarse, parts, whole, goal), whole, goal, query
-        with _LOCK:
-            _BUILT[key] = built
-            _forget_the_oldest()
-    bounds = [whole_row.bound(row) for whole_row, row in zip(built[1], parts.rows, strict=True)]
+        return None
+    bounds = [whole_row.bound(row) for whole_row, row in zip(built.rows, parts.rows, strict=True)]
     if any(abs(bound).bit_length() > SCORE_BITS for bound in bounds):
         return None
-    trees, built_rows, goal, _ = built
-    return BoundQuestion(trees, parts, built_rows, np.array(bounds or [0], np.int64), goal)
+    return BoundQuestion(built.trees, parts, built.rows, np.array(bounds or [0], np.int64), built.goal)
