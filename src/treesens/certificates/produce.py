@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treesens.certificates.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
@@ -31,6 +31,9 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.values import ValueSum
 from treesens.values.witness import Witness
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts
 
 LEAST_SECONDS = 10.0
 """A proof may take as long as the answer might have, but at least this."""
@@ -211,7 +214,7 @@ def _text_on_trees(proof: TreeProof, statement: Statement) -> dict[str, Any]:
     return _text(proof.found, layout_of_trees(proof), _problem(statement), statement)
 
 
-def _text(found: dict[str, Any], layout: Layout, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
+def _text(found: ProofFacts, layout: Layout, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
     if not found["complete"]:
         raise NoCertificate(f"the proof is not complete: {found['reason']}")
     return ProofText(layout, problem, statement).document(found)

@@ -124,8 +124,9 @@ class RegionFinder:
         space, points = self.query.space, self.query.points
         scores = [value_trees(self.query.models[points[p].model], output) for p, output in self.keys]
         scores += [value_trees(term.trees, 0) for term in self.forests]
-        rows = [self._row(row, [shift for _, shift in scores]) for row in self.rows]
-        if any(row is None for row in rows):
+        found = [self._row(row, [shift for _, shift in scores]) for row in self.rows]
+        rows = [row for row in found if row is not None]
+        if len(rows) < len(found):
             return None
         features = len(space.names)
         return RegionGrower(

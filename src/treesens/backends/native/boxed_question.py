@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from treesens._engine import CostSearch, LevelSearch, RestrictedSearch, SharedProblem
+from treesens._engine import LevelSearch, SharedProblem
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import SLICE, Solver
@@ -24,6 +24,11 @@ from treesens.compiler.ir import Equal, Order
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.compiler.query.values import Place
 from treesens.errors import BackendError
+
+if TYPE_CHECKING:
+    from treesens._engine import Ended
+
+_Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -161,16 +166,23 @@ def _without_objective(problem: SearchProblem) -> SearchProblem:
     )
 
 
-def run_search(search: RestrictedSearch | LevelSearch | CostSearch, budget: Budget) -> dict[str, Any]:
+class _Pausing(Protocol[_Facts_co]):
+    """A search that goes on where it paused."""
+
+    def run(self, slice: float, seconds: float) -> None: ...
+    def result(self) -> _Facts_co: ...
+
+
+def run_search(search: _Pausing[_Facts_co], budget: Budget) -> _Facts_co:
     """Runs in slices, so that an interruption or the time limit takes effect at once."""
     while True:
         search.run(slice=min(SLICE, budget.left()), seconds=budget.left())
-        facts: dict[str, Any] = search.result()
+        facts = search.result()
         if facts["status"] != "open" or facts["reason"] not in {"time", ""} or budget.over:
             return facts
 
 
-def _words(facts: dict[str, Any]) -> str:
+def _words(facts: Ended) -> str:
     if facts["reason"] == "internal":
         return f"internal error of the native engine: {facts['fault']}"
     return "" if facts["status"] != "open" else str(facts["reason"] or "time")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from treesens.compiler.query.query import (
     SameExcept,
 )
 from treesens.compiler.result import NearMiss
+
+if TYPE_CHECKING:
+    from treesens._engine import PointTrees, RestrictedFacts
 
 _MOST_DROPPED = 20
 """Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
@@ -189,7 +192,7 @@ class TreeQuestion:
         )
         self.shared = SharedProblem(self._problem)
 
-    def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
+    def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
         parts = [self.coarse.models[query.points[point].model], *self.forests]
         return {
@@ -249,7 +252,7 @@ class TreeQuestion:
         return TreeOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
 
 
-def _statistics(facts: dict[str, Any]) -> dict[str, float]:
+def _statistics(facts: RestrictedFacts) -> dict[str, float]:
     return {
         "nodes": float(facts["nodes"]),
         "local_seconds": facts["seconds_local"],
@@ -447,7 +450,7 @@ def maximise_on_trees(
     bound = None if status == "infeasible" or abs(upper) >= _UNKNOWN else question.goal.most(upper)
     if bound is not None and not query.objective.maximize:
         bound = -bound
-    ended = facts["reason"] or "time" if status == "open" else status
+    ended: str = facts["reason"] or "time" if status == "open" else status
     if found is not None and not question.confirms(query, found):
         found, ended = None, "rounding"
     return TreeOptimum(found, bound, ended, _statistics(facts))
