@@ -4,8 +4,8 @@ An instance is a JSON object with `model` (a name or path), `feature` (index or 
 `margin`, `gap`, or `from`, `to` and `factor`; `verdict` is what is known. Every answer is one line, written as soon as it
 is there: a run that was interrupted goes on where it stopped.
 
-Loop, processes and limits are those of a sweep (`Executor.run`). The journal is another one: all settings of an instance are asked
-together, no answer follows from another one, and a later version goes on with the same file.
+Loop, processes and limits are those of a sweep (`Executor.run`). The journal is another one: all settings of an instance are
+asked together, no answer follows from another one, and a later version goes on with the same file.
 """
 
 from __future__ import annotations
