@@ -1,5 +1,5 @@
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,47 +14,11 @@ def schedule() -> dict[str, tuple[int, int, int, str]]:
 def set_schedule(text: str) -> None:
     """Changes numbers of the schedule between two searches: ``name=value,name=value``."""
 
-def reach_leaves(
-    root: NDArray[np.int32],
-    feature: NDArray[np.int32],
-    cut: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    leaf: NDArray[np.int32],
-    default_left: NDArray[np.uint8],
-    category_set: NDArray[np.int32],
-    set_offset: NDArray[np.int64],
-    set_member: NDArray[np.uint8],
-    missing_cell: NDArray[np.int32],
-    cell_count: NDArray[np.int32],
-    cells: NDArray[np.int32],
-    out: NDArray[np.int32],
-) -> None: ...
-def flip_profiles(
-    root: NDArray[np.int32],
-    feature: NDArray[np.int32],
-    cut: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    leaf: NDArray[np.int32],
-    default_left: NDArray[np.uint8],
-    category_set: NDArray[np.int32],
-    set_offset: NDArray[np.int64],
-    set_member: NDArray[np.uint8],
-    missing_cell: NDArray[np.int32],
-    cell_count: NDArray[np.int32],
-    cells: NDArray[np.int32],
-    leaf_value: NDArray[np.int64],
-    flipped: int,
-    allowed: NDArray[np.uint8],
-    highest: NDArray[np.int64],
-    lowest: NDArray[np.int64],
-    highest_cell: NDArray[np.int32],
-    lowest_cell: NDArray[np.int32],
-) -> None: ...
+class CheckedTrees:
+    """The trees of a model, checked once, for all of the engine; treesens.compiler.model.cell_trees documents the arrays.
 
-class NearestPairs:
-    """Branch and bound around rows; treesens.data.pair_search.RowSearch documents the arrays."""
+    They are read without a copy, and must not change.
+    """
 
     def __init__(
         self,
@@ -71,6 +35,141 @@ class NearestPairs:
         set_member: NDArray[np.uint8],
         missing_cell: NDArray[np.int32],
         cell_count: NDArray[np.int32],
+    ) -> None: ...
+    def reach_leaves(
+        self, cells: NDArray[np.int32], out: NDArray[np.int32], numbers: NDArray[np.int32] | None = None
+    ) -> None:
+        """The leaf of every row in every tree, or in those with some numbers."""
+
+    def flip_profiles(
+        self,
+        cells: NDArray[np.int32],
+        leaf_value: NDArray[np.int64],
+        flipped: int,
+        allowed: NDArray[np.uint8],
+        highest: NDArray[np.int64],
+        lowest: NDArray[np.int64],
+        highest_cell: NDArray[np.int32],
+        lowest_cell: NDArray[np.int32],
+    ) -> None:
+        """The extremes of a sum of leaves over the allowed cells of one feature, for every row."""
+
+Status = Literal["open", "witness", "infeasible", "optimal"]
+Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
+
+class Ended(TypedDict):
+    """How a search did: without a verdict it is `open`, for a `reason` (`time`, `nodes`, `memory`, `stopped`, `internal`, or
+    none so far). With a `fault` the engine contradicts itself.
+    """
+
+    status: Status
+    reason: Reason
+    fault: str
+
+class SearchFacts(Ended):
+    """What a search knows. Levels and bounds are whole numbers in the units of the rows."""
+
+    audited: int
+    assignment: list[int]
+    slack: list[int]
+    is_witness: bool
+    hard: int
+    level: int
+    upper: int
+    restarts: int
+    seconds_factors: float
+    seconds_local: float
+    seconds_prove: float
+    peak_bytes: int
+    entries: int
+    bound_levels: dict[str, tuple[int, int, int]]
+    nodes: NotRequired[int]
+    closed: NotRequired[int]
+    pruned_by_clauses: NotRequired[int]
+    multiplier_steps: NotRequired[int]
+    deepest: NotRequired[int]
+    parts: NotRequired[int]
+    bound_level: NotRequired[str]
+
+class FixingFacts(TypedDict):
+    infeasible: bool
+    cells: list[bool]
+    leaves: list[bool]
+    sweeps: int
+    probes: int
+
+class ProofFacts(TypedDict):
+    """A proof as arrays, see engine/certify/proof.hpp; `reason` says why it is not complete."""
+
+    complete: bool
+    reason: str
+    variable: list[int]
+    cut: list[int]
+    multiplier: list[int]
+    exponent: list[int]
+    message_offset: list[int]
+    message_factor: list[int]
+    message_variable: list[int]
+    run_offset: list[int]
+    run_start: list[int]
+    run_value: list[int]
+    factor_offset: list[int]
+    factor_group: list[int]
+    row_shift: list[int]
+    sweeps: int
+
+class RestrictedFacts(Ended):
+    point: list[int]
+    nodes: int
+    seconds_local: float
+    seconds_prove: float
+    level: int
+    upper: int
+
+class LeftFacts(TypedDict):
+    """What a box leaves of a problem, see engine/problem/restricted.hpp."""
+
+    problem: bool
+    failing_row: int
+    variable: list[int]
+    cell_offset: list[int]
+    cell: list[int]
+    group: list[int]
+
+class CostFacts(Ended):
+    point: list[int]
+    low: int
+    high: int
+    nodes: int
+
+class LevelFacts(CostFacts):
+    decisions: int
+
+class PointTrees(TypedDict):
+    """What one point of a question sees, see engine/levels/cell_problem.hpp."""
+
+    trees: CheckedTrees
+    variable: NDArray[np.int32]
+    first_leaf: NDArray[np.int64]
+    first_tree: int
+    rows: list[tuple[int, NDArray[np.int64]]]
+
+class ShareFacts(TypedDict):
+    nodes: int
+    open_boxes: int
+    full_boxes: int
+    full: float
+    open: float
+    stuck: float
+    relative_error: float
+
+class NearestPairs:
+    """Branch and bound around rows; treesens.data.pair_search.RowSearch documents the arrays."""
+
+    def __init__(
+        self,
+        *,
+        trees: CheckedTrees,
         leaf_value: NDArray[np.int64],
         varied: NDArray[np.uint8],
         legal: NDArray[np.uint8],
@@ -163,9 +262,9 @@ class Search:
     def set_together(self, entries: int) -> None: ...
     def set_parts(self, depth: int) -> None: ...
     def set_gap(self, relative: float, absolute: int, reference: int) -> None: ...
-    def fix(self, work: int, probe: bool) -> dict[str, Any]: ...
-    def certify(self, level: int, seconds: float, node_limit: int) -> dict[str, Any]: ...
-    def result(self) -> dict[str, Any]: ...
+    def fix(self, work: int, probe: bool) -> FixingFacts: ...
+    def certify(self, level: int, seconds: float, node_limit: int) -> ProofFacts: ...
+    def result(self) -> SearchFacts: ...
 
 class CellProblem:
     """A problem straight from trees over cells; treesens.backends.native.tree_question documents the arrays."""
@@ -173,9 +272,7 @@ class CellProblem:
     def __init__(
         self,
         *,
-        points: list[dict[str, Any]],
-        cells: NDArray[np.int32],
-        missing_cell: NDArray[np.int32],
+        points: Sequence[PointTrees],
         size: NDArray[np.int32],
         feature: NDArray[np.int32],
         bound: NDArray[np.int64],
@@ -210,9 +307,9 @@ class RestrictedSearch:
     def run(self, slice: float, seconds: float) -> None: ...
     def stop(self) -> None: ...
     def clear_stop(self) -> None: ...
-    def left(self) -> dict[str, Any]: ...
-    def certify(self, seconds: float, node_limit: int) -> dict[str, Any]: ...
-    def result(self) -> dict[str, Any]: ...
+    def left(self) -> LeftFacts: ...
+    def certify(self, seconds: float, node_limit: int) -> ProofFacts: ...
+    def result(self) -> RestrictedFacts: ...
 
 class LevelSearch:
     """The least level of a solution."""
@@ -229,7 +326,7 @@ class LevelSearch:
     def run(self, slice: float, seconds: float) -> None: ...
     def stop(self) -> None: ...
     def clear_stop(self) -> None: ...
-    def result(self) -> dict[str, Any]: ...
+    def result(self) -> LevelFacts: ...
 
 class CostSearch:
     """The solution of least cost, a sum over cells."""
@@ -247,7 +344,7 @@ class CostSearch:
     def run(self, slice: float, seconds: float) -> None: ...
     def stop(self) -> None: ...
     def clear_stop(self) -> None: ...
-    def result(self) -> dict[str, Any]: ...
+    def result(self) -> CostFacts: ...
 
 class ValueTrees:
     """The trees of a model, with the values of one output; treesens.data.regions.value_trees gives the arrays."""
@@ -255,18 +352,7 @@ class ValueTrees:
     def __init__(
         self,
         *,
-        root: NDArray[np.int32],
-        feature: NDArray[np.int32],
-        cut: NDArray[np.int32],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        leaf: NDArray[np.int32],
-        default_left: NDArray[np.uint8],
-        category_set: NDArray[np.int32],
-        set_offset: NDArray[np.int64],
-        set_member: NDArray[np.uint8],
-        missing_cell: NDArray[np.int32],
-        cell_count: NDArray[np.int32],
+        trees: CheckedTrees,
         leaf_value: NDArray[np.int64],
         base: int,
         slack: int,
@@ -284,9 +370,9 @@ class RegionGrower:
         shared: NDArray[np.uint8],
         ordered: NDArray[np.uint8],
         legal: NDArray[np.uint8],
-        rows: list[Any],
-        sets: list[Any],
-        avoided: list[Any],
+        rows: list[tuple[list[tuple[int, int]], list[tuple[int, int, NDArray[np.int64]]], int, int]],
+        sets: list[list[tuple[int, NDArray[np.uint8]]]],
+        avoided: list[tuple[int, NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]],
         cells: NDArray[np.int32],
         missing_cell: NDArray[np.int32],
     ) -> None: ...
@@ -299,18 +385,7 @@ class ShareSearch:
     def __init__(
         self,
         *,
-        root: NDArray[np.int32],
-        feature: NDArray[np.int32],
-        cut: NDArray[np.int32],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        leaf: NDArray[np.int32],
-        default_left: NDArray[np.uint8],
-        category_set: NDArray[np.int32],
-        set_offset: NDArray[np.int64],
-        set_member: NDArray[np.uint8],
-        missing_cell: NDArray[np.int32],
-        cell_count: NDArray[np.int32],
+        trees: CheckedTrees,
         values: NDArray[np.int64],
         base: NDArray[np.int64],
         varied: NDArray[np.int32],
@@ -328,7 +403,7 @@ class ShareSearch:
         table: NDArray[np.float64],
     ) -> None: ...
     def run(self, enough: float, most_boxes: int, most_nodes: int, seconds: float) -> None: ...
-    def progress(self) -> dict[str, Any]: ...
+    def progress(self) -> ShareFacts: ...
     def propose(
         self,
         part: NDArray[np.float64],

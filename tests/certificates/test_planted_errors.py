@@ -18,9 +18,10 @@ from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.score_constraints import score_constraints_of
 from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_proof import proof_of
-from treesens.backends.native.tree_question import RunningSearch, TreeQuestion, ask, score_constraints_of
+from treesens.backends.native.tree_question import RunningSearch, TreeQuestion, ask
 from treesens.certificates import treesens_verify as checker
 from treesens.certificates.layout import layout_of_module
 from treesens.certificates.produce import _document, _problem, _text, _text_on_trees

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from treesens._engine import flip_profiles, reach_leaves
+from treesens._engine import CheckedTrees
 
 
-def random_trees(rng: np.random.Generator, trees: int, counts: NDArray[np.int32]) -> dict[str, NDArray[np.generic]]:
+def random_trees(rng: np.random.Generator, trees: int, counts: NDArray[np.int32]) -> CheckedTrees:
     """Complete trees of depth 3 with ordered, categorical and missing-aware questions."""
     nodes: dict[str, list[int]] = {k: [] for k in ("feature", "cut", "left", "right", "leaf", "default_left", "set")}
     roots: list[int] = []
@@ -32,20 +32,20 @@ def random_trees(rng: np.random.Generator, trees: int, counts: NDArray[np.int32]
             if categorical:
                 sets.append((rng.random(counts[f]) < 0.5).astype(np.uint8))
             leaves += not inner
-    return {
-        "root": np.array(roots, np.int32),
-        "feature": np.array(nodes["feature"], np.int32),
-        "cut": np.array(nodes["cut"], np.int32),
-        "left": np.array(nodes["left"], np.int32),
-        "right": np.array(nodes["right"], np.int32),
-        "leaf": np.array(nodes["leaf"], np.int32),
-        "default_left": np.array(nodes["default_left"], np.uint8),
-        "category_set": np.array(nodes["set"], np.int32),
-        "set_offset": np.cumsum([0, *(len(s) for s in sets)]).astype(np.int64),
-        "set_member": np.concatenate([*sets, np.zeros(0, np.uint8)]),
-        "missing_cell": (counts - 1).astype(np.int32),
-        "cell_count": counts,
-    }
+    return CheckedTrees(
+        root=np.array(roots, np.int32),
+        feature=np.array(nodes["feature"], np.int32),
+        cut=np.array(nodes["cut"], np.int32),
+        left=np.array(nodes["left"], np.int32),
+        right=np.array(nodes["right"], np.int32),
+        leaf=np.array(nodes["leaf"], np.int32),
+        default_left=np.array(nodes["default_left"], np.uint8),
+        category_set=np.array(nodes["set"], np.int32),
+        set_offset=np.cumsum([0, *(len(s) for s in sets)]).astype(np.int64),
+        set_member=np.concatenate([*sets, np.zeros(0, np.uint8)]),
+        missing_cell=(counts - 1).astype(np.int32),
+        cell_count=counts,
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -60,8 +60,7 @@ def test_extremes_over_one_feature(seed: int) -> None:
     allowed[0] = 1
     highest, lowest = np.empty(600, np.int64), np.empty(600, np.int64)
     highest_cell, lowest_cell = np.empty(600, np.int32), np.empty(600, np.int32)
-    flip_profiles(
-        **trees,  # type: ignore[arg-type]
+    trees.flip_profiles(
         cells=cells,
         leaf_value=value,
         flipped=flipped,
@@ -76,7 +75,7 @@ def test_extremes_over_one_feature(seed: int) -> None:
     for k in range(counts[flipped]):
         changed = cells.copy()
         changed[:, flipped] = k
-        reach_leaves(**trees, cells=changed, out=leaf)  # type: ignore[arg-type]
+        trees.reach_leaves(changed, leaf)
         scores[:, k] = value[leaf].sum(axis=1)
     masked = np.where(allowed != 0, scores, np.iinfo(np.int64).min)
     assert (highest == masked.max(axis=1)).all()

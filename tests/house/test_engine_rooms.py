@@ -45,3 +45,11 @@ def test_names_of_the_engine_are_imported_from_it() -> None:
     assert [
         path for path in sources if re.search(r"^\s*from treesens import _engine\b", path.read_text(), re.MULTILINE)
     ] == []
+
+
+def test_trees_come_from_python_in_one_place() -> None:
+    """Nothing but `CheckedTrees` takes the arrays of nodes: what is checked there is checked for all."""
+    taking = [
+        path.name for path in sorted((ENGINE / "bindings").glob("*.cpp")) if '"category_set"_a' in path.read_text()
+    ]
+    assert taking == ["trees.cpp"]

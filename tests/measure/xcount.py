@@ -14,7 +14,6 @@ from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Featur
 from treesens.measure.measure import Measure, product
 from treesens.measure.search import ShareSearch
 from treesens.measure.sides import Sides
-from treesens.measure.trees import TreeArrays
 
 FEATURES = 10
 
@@ -73,7 +72,7 @@ def searches(model: CellEnsemble, feature: int, gap: int, digits: int) -> Iterat
             np.array([feature], np.int32), np.array(near, np.int32).reshape(-1, 1), values, np.zeros(2, np.int64),
             compared=(0, 1), apart_counts=True, apart=(gap * unit, gap * unit), allowed=np.array(pairs, np.int32),
         )  # fmt: skip
-        yield ShareSearch(TreeArrays.of(model), sides, measure), others
+        yield ShareSearch(model, sides, measure), others
 
 
 def measure_of(model: CellEnsemble) -> Measure:

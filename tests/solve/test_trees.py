@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +16,11 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 import treesens as ts
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
-from treesens.backends.native import tree_question
+from treesens.backends.native import score_constraints, tree_question
 from treesens.backends.native.tree_question import decide_on_trees, maximise_on_trees
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import form_value, holds
@@ -81,8 +82,9 @@ def test_disjunctions_are_decided_case_by_case(seed: int) -> None:
 def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With whole numbers of a few bits nearly every row is rounded: proofs still hold, and points are looked at exactly."""
 
-    monkeypatch.setattr(tree_question, "SCORE_BITS", bits)
-    monkeypatch.setattr(tree_question, "_BUILT", OrderedDict())
+    for module in (tree_question, score_constraints):
+        monkeypatch.setattr(module, "SCORE_BITS", bits)
+    monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
     rng = np.random.default_rng(70 + bits)
     rounded = none = found = 0
     for _ in range(150):
@@ -113,7 +115,7 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
         rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores and not c.form.costs]
         for row in rows:
             finest = max(leaf_values(query.models[query.points[t.point].model], t.output)[1] for t in row.form.scores)
-            made = tree_question._row_at(query, row.form, [], finest - int(rng.integers(1, 12)))
+            made = score_constraints._row_at(query, row.form, [], finest - int(rng.integers(1, 12)))
             if made is None:
                 continue
             for x in islice(every_input(query), 60):
@@ -125,17 +127,25 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
     assert looked_at >= 50
 
 
-def test_bounds_of_one_shape_share_what_was_built() -> None:
+def test_bounds_of_one_shape_share_what_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[object] = []
+
+    def build(*arguments: Any, **options: Any) -> object:
+        built.append(real(*arguments, **options))
+        return built[-1]
+
+    real = tree_question._build
+    monkeypatch.setattr(tree_question, "_build", build)
     rng = np.random.default_rng(5)
     query = next(q for q in iter(lambda: replace(random_query(rng), objective=None), None) if not _needs_ir(q))
 
     first = decide_on_trees(query, Budget.of(5.0))
-    before = dict(tree_question._BUILT)
+    assert len(built) == 1
     again = decide_on_trees(replace(query, name="other"), Budget.of(5.0))
     assert first is not None
     assert again is not None
     assert first.none == again.none
-    assert dict(tree_question._BUILT) == before
+    assert len(built) == 1
 
 
 @pytest.fixture
@@ -257,8 +267,9 @@ def test_optima_are_those_of_trying_every_input(seed: int) -> None:
 @pytest.mark.parametrize("bits", [10, 16, 24])
 def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    monkeypatch.setattr(tree_question, "SCORE_BITS", bits)
-    monkeypatch.setattr(tree_question, "_BUILT", OrderedDict())
+    for module in (tree_question, score_constraints):
+        monkeypatch.setattr(module, "SCORE_BITS", bits)
+    monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
     rng = np.random.default_rng(170 + bits)
     rounded = away = 0
     for _ in range(150):

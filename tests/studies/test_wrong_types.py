@@ -55,7 +55,10 @@ def error_of(call: Any, *given: Any, **arguments: Any) -> ts.errors.TreesensErro
 
 
 @pytest.mark.parametrize(("study", "option"), OPTIONS)
-def test_what_an_option_cannot_be_is_an_error_of_its_user(study: str, option: str, case: Any, tmp_path: Any) -> None:
+def test_what_an_option_cannot_be_is_an_error_of_its_user(
+    study: str, option: str, case: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a text may be the name of a folder for certificates
     model, frame = case
     given = [model, model] if study == "diff" else [] if study == "learn" else [model]
     call = getattr(ts, CALL_OF.get(study, study))

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.binder.declarations import interval_ends
 from treesens.binder.domains import FeatureSpec
+from treesens.binder.feature_specs import interval_ends
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import FeatureAtom
 from treesens.compiler.base.arrays import BoolArray, frozen

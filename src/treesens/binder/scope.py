@@ -18,13 +18,13 @@ from treesens.binder.declarations import (
     Declarations,
     Unbound,
     check_columns,
-    feature_spec,
     lacks_columns,
     note_unbounded,
     note_whole_numbers,
     unknown_feature,
 )
 from treesens.binder.domains import FeatureSpec
+from treesens.binder.feature_specs import feature_spec
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType

@@ -11,8 +11,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treesens.certificates.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
@@ -23,6 +22,7 @@ from treesens.certificates.layout import Layout, layout_of_module, layout_of_tre
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
 from treesens.certificates.sums import with_cell_rows
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.base.units import Unit
 from treesens.compiler.compilation import compile_query
@@ -31,6 +31,9 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.values import ValueSum
 from treesens.values.witness import Witness
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts
 
 LEAST_SECONDS = 10.0
 """A proof may take as long as the answer might have, but at least this."""
@@ -187,12 +190,15 @@ def _problem(statement: Statement) -> checker.Problem:
 
 def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
     """What the checker reads; once for all certificates about a model."""
-    return _model(data, stated["format"], stated["trees"], tuple(stated["base"]))
+    name, trees, base = stated["format"], stated["trees"], list(stated["base"])
+
+    def read() -> tuple[Any, int]:
+        return checker.read_model(data, {"format": name, "trees": trees, "base": base}), len(data)
+
+    return _READ.of((), (data, name, trees, tuple(base)), read)[0]
 
 
-@lru_cache(maxsize=8)
-def _model(data: bytes, name: str, trees: int, base: tuple[str, ...]) -> Any:
-    return checker.read_model(data, {"format": name, "trees": trees, "base": list(base)})
+_READ: Kept[tuple[Any, int]] = Kept(8, lambda made: made[1])
 
 
 def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:
@@ -208,7 +214,7 @@ def _text_on_trees(proof: TreeProof, statement: Statement) -> dict[str, Any]:
     return _text(proof.found, layout_of_trees(proof), _problem(statement), statement)
 
 
-def _text(found: dict[str, Any], layout: Layout, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
+def _text(found: ProofFacts, layout: Layout, problem: checker.Problem, statement: Statement) -> dict[str, Any]:
     if not found["complete"]:
         raise NoCertificate(f"the proof is not complete: {found['reason']}")
     return ProofText(layout, problem, statement).document(found)

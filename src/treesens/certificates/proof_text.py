@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from treesens.certificates.statement import NoCertificate, Statement
 from treesens.compiler.base.arrays import BoolArray, Int64Array, frozen
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model import CellEnsemble
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
 """What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
@@ -61,7 +64,7 @@ class ProofText:
         known = self.splits[feature]
         return all(np.array_equal(_goes_left(m, nodes, one), _goes_left(m, nodes, other)) for m, nodes in known)
 
-    def document(self, found: dict[str, Any]) -> dict[str, Any]:
+    def document(self, found: ProofFacts) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
         factors, apart = self._factors(found)
         weights, exponents = self._weights(found)
@@ -88,7 +91,7 @@ class ProofText:
             self.starts[variable] = self._starts_of(variable)
         return self.starts[variable][position]
 
-    def _factors(self, found: dict[str, Any]) -> tuple[list[tuple[int, ...]], set[int]]:
+    def _factors(self, found: ProofFacts) -> tuple[list[tuple[int, ...]], set[int]]:
         """The checker's factors of every factor of the engine, and the trees whose copies are separate."""
         offset, group = found["factor_offset"], found["factor_group"]
         keys = []
@@ -110,7 +113,7 @@ class ProofText:
     def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:
         return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
 
-    def _weights(self, found: dict[str, Any]) -> tuple[list[list[int]], list[int]]:
+    def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int]]:
         """Whole weights of the statement's rows for every leaf, and the exponents of the messages in the same units."""
         leaves, flat = len(found["exponent"]), found["multiplier"]
         rows = len(flat) // max(leaves, 1)
@@ -135,7 +138,7 @@ class ProofText:
         ]
 
     def _messages(
-        self, found: dict[str, Any], leaf: int, factors: list[tuple[int, ...]]
+        self, found: ProofFacts, leaf: int, factors: list[tuple[int, ...]]
     ) -> dict[tuple[int, int], list[int]]:
         """The messages of a leaf by factor and variable: where runs start, and their values in the unit of the leaf."""
         result: dict[tuple[int, int], list[int]] = {}
@@ -150,7 +153,7 @@ class ProofText:
                     result[factor, self.variable[variable]] = mine
         return result
 
-    def _runs(self, variable: int, found: dict[str, Any], runs: range) -> list[int]:
+    def _runs(self, variable: int, found: ProofFacts, runs: range) -> list[int]:
         """Starts and values; runs of cells that the checker does not part are one, and the last value counts."""
         by_start = {self._start(variable, found["run_start"][r]): found["run_value"][r] for r in runs}
         return [x for pair in sorted(by_start.items()) for x in pair]

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from treesens.certificates.grids import on_own_grid
 from treesens.certificates.trees import trees_file
 from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid
@@ -124,9 +124,15 @@ def _names(query: q.Query) -> list[str]:
     return names if plain else [f"p{i}" for i in range(len(names))]
 
 
-@lru_cache(maxsize=8)
+_FILES: Kept[tuple[dict[str, Any], bytes]] = Kept(8, lambda made: len(made[1]))
+
+
 def model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
     """What a statement says of a model, and the content of the file that it names."""
+    return _FILES.of((ensemble,), None, lambda: _model_file(ensemble))
+
+
+def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
     name, data = ensemble.source.format, _original(ensemble)
     if data is None:
         name = "treesens-trees"

@@ -12,14 +12,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens._engine import flip_profiles
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.floats import NumberType, ceil_to
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import UNTRIED, base_units, leaf_values
@@ -133,7 +132,7 @@ def flips(
     allowed = legal[widest].astype(np.uint8)
     for combination in product(*options):
         work[:, others] = combination
-        _profiles(model, work, values, widest, allowed, (high, low, high_cell, low_cell))
+        model.engine.flip_profiles(work, values, widest, allowed, high, low, high_cell, low_cell)
         for better, target, found, cell in (
             (high > highest, (highest, high_cells), high, high_cell),
             (low < lowest, (lowest, low_cells), low, low_cell),
@@ -157,23 +156,19 @@ def _widest(features: Sequence[int], legal: Sequence[BoolArray]) -> int:
     return max(features, key=lambda f: int(legal[f].sum()))
 
 
-_SCORES: WeakKeyDictionary[CellEnsemble, tuple[int, bytes, Int64Array]] = WeakKeyDictionary()
-"""Of every model the scores of the rows that were swept last, with their output and a digest of their cells: every set of
-features is asked about the same rows."""
+_SCORES: Kept[Int64Array] = Kept(4, lambda scores: scores.nbytes)
+"""Scores of rows: every set of features is asked about the same ones."""
 
 
 def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: int) -> Int64Array:
-    digest = hashlib.sha256(cells.tobytes()).digest()
-    known = _SCORES.get(model)
-    if known is not None and known[:2] == (output, digest):
-        return known[2]
-    result = np.empty(len(cells), np.int64)
-    for start in range(0, len(cells), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        result[part] = values[model.leaves(cells[part])].sum(axis=1)
-    result = frozen(result)
-    _SCORES[model] = output, digest, result
-    return result
+    def add_up() -> Int64Array:
+        result = np.empty(len(cells), np.int64)
+        for start in range(0, len(cells), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            result[part] = values[model.leaves(cells[part])].sum(axis=1)
+        return frozen(result)
+
+    return _SCORES.of((model,), (output, hashlib.sha256(cells.tobytes()).digest()), add_up)
 
 
 def _thinned(options: list[NDArray[np.int64]], limit: int) -> tuple[list[NDArray[np.int64]], bool]:
@@ -186,35 +181,6 @@ def _thinned(options: list[NDArray[np.int64]], limit: int) -> tuple[list[NDArray
             np.linspace(0, len(options[longest]) - 1, len(options[longest]) // 2, dtype=int)
         ]
     return options, complete
-
-
-def _profiles(
-    model: CellEnsemble,
-    cells: Int32Array,
-    values: Int64Array,
-    feature: int,
-    allowed: NDArray[np.uint8],
-    out: tuple[Int64Array, Int64Array, Int32Array, Int32Array],
-) -> None:
-    flip_profiles(
-        model.root,
-        model.feature,
-        model.cut,
-        model.left,
-        model.right,
-        model.leaf,
-        model.default_left,
-        model.category_set,
-        model.set_offset,
-        model.set_member,
-        model.grid.missing_cells,
-        model.grid.n_cells,
-        cells,
-        values,
-        feature,
-        allowed,
-        *out,
-    )
 
 
 def swing_bound(model: CellEnsemble, features: Sequence[int], output: int = 0) -> float:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens._engine import SCORE_BITS, reach_leaves
+from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import BEYOND, UNTRIED
@@ -44,9 +44,15 @@ class Scores:
     slack: int
 
 
-@lru_cache(maxsize=4)
+_SCORES: Kept[Scores] = Kept(4, lambda scores: scores.leaves.nbytes)
+
+
 def scores_of_leaves(model: CellEnsemble) -> Scores:
     """All outputs in one unit, before averaging."""
+    return _SCORES.of((model,), None, lambda: _scores_of_leaves(model))
+
+
+def _scores_of_leaves(model: CellEnsemble) -> Scores:
     ensemble = model.ensemble
     scaled, base = ensemble.scaled_contributions, to_scaled(ensemble.base)
     shift = max(scaled.shift, base.shift)
@@ -134,26 +140,10 @@ def _trees_about(model: CellEnsemble, features: Sequence[int]) -> tuple[Int32Arr
 def _add_up(model: CellEnsemble, scores: Scores, cells: Int32Array, trees: Int32Array) -> Int64Array:
     """What some trees add to the scores of rows of cells, int64[rows, outputs]."""
     result = np.zeros((len(cells), scores.leaves.shape[1]), np.int64)
-    roots = np.ascontiguousarray(model.root[trees])
     for start in range(0, len(cells) if len(trees) else 0, _CHUNK):
         part = np.ascontiguousarray(cells[start : start + _CHUNK])
         reached = np.empty((len(part), len(trees)), np.int32)
-        reach_leaves(
-            roots,
-            model.feature,
-            model.cut,
-            model.left,
-            model.right,
-            model.leaf,
-            model.default_left,
-            model.category_set,
-            model.set_offset,
-            model.set_member,
-            model.grid.missing_cells,
-            model.grid.n_cells,
-            part,
-            reached,
-        )
+        model.engine.reach_leaves(part, reached, trees)
         for output in range(result.shape[1]):
             result[start : start + _CHUNK, output] = scores.leaves[reached, output].sum(axis=1)
     return result

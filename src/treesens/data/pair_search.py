@@ -74,18 +74,7 @@ class RowSearch:
             values[:, f] = rows.values[:, column]
             own[:, f] = rows.cells[column]
         return NearestPairs(
-            root=model.root,
-            feature=model.feature,
-            cut=model.cut,
-            left=model.left,
-            right=model.right,
-            leaf=model.leaf,
-            default_left=model.default_left,
-            category_set=model.category_set,
-            set_offset=model.set_offset,
-            set_member=model.set_member,
-            missing_cell=model.grid.missing_cells,
-            cell_count=model.grid.n_cells,
+            trees=model.engine,
             leaf_value=self.values_of_leaves,
             varied=self.varied,
             legal=legal,

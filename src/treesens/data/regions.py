@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import lcm
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from treesens._engine import RegionGrower, ValueTrees
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 from treesens.compiler.model.scores import BEYOND, base_units, leaf_values
@@ -36,28 +37,21 @@ EngineRow: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int, Int64Ar
 """Weights of scores, weights and costs of places, and the bound in two parts, as `RegionGrower` takes them."""
 
 
-@lru_cache(maxsize=8)
+_BYTES_PER_NODE = 40
+"""What the engine holds of a tree with its values."""
+_VALUE_TREES: Kept[tuple[ValueTrees, int, int]] = Kept(8, lambda made: _BYTES_PER_NODE * made[2])
+
+
 def value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int]:
     """The trees of a model for the engine, with the values of one output, and the shift of these."""
-    values, shift, slack = leaf_values(model, output)
-    trees = ValueTrees(
-        root=model.root,
-        feature=model.feature,
-        cut=model.cut,
-        left=model.left,
-        right=model.right,
-        leaf=model.leaf,
-        default_left=model.default_left,
-        category_set=model.category_set,
-        set_offset=model.set_offset,
-        set_member=model.set_member,
-        missing_cell=model.grid.missing_cells,
-        cell_count=model.grid.n_cells,
-        leaf_value=values,
-        base=base_units(model, output, shift),
-        slack=slack,
-    )
+    trees, shift, _ = _VALUE_TREES.of((model,), output, lambda: _value_trees(model, output))
     return trees, shift
+
+
+def _value_trees(model: CellEnsemble, output: int) -> tuple[ValueTrees, int, int]:
+    values, shift, slack = leaf_values(model, output)
+    base = base_units(model, output, shift)
+    return ValueTrees(trees=model.engine, leaf_value=values, base=base, slack=slack), shift, len(model.feature)
 
 
 def box_of_leaves(boxes: LeafBoxes, leaves: Iterable[int]) -> list[BoolArray]:
@@ -130,8 +124,9 @@ class RegionFinder:
         space, points = self.query.space, self.query.points
         scores = [value_trees(self.query.models[points[p].model], output) for p, output in self.keys]
         scores += [value_trees(term.trees, 0) for term in self.forests]
-        rows = [self._row(row, [shift for _, shift in scores]) for row in self.rows]
-        if any(row is None for row in rows):
+        found = [self._row(row, [shift for _, shift in scores]) for row in self.rows]
+        rows = [row for row in found if row is not None]
+        if len(rows) < len(found):
             return None
         features = len(space.names)
         return RegionGrower(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from treesens.binder.declarations import Unbound, feature_spec
+from treesens.binder.declarations import Unbound
 from treesens.binder.domains import FeatureSpec
+from treesens.binder.feature_specs import feature_spec
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.domain import ValueDomain
 from treesens.data.tables import Table

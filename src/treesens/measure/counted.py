@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array
+from treesens.compiler.model.cell_trees import CellTrees, side_by_side
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.forest import ForestTerm
@@ -19,7 +20,6 @@ from treesens.compiler.query.query import AllOf, AtLeast, CellSet, Constraint, O
 from treesens.errors import UsageError
 from treesens.measure.groups import Groups, allows_group, groups_of
 from treesens.measure.sides import Row, Sides, sides_of, varied_by
-from treesens.measure.trees import TreeArrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Counted:
     `varied` are the features that may differ between the two points, those of groups among them.
     """
 
-    trees: TreeArrays
+    trees: CellTrees
     sides: Sides
     groups: Groups
     varied: frozenset[int]
@@ -40,7 +40,7 @@ class _Beside:
     """A tree or some beside the model: point * (sum of leaves) >= least, of which `values` int64[leaves] are whole units."""
 
     point: int
-    trees: TreeArrays
+    trees: CellTrees
     values: Int64Array
     sign: int
     least: int
@@ -65,9 +65,9 @@ def counted_of(query: Query) -> Counted:
         _sort_in(said, constraint, groups)
     model = query.models[query.points[0].model]
     more = sum(len(one.trees.root) for one in said.beside)
-    sides, trees = sides_of(query, groups, said.scores, more), TreeArrays.of(model)
+    sides = sides_of(query, groups, said.scores, more)
+    trees = side_by_side([model, *(one.trees for one in said.beside)])
     for one in said.beside:
-        trees = trees.beside(one.trees, len(sides.values))
         _add_table(sides, one)
     return Counted(groups.folded_trees(trees), sides, groups, varied)
 
@@ -111,14 +111,14 @@ def _forest(row: AtLeast, term: ForestTerm) -> _Beside:
     assert slack == 0
     sign = 1 if term.coefficient > 0 else -1
     least = (row.bound * Fraction(1, abs(term.coefficient))).ceil(shift, strict=row.strict)
-    return _Beside(term.point, TreeArrays.of(term.trees), values, sign, least)
+    return _Beside(term.point, term.trees, values, sign, least)
 
 
-def _stump(grid: Grid, feature: int, inside: Int32Array) -> TreeArrays:
+def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
     """One node that sends cells of a set to leaf 0, and the others to leaf 1."""
     whole = np.array([-1, 0, 1], np.int32)
     none = np.full(3, -1, np.int32)
-    return TreeArrays(
+    return CellTrees(
         grid,
         root=np.zeros(1, np.int32),
         feature=np.array([feature, -1, -1], np.int32),

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
-from treesens.compiler.model.cells import Bytes
+from treesens.compiler.base.arrays import Bytes, FloatArray, Int32Array, Int64Array
+from treesens.compiler.model.cell_trees import CellTrees
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query.query import AllOf, CellSet, Constraint, OneHot, Query
 from treesens.errors import UsageError
 from treesens.measure.measure import Measure
-from treesens.measure.trees import TreeArrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class Groups:
                 grids[f] = FeatureGrid(grids[f].name, kind, np.zeros(0), categories=cells - 1)
         return Grid(tuple(grids))
 
-    def folded_trees(self, trees: TreeArrays) -> TreeArrays:
+    def folded_trees(self, trees: CellTrees) -> CellTrees:
         """The trees with the tests of members as tests of the one feature."""
         if not self.groups:
             return trees
@@ -154,7 +153,7 @@ class Groups:
         return sorted(found)
 
 
-def _goes_left(trees: TreeArrays, node: int, cells: Int32Array) -> Bytes:
+def _goes_left(trees: CellTrees, node: int, cells: Int32Array) -> Bytes:
     """Whether a node sends cells of its feature to the left, uint8[cells]; none of them is the missing one."""
     number = int(trees.category_set[node])
     goes: Bytes = cells <= trees.cut[node]

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from treesens._engine import ShareSearch as EngineSearch
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.model.cell_trees import CellTrees
 from treesens.measure.measure import Measure
 from treesens.measure.proposal import Tilt
 from treesens.measure.sides import Row, Sides
-from treesens.measure.trees import TreeArrays
 
 NONE, CONCERNED = 0, 2
 """What an input is; 1 is open, which it can be only where scores are rounded."""
@@ -54,16 +54,13 @@ class ShareSearch:
     Cells are those of `trees`: with `onehot` groups they are folded (groups.py), and so are boxes and draws.
     """
 
-    def __init__(self, trees: TreeArrays, sides: Sides, measure: Measure) -> None:
-        model = trees
-        self.measure, self.features = measure, len(model.grid)
+    def __init__(self, trees: CellTrees, sides: Sides, measure: Measure) -> None:
+        self.measure, self.features = measure, len(trees.grid)
         self.varied = frozenset(sides.varied.tolist())
-        self._cells = model.grid.n_cells
+        self._cells = trees.grid.n_cells
         none = np.zeros(0, np.uint8)
         self._engine = EngineSearch(
-            root=model.root, feature=model.feature, cut=model.cut, left=model.left, right=model.right, leaf=model.leaf,
-            default_left=model.default_left, category_set=model.category_set, set_offset=model.set_offset,
-            set_member=model.set_member, missing_cell=model.grid.missing_cells, cell_count=model.grid.n_cells,
+            trees=trees.engine,
             values=sides.values, base=sides.base, varied=sides.varied, choices=sides.choices,
             first=_matrix(sides.first), second=_matrix(sides.second), compared=np.array(sides.compared, np.int32),
             apart_counts=sides.apart_counts, apart=np.array(sides.apart, np.int64),

@@ -45,6 +45,10 @@ class Executor:
         """Whether workers may not see our files."""
         return self.kind in {"dask", "ray"}
 
+    def for_questions(self, count: int) -> Executor:
+        """With no more processes than there are questions."""
+        return replace(self, jobs=min(self.jobs, max(1, count)))
+
     def run(
         self, take: Next, shipments: Mapping[str, Shipment], limit: float, stop: threading.Event | None = None
     ) -> Iterator[Outcome]:

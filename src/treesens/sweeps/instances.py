@@ -3,6 +3,9 @@
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
 `margin`, `gap`, or `from`, `to` and `factor`; `verdict` is what is known. Every answer is one line, written as soon as it
 is there: a run that was interrupted goes on where it stopped.
+
+Loop, processes and limits are those of a sweep (`Executor.run`). The journal is another one: all settings of an instance are
+asked together, no answer follows from another one, and a later version goes on with the same file.
 """
 
 from __future__ import annotations
@@ -214,7 +217,7 @@ def run(
     torn = output.is_file() and not output.read_bytes().endswith(b"\n") and output.stat().st_size > 0
     with output.open("a") as file:
         file.write("\n" if torn else "")  # a line that a kill has cut stays alone
-        for outcome in executor.run(take, shipments, options.time_limit, stop):
+        for outcome in executor.for_questions(len(asked)).run(take, shipments, options.time_limit, stop):
             instance, setting = by_key[outcome.key]
             result = outcome.result
             if result is None:

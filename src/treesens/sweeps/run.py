@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +153,7 @@ class _Sweep:
     def run(self) -> Summary:
         start = time.perf_counter()
         self._recall()
-        most = max(1, len(self.plan.open))
-        executor = replace(self.executor, jobs=min(self.executor.jobs, most))
+        executor = self.executor.for_questions(len(self.plan.open))
         outcomes = executor.run(self._take, self._shipments(), self.settings.time_limit, self.stop)
         try:
             for outcome in outcomes:

@@ -6,28 +6,29 @@ Cells are those of the question's grid; nothing is lowered again, dead leaves ar
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from treesens._engine import CostSearch, LevelSearch, RestrictedSearch, SharedProblem
+from treesens._engine import LevelSearch, SharedProblem
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import SLICE, Solver
 from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.ir import Equal, Order
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.compiler.query.values import Place
 from treesens.errors import BackendError
 
-_KEPT = 16
-"""Compiled questions that are kept for the next one of the same shape."""
+if TYPE_CHECKING:
+    from treesens._engine import Ended
+
+_Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class BoxedQuestion:
         self.problem = _without_objective(artifact.adapted.problem)
         self._start = np.concatenate(([0], np.cumsum(self.problem.size)))
         self._shared = SharedProblem(Solver(self.problem)._engine)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the problem takes, in Python and in the engine."""
+        return 0 if self.only is not None or self.decided is not None else 2 * self.problem.n_bytes
 
     def fixed_cells(self) -> dict[Place, int]:
         """The cells of the places that the question leaves no choice."""
@@ -160,16 +166,23 @@ def _without_objective(problem: SearchProblem) -> SearchProblem:
     )
 
 
-def run_search(search: RestrictedSearch | LevelSearch | CostSearch, budget: Budget) -> dict[str, Any]:
+class _Pausing(Protocol[_Facts_co]):
+    """A search that goes on where it paused."""
+
+    def run(self, slice: float, seconds: float) -> None: ...
+    def result(self) -> _Facts_co: ...
+
+
+def run_search(search: _Pausing[_Facts_co], budget: Budget) -> _Facts_co:
     """Runs in slices, so that an interruption or the time limit takes effect at once."""
     while True:
         search.run(slice=min(SLICE, budget.left()), seconds=budget.left())
-        facts: dict[str, Any] = search.result()
+        facts = search.result()
         if facts["status"] != "open" or facts["reason"] not in {"time", ""} or budget.over:
             return facts
 
 
-def _words(facts: dict[str, Any]) -> str:
+def _words(facts: Ended) -> str:
     if facts["reason"] == "internal":
         return f"internal error of the native engine: {facts['fault']}"
     return "" if facts["status"] != "open" else str(facts["reason"] or "time")
@@ -177,22 +190,15 @@ def _words(facts: dict[str, Any]) -> str:
 
 # --- questions of one shape ---------------------------------------------------------------------------------------------------
 
-_COMPILED: OrderedDict[Any, BoxedQuestion] = OrderedDict()
-_LOCK = threading.Lock()
+_COMPILED: Kept[BoxedQuestion] = Kept(16, lambda compiled: compiled.size)
 
 
 def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
     """The compiled question, the one that was made before if it differs in nothing but its name and its objective."""
-    key = (id(query.space), tuple(map(id, query.models)), query.points, query.constraints, tuple(places))
-    with _LOCK:
-        compiled = _COMPILED.get(key)
-        if compiled is not None and not verify_each:
-            _COMPILED.move_to_end(key)
-            return compiled
-    compiled = BoxedQuestion(query, places, verify_each=verify_each)
-    with _LOCK:
-        # It holds the query, so that nothing else can get the identities of the key while it is kept.
-        _COMPILED[key] = compiled
-        while len(_COMPILED) > _KEPT:
-            _COMPILED.popitem(last=False)
-    return compiled
+    key = (query.points, query.constraints, tuple(places))
+    return _COMPILED.of(
+        (query.space, *query.models),
+        key,
+        lambda: BoxedQuestion(query, places, verify_each=verify_each),
+        anew=verify_each,
+    )

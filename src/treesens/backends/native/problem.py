@@ -17,10 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.arrays import Bytes
+
 Mode = Literal["decide", "objective", "slack"]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 _TYPES: dict[str, type[np.generic]] = {"Int32": np.int32, "Int64": np.int64, "Bytes": np.uint8}
 
@@ -113,6 +114,11 @@ class SearchProblem:
     def constraints(self) -> int:
         """C."""
         return len(self.bound)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(value.nbytes for value in self.arrays().values() if isinstance(value, np.ndarray))
 
     def arrays(self) -> dict[str, Any]:
         """The fields by name, as the constructor of the extension takes them."""

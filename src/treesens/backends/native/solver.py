@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from treesens._engine import Search
 from treesens.backends.native.problem import Mode, SearchProblem
 from treesens.compiler.base.checkpoints import OutOfTime, check_in
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts, SearchFacts
+
+_Facts = TypeVar("_Facts")
 
 HELP_BYTES = 2_000_000_000
 """What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
@@ -203,10 +208,10 @@ class Solver:
             facts["probes"],
         )
 
-    def _beside(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _beside(self, work: Callable[[], _Facts]) -> _Facts:
         return beside(work, self.stop)
 
-    def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> dict[str, Any]:
+    def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> ProofFacts:
         """Proves anew that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
 
         The arrays are those of `engine/certify/proof.hpp`; `complete` is false where a limit was met, with the `reason`.
@@ -219,7 +224,7 @@ class Solver:
         """What is known now."""
         return self._result(self._engine.result())
 
-    def _result(self, facts: dict[str, Any]) -> SearchResult:
+    def _result(self, facts: SearchFacts) -> SearchResult:
         present = bool(facts["assignment"])
         slack = np.array(facts["slack"], np.int64)
         rows = self.problem.constraints
@@ -256,7 +261,7 @@ class Solver:
         )
 
 
-def certified(prove: Callable[[float], dict[str, Any]], seconds: float, stop: Callable[[], None]) -> dict[str, Any]:
+def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
     """A proof within some seconds. Most take a moment, in which a thread would cost as much as the proof."""
     found = prove(min(seconds, MOMENT))
     if found["complete"] or found["reason"] != "time" or seconds <= MOMENT:
@@ -264,7 +269,7 @@ def certified(prove: Callable[[float], dict[str, Any]], seconds: float, stop: Ca
     return beside(lambda: prove(seconds), stop)
 
 
-def beside(work: Callable[[], dict[str, Any]], stop: Callable[[], None]) -> dict[str, Any]:
+def beside(work: Callable[[], _Facts], stop: Callable[[], None]) -> _Facts:
     """Work of the engine without pauses, in a thread of its own: this one notices a Ctrl-C, and that there is no time."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)

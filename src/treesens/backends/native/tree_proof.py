@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from treesens.backends.native.tree_question import RunningSearch, ask
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.query.query import Query
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts
 
 _NODES = 1 << 40
 """Time is the limit."""
@@ -32,7 +35,7 @@ class TreeProof:
         units: how many units of a row make one of a score.
     """
 
-    found: dict[str, Any] | None
+    found: ProofFacts | None
     failing_row: int
     places: list[tuple[int, int]]
     cells: list[Int32Array]

@@ -8,47 +8,47 @@ compiled path, which means the same.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treesens._engine import SCORE_BITS, CellProblem, RestrictedSearch, SharedProblem
 from treesens.backends.native.boxed_question import run_search
 from treesens.backends.native.question_cells import QuestionCells
+from treesens.backends.native.score_constraints import (
+    IntegerRow,
+    ScoreConstraints,
+    forests_of,
+    is_sum_of_scores,
+    row_of,
+    score_constraints_of,
+    upwards_of,
+)
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.reuse import is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
-from treesens.compiler.base.units import Unit, nearest_double
+from treesens.compiler.base.units import nearest_double
+from treesens.compiler.model.cell_trees import side_by_side
 from treesens.compiler.model.cells import CellEnsemble
-from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
-from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import (
-    AllOf,
-    AtLeast,
     AvoidBoxes,
-    CellSet,
     Coarse,
-    Constraint,
     LinearForm,
-    Objective,
     Query,
-    SameExcept,
 )
 from treesens.compiler.result import NearMiss
 
-_MOST_DROPPED = 20
-"""Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
-_KEPT = 32
-_MOST_NODES = 1 << 19
-"""Most questions that are kept, and nodes of the trees of all of them but the last: they take some 50 bytes per node."""
+if TYPE_CHECKING:
+    from treesens._engine import PointTrees, RestrictedFacts
+
+_BYTES_PER_NODE = 50
+"""What the engine holds of the trees of a question."""
 _UNKNOWN = (1 << 63) - 1
 """At least as much is said of a level that is not known."""
 _LOOK = 12
@@ -99,46 +99,6 @@ class TreeOptimum:
         return self.ended == "infeasible"
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreConstraints:
-    """The constraints of a question by kind; `same` is the one pair of points that agree outside of some features."""
-
-    rows: list[AtLeast]
-    sets: list[CellSet]
-    avoided: list[AvoidBoxes]
-    same: SameExcept | None
-
-
-def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
-    """None if the question has parts of another kind, or neither bounds on scores nor a score that it optimises."""
-    parts = ScoreConstraints([], [], [], None)
-    same: list[SameExcept] = []
-
-    def sort(constraints: tuple[Constraint, ...]) -> bool:
-        for constraint in constraints:
-            match constraint:
-                case AllOf():
-                    if not sort(constraint.parts):
-                        return False
-                case SameExcept():
-                    same.append(constraint)
-                case CellSet():
-                    parts.sets.append(constraint)
-                case AvoidBoxes():
-                    parts.avoided.append(constraint)
-                case AtLeast(form=form) if (form.scores or form.forests) and not (
-                    form.costs or form.changes or form.pairs or form.levels
-                ):
-                    parts.rows.append(constraint)
-                case _:
-                    return False
-        return True
-
-    if not sort(query.constraints) or len(same) > 1 or len(query.points) > 2 or not (parts.rows or optimises):
-        return None
-    return ScoreConstraints(parts.rows, parts.sets, parts.avoided, same[0] if same else None)
-
-
 class TreeQuestion:
     """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked.
 
@@ -182,8 +142,6 @@ class TreeQuestion:
         clauses = _clauses(parts.avoided, self.variable, counts)
         self._problem = CellProblem(
             points=[self._point(query, p, rows, goal) for p in points],
-            cells=counts,
-            missing_cell=coarse.grid.missing_cells,
             size=self.size.astype(np.int32),
             feature=self.feature,
             bound=np.zeros(self.constraints, np.int64),
@@ -192,10 +150,12 @@ class TreeQuestion:
         )
         self.shared = SharedProblem(self._problem)
 
-    def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> dict[str, Any]:
+    def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]
+        parts = [self.coarse.models[query.points[point].model], *self.forests]
         return {
-            **_side_by_side([self.coarse.models[query.points[point].model], *self.forests]),
+            "trees": side_by_side(parts).engine,
+            "first_leaf": _first_leaves(parts),
             "variable": self.variable[point],
             "first_tree": query.points[point].model * _TREES,
             "rows": [(r, row.values[point]) for r, row in numbered if point in row.values],
@@ -250,7 +210,7 @@ class TreeQuestion:
         return TreeOutcome(found, facts["status"] == "infeasible", facts["reason"], statistics, near)
 
 
-def _statistics(facts: dict[str, Any]) -> dict[str, float]:
+def _statistics(facts: RestrictedFacts) -> dict[str, float]:
     return {
         "nodes": float(facts["nodes"]),
         "local_seconds": facts["seconds_local"],
@@ -268,124 +228,10 @@ class RunningSearch:
     question: BoundQuestion
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerRow:
-    """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made.
-
-    Where leaf values had to be `rounded`, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
-    but a point that it allows has to be looked at. (It may be less: then there is no slack.)
-    """
-
-    values: dict[int, Int64Array]
-    base: int
-    shift: int
-    scale: int
-    slack: int
-    rounded: bool
-
-    def bound(self, row: AtLeast) -> int:
-        """What the leaves have to sum to."""
-        return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base - self.slack
-
-    def most(self, level: int) -> Fraction:
-        """What the exact sum is at most where the leaves sum to no more than `level`."""
-        return (level + self.base + self.slack) * self.unit
-
-    @property
-    def unit(self) -> Fraction:
-        """What one of the whole numbers is."""
-        return Unit(self.shift).size / self.scale
-
-
-def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> IntegerRow | None:
-    """Leaf values are rounded down as far as whole numbers would be too long; None if too little would be left."""
-    terms = _terms_of(query, form)
-    finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
-    tried = (_row_at(query, form, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
-    return next((made for made in tried if made is not None), None)
-
-
-def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> IntegerRow | None:
-    """In units of 2**-shift; None if whole numbers would be too long."""
-    scale = lcm(*(t.coefficient.denominator for t in form.scores))
-    parts: list[tuple[int, Forest | None, Int64Array, int]] = []
-    base, most, short, rounded = 0, 0, 0, False
-    for point, trees, output, coefficient, forest in _terms_of(query, form):
-        leaves, own, slack = leaf_values(trees, output)
-        if own > shift:
-            leaves, slack = leaves >> (own - shift), trees.n_trees + 1
-        factor = int(coefficient * scale) << max(0, shift - own)
-        most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
-        # Values are rounded down: what is subtracted is rounded up by that.
-        short += max(factor, 0) * slack
-        rounded = rounded or slack > 0
-        base += factor * base_units(trees, output, min(own, shift))
-        parts.append((point, forest, leaves, factor))
-    if (most + short).bit_length() > SCORE_BITS:
-        return None
-    return IntegerRow(_values_by_point(query, forests, parts), base, shift, scale, short, rounded)
-
-
-def _values_by_point(
-    query: Query, forests: Sequence[Forest], parts: Sequence[tuple[int, Forest | None, Int64Array, int]]
-) -> dict[int, Int64Array]:
-    """What every leaf of a point's trees adds: those of its model, and after them those of all forests."""
-    counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
-    starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
-    values: dict[int, Int64Array] = {}
-    for point, forest, leaves, factor in parts:
-        leaf_sums = values.setdefault(point, np.zeros(counts[point] + int(starts[-1]), np.int64))
-        first = 0 if forest is None else counts[point] + int(starts[forests.index(forest)])
-        leaf_sums[first : first + len(leaves)] += leaves * factor
-    return values
-
-
-def _terms_of(query: Query, form: LinearForm) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
-    """Scores and forests of a sum: point, trees, output, coefficient, and the forest that the trees are of."""
-    models = [query.models[p.model] for p in query.points]
-    scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in form.scores]
-    return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in form.forests)]
-
-
-def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
-    """The forests that rows name, each once, in their order."""
-    return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
-
-
-def _side_by_side(parts: Sequence[CellEnsemble]) -> dict[str, Any]:
-    """The trees of some models, one model after the other, as the engine takes them."""
-    if len(parts) == 1:
-        return _as_they_are(parts[0])
-    nodes = np.cumsum([0, *(len(part.feature) for part in parts)])
-    leaves = np.cumsum([0, *(part.n_leaves for part in parts)])
-    sets = np.cumsum([0, *(len(part.set_offset) - 1 for part in parts)])
-    members = np.cumsum([0, *(len(part.set_member) for part in parts)])
-
-    def moved(arrays: list[Any], by: Int64Array) -> Any:
-        return np.concatenate([np.where(a < 0, a, a + d).astype(a.dtype) for a, d in zip(arrays, by, strict=False)])
-
-    trees = [np.searchsorted(p.ensemble.leaf_tree, np.arange(p.n_trees + 1)).astype(np.int64) for p in parts]
-    offsets = [part.set_offset[1:] for part in parts]
-    return {
-        "root": moved([part.root for part in parts], nodes),
-        "feature": np.concatenate([part.feature for part in parts]),
-        "cut": np.concatenate([part.cut for part in parts]),
-        "left": moved([part.left for part in parts], nodes),
-        "right": moved([part.right for part in parts], nodes),
-        "leaf": moved([part.leaf for part in parts], leaves),
-        "default_left": np.concatenate([part.default_left for part in parts]),
-        "category_set": moved([part.category_set for part in parts], sets),
-        "set_offset": np.concatenate(([0], moved(offsets, members))).astype(np.int64),
-        "set_member": np.concatenate([part.set_member for part in parts]),
-        "first_leaf": np.concatenate(([0], moved([ends[1:] for ends in trees], leaves))).astype(np.int64),
-    }
-
-
-def _as_they_are(part: CellEnsemble) -> dict[str, Any]:
-    """The trees of one model, without a copy."""
-    first = np.searchsorted(part.ensemble.leaf_tree, np.arange(part.n_trees + 1)).astype(np.int64)
-    names = ("root", "feature", "cut", "left", "right", "leaf", "default_left", "category_set", "set_offset")
-    return {**{name: getattr(part, name) for name in names}, "set_member": part.set_member, "first_leaf": first}
+def _first_leaves(parts: Sequence[CellEnsemble]) -> Int64Array:
+    """The first leaf of every tree of some models, one model after the other, and the end, int64[trees + 1]."""
+    counts = [np.bincount(part.ensemble.leaf_tree, minlength=part.n_trees) for part in parts]
+    return np.cumsum([0, *np.concatenate(counts)], dtype=np.int64)
 
 
 def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array) -> dict[str, Any]:
@@ -406,10 +252,6 @@ def _clauses(avoided: list[AvoidBoxes], variable: Int32Array, counts: Int32Array
         "clause_low": np.ascontiguousarray(flat[:, 1]),
         "clause_high": np.ascontiguousarray(flat[:, 2]),
     }
-
-
-_BUILT: OrderedDict[Any, tuple[TreeQuestion, list[IntegerRow], IntegerRow | None, Query]] = OrderedDict()
-_LOCK = threading.Lock()
 
 
 def decide_on_trees(
@@ -456,7 +298,7 @@ def maximise_on_trees(
     The search ends where value and bound are within the `tolerance`, absolute in units of the form; a relative one is taken of
     the form and the `offset`.
     """
-    if query.objective is None or not _is_sum_of_scores(query.objective):
+    if query.objective is None or not is_sum_of_scores(query.objective):
         return None
     try:
         question = bound_question(query, optimises=True)
@@ -482,22 +324,10 @@ def maximise_on_trees(
     bound = None if status == "infeasible" or abs(upper) >= _UNKNOWN else question.goal.most(upper)
     if bound is not None and not query.objective.maximize:
         bound = -bound
-    ended = facts["reason"] or "time" if status == "open" else status
+    ended: str = facts["reason"] or "time" if status == "open" else status
     if found is not None and not question.confirms(query, found):
         found, ended = None, "rounding"
     return TreeOptimum(found, bound, ended, _statistics(facts))
-
-
-def _is_sum_of_scores(goal: Objective) -> bool:
-    form = goal.form
-    others = form.costs or form.changes or form.pairs or form.levels or form.forests
-    return bool(form.scores) and not others and goal.nearest is None and not goal.values
-
-
-def _upwards(goal: Objective) -> LinearForm:
-    """What is maximised: the sum of scores, or its negative."""
-    sign = 1 if goal.maximize else -1
-    return replace(goal.form, scores=tuple(replace(t, coefficient=sign * t.coefficient) for t in goal.form.scores))
 
 
 def ask(
@@ -545,12 +375,31 @@ class BoundQuestion:
         return all(holds(row, point) for row in rounded)
 
 
-def _forget_the_oldest() -> None:
-    """Keeps few questions, and of large trees fewer."""
-    nodes = sum(question.nodes for question, *_ in _BUILT.values())
-    while len(_BUILT) > 1 and (len(_BUILT) > _KEPT or nodes > _MOST_NODES):
-        _, (oldest, *_) = _BUILT.popitem(last=False)
-        nodes -= oldest.nodes
+@dataclass(frozen=True, eq=False)
+class _Built:
+    """The trees and rows of questions of one shape."""
+
+    trees: TreeQuestion
+    rows: list[IntegerRow]
+    goal: IntegerRow | None
+
+
+_BUILT: Kept[_Built | None] = Kept(32, lambda built: 0 if built is None else _BYTES_PER_NODE * built.trees.nodes)
+
+
+def _build(
+    query: Query, coarse: Coarse, parts: ScoreConstraints, upwards: LinearForm | None, *, shared: bool
+) -> _Built | None:
+    """None if whole numbers cannot say the rows."""
+    forests = forests_of(parts.rows)
+    rows = [row_of(query, row.form, forests) for row in parts.rows]
+    whole = [row for row in rows if row is not None]
+    goal = None if upwards is None else row_of(query, upwards, forests)
+    # A proof that others check is about exact rows.
+    inexact = not shared and any(row.rounded for row in whole)
+    if len(whole) < len(rows) or (upwards is not None and goal is None) or inexact:
+        return None
+    return _Built(TreeQuestion(query, coarse, parts, whole, goal), whole, goal)
 
 
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
@@ -564,40 +413,13 @@ def bound_question(query: Query, *, shared: bool = True, optimises: bool = False
     # Boxes to avoid are made of cells of the question's own grid.
     coarse = query.space.coarse if shared and not parts.avoided else None
     coarse = coarse or Coarse(query.space.grid, query.models)
-    upwards = _upwards(query.objective) if optimises and query.objective is not None else None
-    key = (
-        id(coarse) if coarse is query.space.coarse else id(query.space),
-        tuple(map(id, coarse.models)),
-        query.points,
-        parts.same,
-        tuple(row.form for row in parts.rows),
-        tuple(parts.avoided),
-        shared,
-        upwards,
-    )
-    with _LOCK:
-        built = _BUILT.get(key)
-        if built is not None:
-            _BUILT.move_to_end(key)
+    upwards = upwards_of(query.objective) if optimises and query.objective is not None else None
+    owner = coarse if coarse is query.space.coarse else query.space
+    key = (query.points, parts.same, tuple(row.form for row in parts.rows), tuple(parts.avoided), shared, upwards)
+    built = _BUILT.of((owner, *coarse.models), key, lambda: _build(query, coarse, parts, upwards, shared=shared))
     if built is None:
-        forests = forests_of(parts.rows)
-        rows = [row_of(query, row.form, forests) for row in parts.rows]
-        whole = [row for row in rows if row is not None]
-        goal = None if upwards is None else row_of(query, upwards, forests)
-        # A proof that others check is about exact rows.
-        if (
-            len(whole) < len(rows)
-            or (upwards is not None and goal is None)
-            or (not shared and any(row.rounded for row in whole))
-        ):
-            return None
-        # The query is kept too, so that nothing else can get the identities of the key meanwhile.
-        built = TreeQuestion(query, coarse, parts, whole, goal), whole, goal, query
-        with _LOCK:
-            _BUILT[key] = built
-            _forget_the_oldest()
-    bounds = [whole_row.bound(row) for whole_row, row in zip(built[1], parts.rows, strict=True)]
+        return None
+    bounds = [whole_row.bound(row) for whole_row, row in zip(built.rows, parts.rows, strict=True)]
     if any(abs(bound).bit_length() > SCORE_BITS for bound in bounds):
         return None
-    trees, built_rows, goal, _ = built
-    return BoundQuestion(trees, parts, built_rows, np.array(bounds or [0], np.int64), goal)
+    return BoundQuestion(built.trees, parts, built.rows, np.array(bounds or [0], np.int64), built.goal)

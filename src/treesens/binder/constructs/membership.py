@@ -7,7 +7,7 @@ from fractions import Fraction
 from treesens.binder import inputs as bind_inputs
 from treesens.binder import scores as bind_scores
 from treesens.binder.comparisons import compare
-from treesens.binder.declarations import interval_ends
+from treesens.binder.feature_specs import interval_ends
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import Affine, FeatureAtom, affine, class_index

@@ -14,6 +14,7 @@ BoolArray = NDArray[np.bool_]
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
 IntegerArray = NDArray[Any]
 """int64, or object holding Python integers where int64 would not be exact."""
 

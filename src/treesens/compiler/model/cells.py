@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens._engine import reach_leaves
+from treesens.compiler.base.arrays import Bytes
+from treesens.compiler.model.cell_trees import CellTrees
 from treesens.compiler.model.grid import Grid
 from treesens.errors import DataError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 
 _LEAVES_AT_ONCE = 1 << 15
@@ -76,30 +76,10 @@ class LeafBoxes:
 
 
 @dataclass(frozen=True, eq=False)
-class CellEnsemble:
-    """The trees of an ensemble with cell comparisons: an inner node sends a cell left iff cell <= cut.
-
-    Node arrays [nodes], children after parents; `leaf` is the leaf number or -1. `default_left` decides for the missing
-    cell. A node with category_set >= 0 looks the cell up in set_member[set_offset[s]:set_offset[s + 1]], one byte per
-    cell of its feature, the missing cell included.
-    """
+class CellEnsemble(CellTrees):
+    """The trees of an ensemble, on a grid that has all its cuts."""
 
     ensemble: Ensemble
-    grid: Grid
-    root: Int32
-    feature: Int32
-    cut: Int32
-    left: Int32
-    right: Int32
-    leaf: Int32
-    default_left: Bytes
-    category_set: Int32
-    set_offset: Int64
-    set_member: Bytes
-
-    @property
-    def n_trees(self) -> int:
-        return len(self.root)
 
     @property
     def n_leaves(self) -> int:
@@ -110,26 +90,10 @@ class CellEnsemble:
         rows = np.ascontiguousarray(cells, dtype=np.int32)
         if rows.ndim != 2 or rows.shape[1] != len(self.grid):
             raise DataError(f"expected a matrix with {len(self.grid)} columns of cells, not shape {rows.shape}")
-        counts = self.grid.n_cells
-        if rows.size and not ((rows >= 0) & (rows < counts)).all():
+        if rows.size and not ((rows >= 0) & (rows < self.grid.n_cells)).all():
             raise DataError("a cell is outside the grid")
         out = np.empty((rows.shape[0], self.n_trees), dtype=np.int32)
-        reach_leaves(
-            self.root,
-            self.feature,
-            self.cut,
-            self.left,
-            self.right,
-            self.leaf,
-            self.default_left,
-            self.category_set,
-            self.set_offset,
-            self.set_member,
-            self.grid.missing_cells,
-            counts,
-            rows,
-            out,
-        )
+        self.engine.reach_leaves(rows, out)
         return out
 
     def left_cells(self, node: int) -> Bools:

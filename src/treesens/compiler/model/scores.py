@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
 from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int64Array, frozen
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
@@ -30,10 +30,12 @@ def leaf_values(model: CellEnsemble, output: int) -> tuple[Int64Array, int, int]
 
     Values whose exact integers are too long are rounded down: every tree then lacks less than a unit, and so does the base.
     """
-    return _leaf_values(model.ensemble, output)
+    return _LEAF_VALUES.of((model.ensemble,), output, lambda: _leaf_values(model.ensemble, output))
 
 
-@lru_cache(maxsize=16)
+_LEAF_VALUES: Kept[tuple[Int64Array, int, int]] = Kept(16, lambda made: made[0].nbytes)
+
+
 def _leaf_values(ensemble: Ensemble, output: int) -> tuple[Int64Array, int, int]:
     scaled = ensemble.scaled_contributions
     column = scaled.values[:, output if scaled.values.shape[1] > 1 else 0]

@@ -30,15 +30,7 @@ std::vector<T> copied(const Vector<T>& array) {
 
 using Ints = Vector<std::int32_t>;
 
-// Checks the columnar trees, so that no traversal can leave its arrays or go round in a circle.
-CellTrees checked_trees(const Ints& root, const Ints& feature, const Ints& cut, const Ints& left, const Ints& right,
-                        const Ints& leaf, const Vector<std::uint8_t>& default_left, const Ints& category_set,
-                        const Vector<std::int64_t>& set_offset, const Vector<std::uint8_t>& set_member,
-                        const Ints& missing_cell, const Ints& cell_count);
-// Checks that every leaf has a value, and that the sum over all trees fits int64 several times over.
-void check_leaf_values(const CellTrees& trees, const Ints& feature, const Ints& leaf,
-                       const Vector<std::int64_t>& leaf_value);
-
+void bind_trees(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_levels(nanobind::module_& m);
 void bind_regions(nanobind::module_& m);

@@ -2,8 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/arrays.hpp"
 #include "bindings/proofs.hpp"
+#include "bindings/trees.hpp"
 #include "levels/cell_problem.hpp"
 #include "levels/cost_search.hpp"
 #include "levels/level_search.hpp"
@@ -84,18 +84,13 @@ struct PointArrays {
     }
 };
 
-PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints& missing_cell, std::int32_t variables,
-                    std::int32_t rows) {
+PointTrees point_of(const PointArrays& a, std::int32_t variables, std::int32_t rows) {
     PointTrees point;
-    const Ints feature = a.get<Ints>("feature");
-    const Ints leaf = a.get<Ints>("leaf");
-    point.trees = checked_trees(a.get<Ints>("root"), feature, a.get<Ints>("cut"), a.get<Ints>("left"),
-                                a.get<Ints>("right"), leaf, a.get<Vector<std::uint8_t>>("default_left"),
-                                a.get<Ints>("category_set"), a.get<Vector<std::int64_t>>("set_offset"),
-                                a.get<Vector<std::uint8_t>>("set_member"), missing_cell, cells);
-    point.cells = copied(cells);
+    const auto& trees = nb::cast<const CheckedTrees&>(a.given["trees"]);
+    point.trees = trees.view();
+    point.cells = copied(trees.cell_count());
     point.variable = copied(a.get<Ints>("variable"));
-    require(point.variable.size() == cells.size(), "every feature needs a variable");
+    require(point.variable.size() == point.cells.size(), "every feature needs a variable");
     for (const std::int32_t v : point.variable) require(v >= 0 && v < variables, "a variable is out of range");
     point.first_leaf = copied(a.get<Vector<std::int64_t>>("first_leaf"));
     require(static_cast<std::int64_t>(point.first_leaf.size()) == point.trees.trees + 1 && point.first_leaf[0] == 0,
@@ -105,9 +100,7 @@ PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints& missing
         require(point.first_leaf[t] < point.first_leaf[t + 1], "a tree has no leaf");
     }
     require(point.first_leaf.back() < (std::int64_t{1} << 30), "there are too many leaves");
-    for (std::size_t n = 0; n < feature.size(); ++n) {
-        require(feature(n) >= 0 || (leaf(n) >= 0 && leaf(n) < point.first_leaf.back()), "a leaf is out of range");
-    }
+    require(trees.leaves() <= point.first_leaf.back(), "a leaf is out of range");
     for (nb::handle item : nb::cast<nb::list>(a.given["rows"])) {
         const nb::tuple row = nb::cast<nb::tuple>(item);
         const std::int32_t number = nb::cast<std::int32_t>(row[0]);
@@ -119,9 +112,9 @@ PointTrees point_of(const PointArrays& a, const Ints& cells, const Ints& missing
     return point;
 }
 
-void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints missing_cell, Ints size, Ints feature,
-                       Vector<std::int64_t> bound, Vector<std::int64_t> clause_offset, Ints clause_variable,
-                       Ints clause_low, Ints clause_high, bool objective) {
+void construct_problem(CellProblem* self, nb::list points, Ints size, Ints feature, Vector<std::int64_t> bound,
+                       Vector<std::int64_t> clause_offset, Ints clause_variable, Ints clause_low, Ints clause_high,
+                       bool objective) {
     CellProblem made;
     Problem& p = made.problem;
     p.size = copied(size);
@@ -150,9 +143,10 @@ void construct_problem(CellProblem* self, nb::list points, Ints cells, Ints miss
     }
     std::vector<PointTrees> seen;
     for (nb::handle item : points) {
-        seen.push_back(point_of({nb::cast<nb::dict>(item)}, cells, missing_cell, p.variables(), p.rows));
-        for (std::size_t f = 0; f < cells.size(); ++f) {
-            require(p.size[seen.back().variable[f]] == cells(f), "a variable has other cells than its feature");
+        seen.push_back(point_of({nb::cast<nb::dict>(item)}, p.variables(), p.rows));
+        const PointTrees& last = seen.back();
+        for (std::size_t f = 0; f < last.cells.size(); ++f) {
+            require(p.size[last.variable[f]] == last.cells[f], "a variable has other cells than its feature");
         }
     }
     made.forest = add_points(p, seen);
@@ -244,8 +238,8 @@ nb::dict cost_result(const CostSearch& s) {
 
 void bind_levels(nb::module_& m) {
     nb::class_<CellProblem>(m, "CellProblem")
-        .def("__init__", &construct_problem, "points"_a, "cells"_a, "missing_cell"_a, "size"_a, "feature"_a, "bound"_a,
-             "clause_offset"_a, "clause_variable"_a, "clause_low"_a, "clause_high"_a, "objective"_a = false);
+        .def("__init__", &construct_problem, "points"_a, "size"_a, "feature"_a, "bound"_a, "clause_offset"_a,
+             "clause_variable"_a, "clause_low"_a, "clause_high"_a, "objective"_a = false);
     nb::class_<SharedProblem>(m, "SharedProblem")
         .def(
             "__init__", [](SharedProblem* self, const Search& s) { new (self) SharedProblem(s.problem(), s.forest()); },

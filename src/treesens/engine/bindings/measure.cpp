@@ -2,7 +2,7 @@
 #include <memory>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/arrays.hpp"
+#include "bindings/trees.hpp"
 #include "measure/share_search.hpp"
 #include "problem/checked.hpp"
 #include "problem/score_range.hpp"
@@ -103,23 +103,13 @@ MeasureData measure_of(const Ints& cell_count, const Ints& bin, const Longs& wei
     return data;
 }
 
-void construct(ShareSearch* self, Ints root, Ints feature, Ints cut, Ints left, Ints right, Ints leaf,
-               Vector<std::uint8_t> default_left, Ints category_set, Longs set_offset, Vector<std::uint8_t> set_member,
-               Ints missing_cell, Ints cell_count, Matrix<std::int64_t> values, Longs base, Ints varied,
+void construct(ShareSearch* self, const CheckedTrees& trees, Matrix<std::int64_t> values, Longs base, Ints varied,
                Matrix<std::int32_t> choices, Matrix<std::int64_t> first, Matrix<std::int64_t> second, Ints compared,
                bool apart_counts, Longs apart, Vector<std::uint8_t> allowed, Ints bin, Longs weight, Ints parent,
                Ints order, Vector<double> table) {
-    const CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set, set_offset,
-                                          set_member, missing_cell, cell_count);
-    for (std::size_t n = 0; n < feature.size(); ++n) {
-        require(feature(n) >= 0 || (leaf(n) >= 0 && static_cast<std::size_t>(leaf(n)) < values.shape(0)),
-                "a leaf is out of range");
-    }
-    for (std::size_t f = 0; f < cell_count.size(); ++f) {
-        require(cell_count(f) >= 1 && (missing_cell(f) < 0 || missing_cell(f) == cell_count(f) - 1),
-                "the missing cell must be the last one");
-    }
-    check_values(values, base, trees.trees);
+    const Ints& cell_count = trees.cell_count();
+    require(trees.leaves() <= static_cast<std::int64_t>(values.shape(0)), "a leaf is out of range");
+    check_values(values, base, trees.view().trees);
     require(values.shape(1) == base.size() && base.size() >= 1, "every table needs a base");
     const Choices chosen = choices_of(varied, choices, cell_count);
     ShareQuestion question;
@@ -139,7 +129,7 @@ void construct(ShareSearch* self, Ints root, Ints feature, Ints cut, Ints left, 
     const std::size_t count = static_cast<std::size_t>(chosen.count);
     require(allowed.size() == 0 || (count <= static_cast<std::size_t>(kBlocks) && allowed.size() == count * count),
             "pairs of choices are named for few choices only");
-    ChoiceTrees built(trees, copied(cell_count), {values.data(), values.data() + values.size()},
+    ChoiceTrees built(trees.view(), copied(cell_count), {values.data(), values.data() + values.size()},
                       narrow<std::int32_t>(base.size()), chosen);
     new (self) ShareSearch(std::move(built), copied(base), std::move(question),
                            measure_of(cell_count, bin, weight, parent, order, table));
@@ -257,10 +247,9 @@ double mass(ShareSearch& self, Ints low, Ints high, Ints cell_count) {
 
 void bind_measure(nb::module_& m) {
     nb::class_<ShareSearch>(m, "ShareSearch")
-        .def("__init__", &construct, nb::kw_only(), "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a,
-             "default_left"_a, "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a,
-             "values"_a, "base"_a, "varied"_a, "choices"_a, "first"_a, "second"_a, "compared"_a, "apart_counts"_a,
-             "apart"_a, "allowed"_a, "bin"_a, "weight"_a, "parent"_a, "order"_a, "table"_a)
+        .def("__init__", &construct, nb::kw_only(), "trees"_a, "values"_a, "base"_a, "varied"_a, "choices"_a, "first"_a,
+             "second"_a, "compared"_a, "apart_counts"_a, "apart"_a, "allowed"_a, "bin"_a, "weight"_a, "parent"_a,
+             "order"_a, "table"_a)
         .def("run", &run, "enough"_a, "most_boxes"_a, "most_nodes"_a, "seconds"_a)
         .def("progress", &progress)
         .def("propose", &propose, "part"_a, "cell_count"_a, "bin"_a, "weight"_a, "parent"_a, "order"_a, "table"_a,

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "bindings/arrays.hpp"
+#include "bindings/trees.hpp"
 #include "nearest/greedy_moves.hpp"
 #include "nearest/row_groups.hpp"
 #include "problem/score_range.hpp"
@@ -25,35 +25,30 @@ constexpr std::int64_t kMostSlack = std::int64_t{1} << 32;
 constexpr double kLookEvery = 0.05;
 constexpr double kLongest = 1e9;
 
-// Owns copies of everything, so that nobody can change or free it meanwhile.
+// Owns copies of all but the trees, which its constructor keeps alive, so that nobody can change or free them
+// meanwhile.
 class NearestPairs {
 public:
-    NearestPairs(const Ints& root, const Ints& feature, const Ints& cut, const Ints& left, const Ints& right,
-                 const Ints& leaf, const Vector<std::uint8_t>& default_left, const Ints& category_set,
-                 const Vector<std::int64_t>& set_offset, const Vector<std::uint8_t>& set_member,
-                 const Ints& missing_cell, const Ints& cell_count, const Vector<std::int64_t>& leaf_value,
+    NearestPairs(const CheckedTrees& checked, const Vector<std::int64_t>& leaf_value,
                  const Vector<std::uint8_t>& varied, const Vector<std::uint8_t>& legal, const Vector<double>& value_low,
                  const Vector<double>& value_high, const Vector<double>& unit, const Vector<std::uint8_t>& same_or_not,
                  std::int32_t norm, bool has_sides, std::int64_t top, std::int64_t bottom, bool has_swing,
                  std::int64_t swing, std::int64_t slack, const Matrix<double>& values, const Matrix<std::int32_t>& own)
-        : ints_{copied(root),  copied(feature), copied(cut),          copied(left),
-                copied(right), copied(leaf),    copied(category_set), copied(missing_cell)},
-          bytes_{copied(default_left), copied(set_member), copied(varied), copied(legal), copied(same_or_not)},
-          longs_{copied(set_offset), copied(leaf_value), {0}},
-          doubles_{copied(value_low), copied(value_high), copied(unit), {values.data(), values.data() + values.size()}},
+        : leaf_value_(copied(leaf_value)),
+          varied_(copied(varied)),
+          legal_(copied(legal)),
+          same_or_not_(copied(same_or_not)),
+          value_low_(copied(value_low)),
+          value_high_(copied(value_high)),
+          unit_(copied(unit)),
+          values_(values.data(), values.data() + values.size()),
           own_(own.data(), own.data() + own.size()) {
-        CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set, set_offset,
-                                        set_member, missing_cell, cell_count);
-        check_leaf_values(trees, feature, leaf, leaf_value);
-        const std::size_t features = cell_count.size();
-        std::vector<std::int64_t>& offset = longs_[2];
-        for (std::size_t f = 0; f < features; ++f) {
-            require(cell_count(f) > 0, "a feature has no cells");
-            require(missing_cell(f) < 0 || missing_cell(f) == cell_count(f) - 1,
-                    "the missing cell is not the last one");
-            offset.push_back(offset.back() + cell_count(f));
-        }
-        const std::size_t cells = static_cast<std::size_t>(offset.back());
+        const CellTrees& trees = checked.view();
+        checked.check_leaf_values(leaf_value);
+        const std::size_t features = static_cast<std::size_t>(checked.features());
+        for (std::size_t f = 0; f < features; ++f)
+            cell_offset_.push_back(cell_offset_.back() + checked.cell_count()(f));
+        const std::size_t cells = static_cast<std::size_t>(cell_offset_.back());
         require(legal.size() == cells && value_low.size() == cells && value_high.size() == cells,
                 "cell arrays differ in length");
         require(varied.size() == features && unit.size() == features && same_or_not.size() == features &&
@@ -62,38 +57,20 @@ public:
         require(own.shape(0) == values.shape(0), "values and cells differ in their rows");
         require(norm >= 0 && norm <= 3, "no such norm");
         require(has_sides || has_swing, "nothing is asked of a pair");
-        require(std::any_of(bytes_[2].begin(), bytes_[2].end(), [](std::uint8_t v) { return v != 0; }),
+        require(std::any_of(varied_.begin(), varied_.end(), [](std::uint8_t v) { return v != 0; }),
                 "no feature is varied");
         // Weights of sums of scores go up to 3 + 2 (residual_trees.hpp): five times the limit is below 2^63.
         for (const std::int64_t goal : {top, bottom, swing}) require(is_score(goal), "a goal is too large");
         require(slack >= 0 && slack <= kMostSlack, "too much is lost by rounding");
-        trees.root = ints_[0].data();
-        trees.feature = ints_[1].data();
-        trees.cut = ints_[2].data();
-        trees.left = ints_[3].data();
-        trees.right = ints_[4].data();
-        trees.leaf = ints_[5].data();
-        trees.category_set = ints_[6].data();
-        trees.missing_cell = ints_[7].data();
-        trees.default_left = bytes_[0].data();
-        trees.set_member = bytes_[1].data();
-        trees.set_offset = longs_[0].data();
-        const CellCosts costs{static_cast<std::int64_t>(features),
-                              offset.data(),
-                              bytes_[3].data(),
-                              doubles_[0].data(),
-                              doubles_[1].data(),
-                              doubles_[2].data(),
-                              bytes_[4].data(),
-                              ints_[7].data(),
-                              static_cast<Norm>(norm)};
-        const Table table{static_cast<std::int64_t>(values.shape(0)), doubles_[3].data(), own_.data()};
+        const CellCosts costs{checked.features(),  cell_offset_.data(), legal_.data(),
+                              value_low_.data(),   value_high_.data(),  unit_.data(),
+                              same_or_not_.data(), trees.missing_cell,  static_cast<Norm>(norm)};
+        const Table table{static_cast<std::int64_t>(values.shape(0)), values_.data(), own_.data()};
         const PairGoal goal{has_sides, top, bottom, has_swing, swing, slack};
-        specialiser_ = std::make_unique<TreeSpecialiser>(trees, static_cast<std::int64_t>(feature.size()),
-                                                         longs_[1].data(), bytes_[2].data());
-        search_ = std::make_unique<PairSearch>(*specialiser_, trees, costs, goal, bytes_[2].data());
-        descent_ = std::make_unique<Descent>(trees, longs_[1].data(), costs, goal, bytes_[2].data());
-        groups_ = std::make_unique<RowGroups>(table, costs, bytes_[2].data());
+        specialiser_ = std::make_unique<TreeSpecialiser>(trees, checked.nodes(), leaf_value_.data(), varied_.data());
+        search_ = std::make_unique<PairSearch>(*specialiser_, trees, costs, goal, varied_.data());
+        descent_ = std::make_unique<Descent>(trees, leaf_value_.data(), costs, goal, varied_.data());
+        groups_ = std::make_unique<RowGroups>(table, costs, varied_.data());
         rows_ = table.rows;
         features_ = features;
     }
@@ -167,10 +144,10 @@ private:
         return nb::make_tuple(found.next, found.row, found.cost, found.closed);
     }
 
-    std::vector<std::int32_t> ints_[8];
-    std::vector<std::uint8_t> bytes_[5];
-    std::vector<std::int64_t> longs_[3];
-    std::vector<double> doubles_[4];
+    std::vector<std::int64_t> leaf_value_;
+    std::vector<std::int64_t> cell_offset_{0};
+    std::vector<std::uint8_t> varied_, legal_, same_or_not_;
+    std::vector<double> value_low_, value_high_, unit_, values_;
     std::vector<std::int32_t> own_;
     std::unique_ptr<TreeSpecialiser> specialiser_;
     std::unique_ptr<PairSearch> search_;
@@ -184,17 +161,13 @@ private:
 
 void bind_nearest(nb::module_& m) {
     nb::class_<NearestPairs>(m, "NearestPairs")
-        .def(
-            nb::init<const Ints&, const Ints&, const Ints&, const Ints&, const Ints&, const Ints&,
-                     const Vector<std::uint8_t>&, const Ints&, const Vector<std::int64_t>&, const Vector<std::uint8_t>&,
-                     const Ints&, const Ints&, const Vector<std::int64_t>&, const Vector<std::uint8_t>&,
-                     const Vector<std::uint8_t>&, const Vector<double>&, const Vector<double>&, const Vector<double>&,
-                     const Vector<std::uint8_t>&, std::int32_t, bool, std::int64_t, std::int64_t, bool, std::int64_t,
-                     std::int64_t, const Matrix<double>&, const Matrix<std::int32_t>&>(),
-            nb::kw_only(), "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a, "default_left"_a,
-            "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a, "leaf_value"_a,
-            "varied"_a, "legal"_a, "value_low"_a, "value_high"_a, "unit"_a, "same_or_not"_a, "norm"_a, "has_sides"_a,
-            "top"_a, "bottom"_a, "has_swing"_a, "swing"_a, "slack"_a, "values"_a, "own"_a)
+        .def(nb::init<const CheckedTrees&, const Vector<std::int64_t>&, const Vector<std::uint8_t>&,
+                      const Vector<std::uint8_t>&, const Vector<double>&, const Vector<double>&, const Vector<double>&,
+                      const Vector<std::uint8_t>&, std::int32_t, bool, std::int64_t, std::int64_t, bool, std::int64_t,
+                      std::int64_t, const Matrix<double>&, const Matrix<std::int32_t>&>(),
+             nb::keep_alive<1, 2>(), nb::kw_only(), "trees"_a, "leaf_value"_a, "varied"_a, "legal"_a, "value_low"_a,
+             "value_high"_a, "unit"_a, "same_or_not"_a, "norm"_a, "has_sides"_a, "top"_a, "bottom"_a, "has_swing"_a,
+             "swing"_a, "slack"_a, "values"_a, "own"_a)
         .def("run", &NearestPairs::run, "active"_a, "first"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a,
              "closed"_a, "pair"_a)
         .def("around", &NearestPairs::around, "row"_a, "cutoff"_a, "boxes"_a, "seconds"_a, "stopped"_a, "pair"_a)

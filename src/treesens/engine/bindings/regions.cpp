@@ -1,7 +1,7 @@
 // treesens._engine.ValueTrees, RegionGrower: the widened region of a witness (treesens.data.regions documents them).
 #include <nanobind/stl/vector.h>
 
-#include "bindings/arrays.hpp"
+#include "bindings/trees.hpp"
 #include "problem/checked.hpp"
 #include "problem/score_range.hpp"
 #include "regions/region_grower.hpp"
@@ -50,18 +50,11 @@ BoxLiterals by_feature(const Longs& offset, const Ints& feature, const Ints& low
     return result;
 }
 
-void construct_trees(ValueTrees* self, Ints root, Ints feature, Ints cut, Ints left, Ints right, Ints leaf,
-                     Bytes default_left, Ints category_set, Longs set_offset, Bytes set_member, Ints missing_cell,
-                     Ints cell_count, Longs leaf_value, std::int64_t base, std::int64_t slack) {
-    const CellTrees trees = checked_trees(root, feature, cut, left, right, leaf, default_left, category_set, set_offset,
-                                          set_member, missing_cell, cell_count);
-    check_leaf_values(trees, feature, leaf, leaf_value);
-    for (std::size_t f = 0; f < cell_count.size(); ++f) {
-        require(cell_count(f) > 0 && missing_cell(f) < cell_count(f), "a feature has no cells");
-    }
+void construct_trees(ValueTrees* self, const CheckedTrees& trees, Longs leaf_value, std::int64_t base,
+                     std::int64_t slack) {
+    trees.check_leaf_values(leaf_value);
     require(is_score(base) && is_score(slack) && slack >= 0, "the base is too large");
-    new (self) ValueTrees(trees, static_cast<std::int64_t>(feature.size()), leaf_value.data(), copied(cell_count), base,
-                          slack);
+    new (self) ValueTrees(trees.view(), trees.nodes(), leaf_value.data(), copied(trees.cell_count()), base, slack);
 }
 
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 60;
@@ -165,9 +158,7 @@ nb::object as_bytes(const std::vector<std::uint8_t>& mask) {
 
 void bind_regions(nb::module_& m) {
     nb::class_<ValueTrees>(m, "ValueTrees")
-        .def("__init__", &construct_trees, "root"_a, "feature"_a, "cut"_a, "left"_a, "right"_a, "leaf"_a,
-             "default_left"_a, "category_set"_a, "set_offset"_a, "set_member"_a, "missing_cell"_a, "cell_count"_a,
-             "leaf_value"_a, "base"_a, "slack"_a);
+        .def("__init__", &construct_trees, nb::kw_only(), "trees"_a, "leaf_value"_a, "base"_a, "slack"_a);
     nb::class_<RegionGrower>(m, "RegionGrower")
         .def("__init__", &construct_grower, nb::keep_alive<1, 2>(), "scores"_a, "score_point"_a, "points"_a, "shared"_a,
              "ordered"_a, "legal"_a, "rows"_a, "sets"_a, "avoided"_a, "cells"_a, "missing_cell"_a)

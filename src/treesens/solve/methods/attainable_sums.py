@@ -24,7 +24,7 @@ from math import gcd, prod
 
 import numpy as np
 
-from treesens.backends.native.tree_question import IntegerRow, ScoreConstraints, row_of, score_constraints_of
+from treesens.backends.native.score_constraints import IntegerRow, ScoreConstraints, row_of, score_constraints_of
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.cells import CellEnsemble

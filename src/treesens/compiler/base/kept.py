@@ -1,0 +1,76 @@
+"""What was made of models and questions and may be asked for again: kept under a key, all kinds within one limit of memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+Value = TypeVar("Value")
+
+_ROOM = 1 << 27
+"""Bytes that all kinds hold together, as far as their sizes are known. The last thing of every kind stays, however large."""
+
+
+class Kept(Generic[Value]):
+    """Things of one kind, at most `most`, each of about `size(thing)` bytes. What was asked for longest ago goes first."""
+
+    def __init__(self, most: int, size: Callable[[Value], int]) -> None:
+        self._most, self._size, self._held = most, size, 0
+        with _LOCK:
+            _KINDS.append(self)
+
+    def of(self, owners: Sequence[object], key: Hashable, make: Callable[[], Value], *, anew: bool = False) -> Value:
+        """What `make` makes of its `owners`, which do not change: they count by identity, the rest of the key by value.
+
+        Two threads may both make it, and either gets a good one. With `anew` it is made in any case.
+        """
+        place = (id(self), tuple(map(id, owners)), key)
+        with _LOCK:
+            if place in _THINGS and not anew:
+                _THINGS.move_to_end(place)
+                return cast(Value, _THINGS[place].value)
+        value = make()
+        with _LOCK:
+            self._drop(place)
+            # The owners stay alive, so that nothing else can get the identities of the key meanwhile.
+            _THINGS[place] = _Thing(self, tuple(owners), value, self._size(value))
+            self._held += 1
+            while self._held > self._most:
+                self._drop(next(p for p, thing in _THINGS.items() if thing.kind is self))
+            _make_room()
+        return value
+
+    def _drop(self, place: _Place) -> None:
+        if _THINGS.pop(place, None) is not None:
+            self._held -= 1
+
+
+class _Thing:
+    def __init__(self, kind: Kept[Any], owners: tuple[object, ...], value: object, size: int) -> None:
+        self.kind, self.owners, self.value, self.size = kind, owners, value, size
+
+
+def _make_room() -> None:
+    held = sum(thing.size for thing in _THINGS.values())
+    for place, thing in list(_THINGS.items()):
+        if held <= _ROOM:
+            return
+        if thing.kind._held > 1:
+            thing.kind._drop(place)
+            held -= thing.size
+
+
+def forget() -> None:
+    """Everything that is kept; what is asked for again is made again."""
+    with _LOCK:
+        for kind in _KINDS:
+            kind._held = 0
+        _THINGS.clear()
+
+
+_Place = tuple[int, tuple[int, ...], Hashable]
+_LOCK = threading.Lock()
+_KINDS: list[Kept[Any]] = []
+_THINGS: OrderedDict[_Place, _Thing] = OrderedDict()

@@ -1,0 +1,148 @@
+"""What is kept: made once per owner and key, within counts and one limit of memory, until it is forgotten."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from treesens.compiler.base import kept
+from treesens.compiler.base.kept import Kept, forget
+
+
+class Owner:
+    """Equal to all others, but not the same."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Owner)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    forget()
+    yield
+    forget()
+
+
+def counting() -> tuple[list[str], Callable[[str], Callable[[], str]]]:
+    """What was made, and makers of it."""
+    made: list[str] = []
+
+    def maker(name: str) -> Callable[[], str]:
+        def make() -> str:
+            made.append(name)
+            return name
+
+        return make
+
+    return made, maker
+
+
+def test_a_thing_is_made_once_per_owner_and_key() -> None:
+    made, maker = counting()
+    kind: Kept[str] = Kept(9, len)
+    one, other = Owner(), Owner()
+    for _ in range(2):
+        assert kind.of((one,), 1, maker("a")) == "a"
+        assert kind.of((one,), 2, maker("b")) == "b"
+        assert kind.of((other,), 1, maker("c")) == "c"
+        assert kind.of((), 1, maker("d")) == "d"
+    assert made == ["a", "b", "c", "d"]
+    assert kind.of((one,), 1, maker("e"), anew=True) == "e"
+    assert kind.of((one,), 1, maker("f")) == "e"
+
+
+def test_kinds_do_not_see_each_other() -> None:
+    made, maker = counting()
+    first: Kept[str] = Kept(1, len)
+    second: Kept[str] = Kept(1, len)
+    assert [first.of((), 1, maker("a")), second.of((), 1, maker("b")), first.of((), 1, maker("c"))] == ["a", "b", "a"]
+    assert made == ["a", "b"]
+
+
+def test_what_was_asked_for_longest_ago_goes_first() -> None:
+    made, maker = counting()
+    kind: Kept[str] = Kept(2, len)
+    for key in (1, 2, 1, 3, 1, 2):
+        kind.of((), key, maker(str(key)))
+    assert made == ["1", "2", "3", "2"]
+
+
+def test_all_kinds_share_the_room_and_the_last_of_each_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_ROOM", 10)
+    made, maker = counting()
+    small: Kept[str] = Kept(9, len)
+    large: Kept[str] = Kept(9, len)
+    for key in ("aa", "bb", "cc"):
+        small.of((), key, maker(key))
+    large.of((), "L" * 8, maker("L" * 8))  # two too many: the oldest two go
+    small.of((), "cc", maker("cc"))
+    large.of((), "M" * 99, maker("M" * 99))  # more than there is room for: all goes but the last of each kind
+    assert small.of((), "cc", maker("cc")) == "cc"
+    assert large.of((), "M" * 99, maker("M" * 99)) == "M" * 99
+    assert made == ["aa", "bb", "cc", "L" * 8, "M" * 99]
+    small.of((), "aa", maker("aa"))
+    large.of((), "L" * 8, maker("L" * 8))
+    assert made[5:] == ["aa", "L" * 8]
+
+
+def test_owners_live_as_long_as_what_was_made_of_them() -> None:
+    _, maker = counting()
+    kind: Kept[str] = Kept(1, len)
+    owner = Owner()
+    alive = weakref.ref(owner)
+    kind.of((owner,), 1, maker("a"))
+    del owner
+    gc.collect()
+    assert alive() is not None  # else another object could get its identity, and what was made of it
+    kind.of((), 2, maker("b"))
+    gc.collect()
+    assert alive() is None
+
+
+def test_what_fails_is_not_kept() -> None:
+    made, maker = counting()
+    kind: Kept[str] = Kept(1, len)
+
+    def fail() -> str:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        kind.of((), 1, fail)
+    assert kind.of((), 1, maker("a")) == "a"
+    assert made == ["a"]
+
+
+def test_what_is_forgotten_is_made_again() -> None:
+    made, maker = counting()
+    kind: Kept[str] = Kept(2, len)
+    for _ in range(2):
+        kind.of((), 1, maker("a"))
+        forget()
+    for key in (2, 3, 2):
+        kind.of((), key, maker("b"))  # the count began anew
+    assert made == ["a", "a", "b", "b"]
+
+
+def test_threads_get_what_their_key_says() -> None:
+    kind: Kept[int] = Kept(3, lambda _: 1)
+    wrong: list[int] = []
+
+    def ask(start: int) -> None:
+        for i in range(2000):
+            key = (start + i) % 7
+            if kind.of((), key, lambda key=key: key) != key:  # type: ignore[misc]
+                wrong.append(key)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,33 @@
+"""What is made of models and questions is kept by one module; what keeps results by itself is named here, and says why."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[2] / "src" / "treesens"
+
+BY_KEY = {
+    "compiler/base/kept.py": "the one module",
+    "compiler/base/reuse.py": "within one answer, and gone with it",
+    "editor/library.py": "files that are open in an editor, by their time stamp",
+    "sweeps/worker.py": "open documents of a worker, loaded by one thread at a time",
+    "sweeps/on_ray.py": "documents that a worker of Ray has unpacked",
+    "certificates/statement.py": "contents of files that a sweep has sent",
+}
+"""Modules that keep things under a key until others need the room."""
+PURE = {
+    "backends/native/boxes.py": "runs of a mask",
+    "compiler/base/dyadic.py": "bounds of logarithms and powers of numbers",
+}
+"""Functions of plain values, with a limit."""
+_BY_KEY = r"OrderedDict\[|lru_cache|ContextVar\[_Known|^_\w+: dict\[[^=]*\] = \{\}"
+
+
+def test_things_are_kept_by_one_module() -> None:
+    found = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if re.search(_BY_KEY, path.read_text(), re.MULTILINE)
+    }
+    assert found == BY_KEY.keys() | PURE.keys()
