@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -74,3 +75,6 @@ _Place = tuple[int, tuple[int, ...], Hashable]
 _LOCK = threading.Lock()
 _KINDS: list[Kept[Any]] = []
 _THINGS: OrderedDict[_Place, _Thing] = OrderedDict()
+
+# Objects of the engine have to go before the engine does, and modules are cleared in no order that says so.
+atexit.register(forget)
