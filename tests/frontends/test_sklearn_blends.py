@@ -248,7 +248,6 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
     against_all = stack(members("three", "F"), cv=2).fit(x, three)
     against_all.final_estimator_.solver = "liblinear"  # what older versions of scikit-learn fit
     refused = {
-        "votes are counted": vote(members("two", "FG")).fit(x, y),
         "no function of its scores": vote([ada, *members("two", "F")], voting="soft").fit(x, y),
         "LogisticRegression is not supported": vote(
             [("l", linear.LogisticRegression()), *members("two", "F")], voting="soft"

@@ -48,7 +48,7 @@ def _terms_of(
             mine = q.ScoreTerm(point, first + wanted, -one)
             others = (first + i for i in range(member.n_outputs) if i != wanted)
             return (q.Probability(factor, tuple(q.Exponent((q.ScoreTerm(point, i, one), mine)) for i in others)),)
-        case Link.RAW | Link.EXP:
+        case Link.RAW | Link.EXP | Link.COUNTED:
             raise InternalError("a mean of models that predict no probabilities")
 
 

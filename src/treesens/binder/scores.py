@@ -15,7 +15,7 @@ first one; a model with one score predicts `Ensemble.class_at_zero` at a margin 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum, lcm
 
@@ -25,6 +25,7 @@ from treesens.binder.blended import blended_terms
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
+from treesens.binder.votes import elected
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Sigmoid
@@ -260,6 +261,9 @@ def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
     factor = node.factor.value if node.factor else Fraction(1)
     margin = node.margin.value if node.margin else Fraction(0)
     asked = scope.model(point).ensemble
+    if asked.link is Link.COUNTED and (factor > 1 or margin):
+        message = "the votes for classes are counted, and no class leads by a probability or a margin"
+        raise scope.fail("E219", message, node.span, f"write `class({node.point.text}) = C` alone")
     if node.margin is not None and margin and (asked.calibration is not None or asked.link is Link.BLENDED):
         message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
         raise scope.fail("E219", message, node.margin.span, "write `by factor g`, or compare `prob(P)` with a number")
@@ -276,22 +280,45 @@ def class_wins(
 ) -> Pending:
     """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
     ensemble = scope.model(point).ensemble
-    bounds = _bounds(factor, margin)
     if ensemble.calibration is not None:
         return _calibrated_class(scope, point, wanted, factor, positive)
     if ensemble.link is Link.BLENDED:
         return _blended_class(scope, point, wanted, factor, positive)
+    return _predicts(scope, _Voter(point, ensemble), wanted, factor, margin, positive)
+
+
+@dataclass(frozen=True)
+class _Voter:
+    """Who predicts a class: a model, or a member of one whose scores begin at `first`."""
+
+    point: int
+    ensemble: Ensemble
+    first: int = 0
+
+    def score(self, output: int) -> ScoreAtom:
+        return ScoreAtom(self.point, self.first + output)
+
+
+def _predicts(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
+    """The class follows from scores of the voter itself, or from what those predict whose votes it counts."""
+    ensemble = voter.ensemble
+    if ensemble.link is Link.COUNTED:
+        assert ensemble.blend is not None
+        members = [_Voter(voter.point, m, voter.first + first) for m, first, _ in ensemble.blend.parts()]
+
+        def of_member(number: int, own: int, does: bool) -> Pending:
+            return _predicts(scope, members[number], own, factor, margin, does)
+
+        return elected(ensemble.blend, len(ensemble.classes), wanted, positive, of_member)
     if ensemble.cutoff is not None:
-        parts = [_past_threshold(scope, point, wanted, ensemble.cutoff, positive)]
-        if bounds:
-            parts.append(_leads(scope, point, wanted, factor, margin, positive))
-        return (all_of if positive else any_of)(parts)
-    if ensemble.decides_at is not None:
-        parts = [_past_score(scope, point, wanted, ensemble.decides_at, positive)]
-        if bounds:
-            parts.append(_leads(scope, point, wanted, factor, margin, positive))
-        return (all_of if positive else any_of)(parts)
-    return _leads(scope, point, wanted, factor, margin, positive)
+        parts = [_past_threshold(scope, voter, wanted, ensemble.cutoff, positive)]
+    elif ensemble.decides_at is not None:
+        parts = [_past_score(scope, voter, wanted, ensemble.decides_at, positive)]
+    else:
+        return _leads(scope, voter, wanted, factor, margin, positive)
+    if _bounds(factor, margin):
+        parts.append(_leads(scope, voter, wanted, factor, margin, positive))
+    return (all_of if positive else any_of)(parts)
 
 
 def _calibrated_class(scope: Scope, point: int, wanted: int, factor: Fraction, positive: bool) -> Pending:
@@ -337,27 +364,31 @@ def _blended_class(scope: Scope, point: int, wanted: int, factor: Fraction, posi
     return (all_of if positive else any_of)(rules)
 
 
-def _past_threshold(scope: Scope, point: int, wanted: int, threshold: Fraction, positive: bool) -> Pending:
+def _past_threshold(scope: Scope, voter: _Voter, wanted: int, threshold: Fraction, positive: bool) -> Pending:
     """The second class has at least this probability, or (the first is wanted) less."""
-    ensemble = scope.model(point).ensemble
+    ensemble, name = voter.ensemble, f"class.{scope.points[voter.point]}"
     operator: ast.Operator = ">=" if wanted == 1 else "<"
     if predicts_probabilities(ensemble):
-        votes = {ScoreAtom(point, 1): Fraction(1)}
-        return compare(scope, votes, operator, LogRational(threshold), positive, f"class.{scope.points[point]}")
-    return _one_linked(scope, LinkedAtom(point, 1, ensemble.link), operator, threshold, positive, ast.NOWHERE)
+        votes = {voter.score(1): Fraction(1)}
+        return compare(scope, votes, operator, LogRational(threshold), positive, name)
+    if ensemble.link is Link.LOGISTIC:
+        bound, margin = LogRational.ln(threshold / (1 - threshold)), {voter.score(0): Fraction(1)}
+        return compare(scope, margin, operator, bound, positive, row_name(scope, margin))
+    return _one_linked(scope, LinkedAtom(voter.point, 1, ensemble.link), operator, threshold, positive, ast.NOWHERE)
 
 
-def _past_score(scope: Scope, point: int, wanted: int, decides_at: float, positive: bool) -> Pending:
+def _past_score(scope: Scope, voter: _Voter, wanted: int, decides_at: float, positive: bool) -> Pending:
     """The last margin is above what the library compares it with, or (the first class is wanted) it is not."""
-    last = {ScoreAtom(point, scope.model(point).ensemble.n_outputs - 1): Fraction(1)}
+    last = {voter.score(voter.ensemble.n_outputs - 1): Fraction(1)}
     operator: ast.Operator = ">" if wanted == 1 else "<="
-    return compare(scope, last, operator, LogRational(Fraction(decides_at)), positive, f"class.{scope.points[point]}")
+    name = f"class.{scope.points[voter.point]}"
+    return compare(scope, last, operator, LogRational(Fraction(decides_at)), positive, name)
 
 
-def _leads(scope: Scope, point: int, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
+def _leads(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
     """Class `wanted` is ahead of every other one; without a lead it wins ties as the library breaks them."""
-    ensemble, bounds = scope.model(point).ensemble, _bounds(factor, margin)
-    name = f"class.{scope.points[point]}"
+    ensemble, bounds = voter.ensemble, _bounds(factor, margin)
+    name = f"class.{scope.points[voter.point]}"
     first: ast.Operator = ">="
     parts: list[Pending] = []
     if ensemble.n_outputs == 1:
@@ -365,13 +396,13 @@ def _leads(scope: Scope, point: int, wanted: int, factor: Fraction, margin: Frac
         if not bounds:
             bounds, first = [LogRational()], ">=" if wanted == ensemble.class_at_zero else ">"
         # ln(p1 / p0) is the margin itself.
-        parts += [compare(scope, {ScoreAtom(point, 0): sign}, first, bound, positive, name) for bound in bounds]
+        parts += [compare(scope, {voter.score(0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
     votes = predicts_probabilities(ensemble)
     for other in range(ensemble.n_outputs):
         if other == wanted:
             continue
-        one, two = ScoreAtom(point, wanted), ScoreAtom(point, other)
+        one, two = voter.score(wanted), voter.score(other)
         plain = {one: Fraction(1), two: Fraction(-1)}
         if not bounds:
             parts.append(compare(scope, plain, ">=" if wanted < other else ">", LogRational(), positive, name))

@@ -238,6 +238,9 @@ def _distance(
 # --- scores ------------------------------------------------------------------------------------------------------------------
 
 
+_VOTES = "the model counts the classes that several models predict, and has neither probabilities nor margins"
+
+
 def predicts_probabilities(ensemble: Ensemble) -> bool:
     """Whether the outputs themselves are probabilities, one per class (forests that average votes)."""
     return ensemble.link is Link.IDENTITY and len(ensemble.classes) > 1 and ensemble.n_outputs == len(ensemble.classes)
@@ -286,6 +289,8 @@ def score(scope: Scope, node: ast.Prob | ast.Margin | ast.ValueOf) -> Affine:
 def _output(scope: Scope, point: int, label: ast.Label | None, node: ast.Margin) -> int:
     ensemble = scope.model(point).ensemble
     name = node.point.text
+    if ensemble.link is Link.COUNTED:
+        raise scope.fail("E219", _VOTES, node.span, f"write `class({name}) = C`, or ask about one of the models inside")
     if ensemble.link is Link.BLENDED:
         message = "the model predicts the mean of what several models predict, and has no margin"
         raise scope.fail("E219", message, node.span, f"write `prob({name})`")
@@ -313,6 +318,8 @@ def _probability(scope: Scope, point: int, label: ast.Label | None, node: ast.Pr
         raise scope.fail(
             "E201", "the model is a regressor: it predicts no probability", node.span, f"write `value({name})`"
         )
+    if ensemble.link is Link.COUNTED:
+        raise scope.fail("E219", _VOTES, node.span, f"write `class({name}) = C`, or train it with voting='soft'")
     if label is None and len(ensemble.classes) > 2:
         message = f"the model has {len(ensemble.classes)} classes"
         raise scope.fail("E207", message, node.span, f"name one: `prob({name}, {ensemble.classes[0]})`")

@@ -36,6 +36,9 @@ def blend_of(
     """The ensemble of all members; `shares` are what each counts. `facts` are fields of the whole: link, task, classes, …"""
     features = _features(members, names, place)
     own = [_plain(member, place) for member in _one_type(members, place)]
+    if way is not Way.COUNT:
+        # A mean is one of probabilities, whatever its members would decide by themselves.
+        own = [replace(member, cutoff=None) for member in own]
     widths = [1 if way.one_column else member.n_outputs for member in own]
     outputs = widths[0] if is_sum else sum(widths)
     vector = any(member.leaf_value.shape[1] > 1 for member in own) and outputs > 1
@@ -131,10 +134,10 @@ def _plain(e: Ensemble, place: str) -> Ensemble:
     if e.accumulation.weighs_sums and (e.tree_weight != 1).any():
         raise ModelError("a model inside weighs its sum", place=place, remedy="give the models inside it one by one")
     if e.blend is not None:
-        return replace(e, cutoff=None)
+        return e
     kind = e.accumulation.number_type.dtype
     value = e.tree_weight.astype(kind)[e.leaf_tree][:, None] * e.leaf_value.astype(kind)
-    return replace(e, leaf_value=value.astype(np.float64), tree_weight=np.ones(e.n_trees), cutoff=None)
+    return replace(e, leaf_value=value.astype(np.float64), tree_weight=np.ones(e.n_trees))
 
 
 def _weighed(e: Ensemble, scale: float, place: str) -> NDArray[np.float64]:

@@ -127,7 +127,8 @@ def check_ensemble(
 def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:
     if not asked:
         return []
-    return ["probabilities", "labels"] if ensemble.classes else ["predictions"]
+    unknown = ensemble.link in (Link.RAW, Link.COUNTED)
+    return [*([] if unknown else ["probabilities"]), "labels"] if ensemble.classes else ["predictions"]
 
 
 def _predictions(

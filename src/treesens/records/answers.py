@@ -103,6 +103,8 @@ def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     predicted = witness.classes[point] if witness.classes else None
     named: dict[str, Any] = {} if predicted is None else {"class": ensemble.classes[predicted]}
     shown: dict[str, Any]
+    if ensemble.link is Link.COUNTED:
+        return named
     if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and len(margins) == 1:
         elsewhere = ensemble.cutoff is not None or ensemble.decides_at is not None
         return {"margin": margins[0], "prob": probabilities[-1], **(named if elsewhere else {})}

@@ -193,7 +193,9 @@ class Between:
         return _minus(self._ahead(_A, self.first, self.second), self._ahead(_B, self.first, self.second))
 
     def check(self, size: Fraction) -> None:
-        """Every lead from 0 on makes sense."""
+        """Every lead from 0 on makes sense, but no vote has one."""
+        if size and self.ensemble.link is Link.COUNTED:
+            raise UsageError("votes have no margin", remedy="give --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
         """The question in numbers."""
@@ -230,6 +232,8 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     chosen = [_class_number(ensemble, name) for name in asked.classes]
     if len(set(chosen)) < len(chosen):
         raise UsageError("a class is named twice", remedy="name each class once")
+    if ensemble.link is Link.COUNTED:
+        return _of_votes(ensemble, asked, chosen)
     if len(ensemble.classes) == 2:
         return [_of_two_classes(ensemble, asked, chosen)]
     if len(chosen) == 1:
@@ -252,8 +256,18 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     return [Between(ensemble, one, two) for one, two in pairs]
 
 
+def check_votes(ensemble: Ensemble, study: str) -> None:
+    """UsageError for counted votes, in a study that is about scores or probabilities."""
+    if ensemble.link is Link.COUNTED:
+        raise UsageError(
+            f"{study} is about scores, and this model counts the classes that several models predict",
+            remedy="ask `treesens audit`, `why` or `robust`, or in a file: `class(a) = C`; or train it with voting='soft'",
+        )
+
+
 def check_scores(ensemble: Ensemble, study: str) -> None:
-    """UsageError for a mean of several models, in a study that is about scores."""
+    """UsageError for a mean of several models, and for votes, in a study that is about scores."""
+    check_votes(ensemble, study)
     if ensemble.link is Link.BLENDED:
         raise UsageError(
             f"{study} is about scores, and this model averages the probabilities of several",
@@ -273,7 +287,7 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
     threshold = threshold or cut_of(ensemble)
-    if len(ensemble.classes) > 2 and len(classes) != 1:
+    if ensemble.link is Link.COUNTED or (len(ensemble.classes) > 2 and len(classes) != 1):
         return "margin", ["0"]
     if threshold is not None:
         room = min(threshold, 1 - threshold)
@@ -293,6 +307,19 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
     several = len(ensemble.classes) > 2 and len(classes) != 1
     kind: Kind = "gap" if threshold is not None or (linear and not several) else "margin"
     return Asked(kind, threshold, tuple(classes))
+
+
+def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[Decision]:
+    """Any change of the class, for each two of them."""
+    if asked.kind == "gap" or asked.threshold is not None:
+        raise UsageError(
+            "votes for classes are counted, and nothing is a probability",
+            remedy="give --margin 0: any change of the class",
+        )
+    if len(chosen) == 1:
+        raise UsageError("a change of the class is one between two", remedy="name two classes, or none")
+    pairs = combinations(sorted(chosen) if chosen else range(len(ensemble.classes)), 2)
+    return [Between(ensemble, one, two) for one, two in pairs]
 
 
 def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> Decision:

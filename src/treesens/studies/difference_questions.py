@@ -14,13 +14,15 @@ from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.studies.changed_outcomes import queries_of
-from treesens.studies.decisions import label_of_class
+from treesens.studies.decisions import check_votes, label_of_class
 
 _WITH_PROBABILITIES = (Link.BLENDED, Link.CALIBRATED, Link.LOGISTIC, Link.SOFTMAX)
 
 
 def check_comparable(old: Ensemble, new: Ensemble) -> None:
     """UsageError for models whose scores, calibrations or classes are not of one kind."""
+    for ensemble in (old, new):
+        check_votes(ensemble, "a difference")
     if averages_probabilities(old, new):
         _check_probabilities(old, new)
         return

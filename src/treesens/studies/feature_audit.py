@@ -122,7 +122,7 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
 
 
 def check_options(model: LoadedModel, options: AuditOptions) -> None:
-    """UsageError for options that say nothing of outcomes, or of averaged probabilities."""
+    """UsageError for options that say nothing of outcomes, of averaged probabilities, or of votes."""
     of_scores = [
         ("measure", options.measure),
         ("typical", options.typical),
@@ -130,11 +130,12 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
     ]
     sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
     refuse_beside(options.decision, [*sizes, *of_scores])
-    if model.ensemble.link is Link.BLENDED:
+    several = {Link.BLENDED: "averages the probabilities", Link.COUNTED: "counts the classes"}
+    if model.ensemble.link in several:
         for word, value in of_scores:
             if value:
                 raise UsageError(
-                    f"--{word} is about one score, and this model averages the probabilities of several",
+                    f"--{word} is about one score, and this model {several[model.ensemble.link]} of several",
                     remedy=f"leave out --{word}",
                 )
 

@@ -45,7 +45,7 @@ from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.decisions import Apart, Around, Between, Decision, decisions_of, natural_question
+from treesens.studies.decisions import Apart, Around, Between, Decision, check_votes, decisions_of, natural_question
 from treesens.studies.gap import CLOSE, GapOptions, GapRecord
 from treesens.studies.gap_by_halving import halve_gap
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
@@ -135,6 +135,7 @@ def questions_of(
     typical: TypicalLevel | None = None,
 ) -> list[tuple[tuple[str, ...], Decision, ResolvedQuestion]]:
     """A question per set and decision, over the table's domain if there is one."""
+    check_votes(model.ensemble, "the largest gap")
     asked = natural_question(model.ensemble, options.threshold, options.classes)
     decisions = decisions_of(model.ensemble, asked)
     check_features(model, varied)

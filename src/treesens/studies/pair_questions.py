@@ -51,7 +51,7 @@ class PairQuestions:
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
     """Whether an audit has to ask about pairs: nothing that it asks is about one score."""
-    return decision is not None or model.ensemble.link is Link.BLENDED
+    return decision is not None or model.ensemble.link in (Link.BLENDED, Link.COUNTED)
 
 
 def wanted_of(
@@ -60,11 +60,19 @@ def wanted_of(
     """What is wanted of every set of features, and whose largest swing counts. UsageError for gaps without a meaning."""
     if decision is not None:
         return [Wanted(one.clauses(), one.record(), one.words()) for one in pairs_of(decision)], None
-    (around,) = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
+    found = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
+    for one in found:
+        for gap in gaps:
+            one.check(gap.size)
+    if model.ensemble.link is Link.COUNTED:
+        return [
+            Wanted(one.clauses(gap.size), {gap.kind: gap.value, **one.record()}, one.words(gap.size))
+            for one in found
+            for gap in gaps
+        ], None
+    (around,) = found
     assert isinstance(around, Around)
-    for gap in gaps:
-        around.check(gap.size)
-    found = [
+    wanted = [
         Wanted(
             around.clauses(gap.size),
             {gap.kind: gap.value, **around.record()},
@@ -73,7 +81,7 @@ def wanted_of(
         )
         for number, gap in enumerate(gaps)
     ]
-    return found, around
+    return wanted, around
 
 
 def pair_questions(

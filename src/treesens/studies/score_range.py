@@ -29,7 +29,7 @@ from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer, with_certificates
-from treesens.studies.decisions import label_of_class
+from treesens.studies.decisions import check_votes, label_of_class
 from treesens.studies.probability_range import asked_of, probability_end
 from treesens.studies.questions import bind_study, declarations_of
 from treesens.studies.range import RangeOptions, RangeRecord
@@ -140,6 +140,7 @@ def score_ranges(
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:
     """Outputs and senses: one output, or those of the classes that are named."""
+    check_votes(ensemble, "a range")
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:

@@ -31,7 +31,7 @@ from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.studies.decisions import label_of_class
+from treesens.studies.decisions import check_votes, label_of_class
 from treesens.studies.probability_difference import largest_difference
 from treesens.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.studies.reversals import Reversal, points_and_scores, shape_of
@@ -48,6 +48,7 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
     """The scores that are asked about: of two classes that of the second one, of several one each. UsageError for a class that
     the model does not have.
     """
+    check_votes(ensemble, "a shape")
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:

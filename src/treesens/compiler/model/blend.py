@@ -2,14 +2,15 @@
 
 If every member is a sum of its leaves, so is the mean (`is_sum`): one ensemble over the trees of all, weighted as their member
 is. If some member goes through a link or a calibration, each member keeps scores of its own, and the probability is a sum of
-functions of several scores (`compiler/query/curve_sums.py`).
+functions of several scores (`compiler/query/curve_sums.py`). If the classes that members predict are counted, each keeps
+scores of its own, too.
 
 How a library adds up is a fact of it, and so each member keeps its own arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.calibration import Isotonic
 from treesens.errors import InternalError
@@ -39,6 +40,7 @@ class Way(Enum):
     DECISION = "the same by a classifier"
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
     SPARSE = "products of what is not 0, one after the other, and an intercept"
+    COUNT = "votes for the classes that the members predict, one after the other; the first of the best wins"
 
     @property
     def one_column(self) -> bool:
@@ -87,10 +89,9 @@ class Blend:
 
     def probabilities(self, margins: FloatArray, classes: int) -> FloatArray:
         """The probability of every class of the scores of all members, float64[rows, classes]."""
-        tables, start = [], 0
-        for member in self.members:
-            shown = np.asarray(member.probabilities(margins[:, start : start + member.n_outputs]))
-            start += member.n_outputs
+        tables = []
+        for member, first, end in self.parts():
+            shown = np.asarray(member.probabilities(margins[:, first:end]))
             tables.append(np.concatenate([1 - shown, shown], axis=1) if shown.shape[1] == 1 < classes else shown)
         return self.combined(tables)
 
@@ -117,9 +118,26 @@ class Blend:
                 for table, weight in zip(tables, self.weights, strict=True):
                     found += np.asarray(table[:, -1:], np.float64) * weight
                 found += self.intercept
-            case Way.MATRIX:
-                raise InternalError("the scores of several classes are no single prediction")
+            case Way.MATRIX | Way.COUNT:
+                raise InternalError("the scores of several classes, and votes, are no single prediction")
         return np.asarray(found, np.float64)
+
+    def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
+        """Each member with its first score, and the one after its last, where members keep scores of their own."""
+        first = 0
+        for member in self.members:
+            yield member, first, first + member.n_outputs
+            first += member.n_outputs
+
+    def elected(self, votes: NDArray[np.int64], classes: int) -> Int64Array:
+        """The class that wins, int64[rows], of the classes that members predict, int64[rows, members]: weights are added up as
+        the library adds them, one member after the other.
+        """
+        weights = self.weights or (1.0,) * len(self.members)
+        counted, rows = np.zeros((len(votes), classes)), np.arange(len(votes))
+        for member, weight in enumerate(weights):
+            counted[rows, votes[:, member]] += weight
+        return np.asarray(counted.argmax(axis=1), np.int64)
 
     def bands(self) -> tuple[Fraction, ...]:
         """Bounds on |library's margin - exact margin| per output of the whole."""

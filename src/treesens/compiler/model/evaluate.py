@@ -217,7 +217,7 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
     one = kind.type(1)
     with np.errstate(over="ignore", under="ignore"):
         match ensemble.link:
-            case Link.IDENTITY | Link.RAW:
+            case Link.IDENTITY | Link.RAW | Link.COUNTED:
                 return raw
             case Link.LOGISTIC:
                 return np.asarray(one / (one + np.exp(np.negative(raw))))
@@ -237,6 +237,11 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
     """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best."""
+    if ensemble.link is Link.COUNTED:
+        assert ensemble.blend is not None
+        own = np.asarray(margins, np.float64)
+        votes = [member.predicted_classes(own[:, first:end]) for member, first, end in ensemble.blend.parts()]
+        return ensemble.blend.elected(np.stack(votes, axis=1), len(ensemble.classes))
     shown = np.asarray(probabilities(ensemble, margins), np.float64)
     if ensemble.cutoff is not None:
         # What is written decides: 0.2 votes reach a cut-off of 0.2.

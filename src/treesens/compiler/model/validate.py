@@ -42,9 +42,11 @@ def validate(e: Ensemble) -> None:
     require(
         e.calibration is None or (outputs == 1 and len(e.classes) == 2), "calibration is for one margin of two classes"
     )
-    require((e.link is Link.BLENDED) <= (e.blend is not None), "a link of several models needs them")
+    several = e.link in (Link.BLENDED, Link.COUNTED)
+    require(several <= (e.blend is not None), "a link of several models needs them")
     require(e.blend is None or e.blend.trees[-1][1] <= trees, "the trees of a member are missing")
-    require(e.link is not Link.BLENDED or not e.ranks_scores, "the scores of several models are not compared")
+    require(not (several and e.ranks_scores), "the scores of several models are not compared")
+    require(e.link is not Link.COUNTED or (len(e.classes) > 1 and e.cutoff is None), "votes are for classes")
     require(
         e.decides_at is None
         or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None and not e.calibration),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import exp
 
 import numpy as np
@@ -40,6 +41,14 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
     return max((own, *map(resolution_of, members)))
 
 
+def voter_of(ensemble: Ensemble, output: int) -> Ensemble:
+    """The model whose own class a score decides: the ensemble, or that member of a vote which has the score."""
+    if ensemble.link is not Link.COUNTED:
+        return ensemble
+    assert ensemble.blend is not None
+    return next(voter_of(member, output - first) for member, first, end in ensemble.blend.parts() if output < end)
+
+
 def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
     """What a margin of 1 adds to a row: rows are about sums of leaves, and a margin may be the average of its trees."""
     return abs(term.coefficient) * ensemble.average
@@ -57,6 +66,8 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
     A library that goes through probabilities shows no lead that is smaller than their rounding; equal margins are a tie.
     """
+    if ensemble.link is Link.COUNTED:
+        return _sure_votes(ensemble, margins)
     classes = ensemble.predicted_classes(margins)
     if compares_scores(ensemble):
         return [int(c) for c in classes]
@@ -78,6 +89,19 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
                 and not exactly
             )
         result.append(None if unsure else int(best))
+    return result
+
+
+def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
+    """The classes that win whatever the members predict of which nothing is sure."""
+    assert ensemble.blend is not None
+    count = len(ensemble.classes)
+    votes = [sure_classes(member, margins[:, first:end]) for member, first, end in ensemble.blend.parts()]
+    result: list[int | None] = []
+    for own in zip(*votes, strict=True):
+        possible = np.array(list(product(*(range(count) if vote is None else (vote,) for vote in own))), np.int64)
+        winners = set(ensemble.blend.elected(possible, count).tolist())
+        result.append(winners.pop() if len(winners) == 1 else None)
     return result
 
 
@@ -153,14 +177,15 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     """The least lead that the library shows; 0 for rows that are no such lead, and for libraries that compare margins."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return Fraction(0)
-    ensemble = query.models[query.points[row.form.scores[0].point].model].ensemble
+    whole = query.models[query.points[row.form.scores[0].point].model].ensemble
+    ensemble = voter_of(whole, row.form.scores[0].output)
     if compares_scores(ensemble):
         return Fraction(0)
-    unit = unit_of(row.form.scores[0], ensemble)
+    unit = unit_of(row.form.scores[0], whole)
     if ensemble.n_outputs == 1 or ensemble.link is Link.SOFTMAX:
         return resolution_of(ensemble) * unit
     # Each class has a sigmoid of its own, which is flat far from 0: of 40 and 45 both probabilities are 1.
-    one, other = (float(seen.scores[term.point][term.output] / ensemble.average) for term in row.form.scores)
+    one, other = (float(seen.scores[term.point][term.output] / whole.average) for term in row.form.scores)
     apart = abs(_sigmoid(one) - _sigmoid(other))
     return Fraction(abs(one - other) + 1) * unit if apart <= resolution_of(ensemble) else Fraction(0)
 

@@ -24,6 +24,7 @@ from treesens.compiler.query.predicted_classes import (
     resolution_of,
     unit_of,
     unshown,
+    voter_of,
     with_rows,
 )
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Curve, ProbabilitySum, Query, ScoreTerm
@@ -142,12 +143,13 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
     """A difference of scores that may vanish in the library's probabilities; 0 if these are the scores."""
     hidden = Fraction(0)
     for term in row.form.scores:
-        ensemble = _ensemble(query, term.point)
+        whole = _ensemble(query, term.point)
+        ensemble = voter_of(whole, term.output)
         if ensemble.link is Link.IDENTITY or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
             continue
         # The slope of a sigmoid is p (1 - p): its flattest place is where the bound lies or, of several sigmoids, anywhere.
         alone = ensemble.link is Link.SOFTMAX or ensemble.n_outputs == 1
-        unit = unit_of(term, ensemble)
+        unit = unit_of(term, whole)
         largest = abs(float(row.bound)) / float(unit) if alone else _largest_score(ensemble)
         flatness = Fraction(exp(min(largest, STEEPEST)))
         hidden += unit * resolution_of(ensemble) * (2 + flatness)

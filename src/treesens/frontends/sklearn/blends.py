@@ -23,9 +23,10 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
 from treesens.frontends.sklearn.class_stacks import is_softmax, stack_of_classes
+from treesens.frontends.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
-from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
+from treesens.frontends.sklearn.rows import predictor, replayer, rows_of_members
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
 _ONE_BY_ONE = "give the models inside it one by one"
@@ -62,6 +63,8 @@ def is_blend(obj: Any) -> bool:
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
     """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
     place, kind = source.path, type(obj).__name__
+    if counts_votes(obj) and hasattr(obj, "estimators_"):
+        return read_hard_votes(obj, load, source, name)
     if not is_calibrated(obj) and not hasattr(obj, "estimators_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     classes = plain_classes(obj, place) if hasattr(obj, "classes_") else ()
@@ -105,7 +108,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
         task={0: Task.REGRESSION, 2: Task.BINARY}.get(len(classes), Task.MULTICLASS),
         ranks_scores=is_sum,
     )
-    rows = _rows(obj, members, ensemble, place)
+    rows = rows_of_members(obj, members, ensemble, place)
     margins = predictor(_in_one_thread(obj), rows, _predict(parts, classes), ensemble.n_outputs) if is_sum else None
     note = f"{kind} over {len(members)} models: {_few([m.ensemble.source.format for m in members])}"
     others = tuple(note for model in members for note in model.notes)
@@ -127,7 +130,7 @@ def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source:
         raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
     shown = [model.ensemble for model in parts.members]
     ensemble = stack_of_classes(shown, obj.final_estimator_, names, place, name=name, source=source, classes=classes)
-    rows = _rows(obj, parts.members, ensemble, place)
+    rows = rows_of_members(obj, parts.members, ensemble, place)
     margins = predictor(_in_one_thread(obj), rows, _predict(parts, classes), len(classes))
     note = f"{type(obj).__name__} over {len(shown)} models: {_few([e.source.format for e in shown])}"
     return LoadedModel(ensemble, "sklearn", margins, None, (note,), predicts=replayer(obj, rows, ensemble), inputs=rows)
@@ -171,9 +174,11 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
-    if e.link is Link.RAW or (e.link is Link.LOGISTIC and e.n_outputs > 1):
+    if e.link in (Link.RAW, Link.COUNTED) or (e.link is Link.LOGISTIC and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
-        raise ModelError(message, place=place, remedy="leave it out (AdaBoost, exponential loss), or " + _ONE_BY_ONE)
+        raise ModelError(
+            message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
+        )
     if not classes and e.n_outputs > 1:
         raise ModelError("several targets at once are not supported", place=place, remedy="give one model per target")
 
@@ -190,18 +195,6 @@ def _of_second_class(model: LoadedModel) -> LoadedModel:
     return replace(model, ensemble=second, margins=lambda rows: np.asarray(model.margins(rows))[:, 1:])
 
 
-def _rows(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
-    """Rows as the whole takes them."""
-    categories: dict[int, Sequence[Any]] = {}
-    for model in members:
-        if isinstance(model.inputs, RowMaker):
-            categories.update(model.inputs.categories)
-    if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
-        message = "a model inside has categories of its own, which columns of a table do not show"
-        raise ModelError(message, place=place, remedy="encode them in a pipeline")
-    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
-
-
 # --- which models, and how much each counts -----------------------------------------------------------------------------------
 
 
@@ -216,17 +209,8 @@ def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
 
 def _votes(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     classifier = type(obj).__name__ == "VotingClassifier"
-    if classifier and obj.voting != "soft":
-        message = "votes are counted (voting='hard'), which is no function of sums of leaves"
-        raise ModelError(message, place=place, remedy="use voting='soft', or " + _ONE_BY_ONE)
-    given = obj._weights_not_none
-    weights = None if given is None else [float(w) for w in given]
-    count = len(obj.estimators_)
-    if weights is not None and not np.isfinite(weights).all():
-        raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
-    written = [Fraction(1)] * count if weights is None else [Fraction(repr(w)) for w in weights]
-    if any(w < 0 for w in written) or not any(written):
-        raise ModelError("a weight of the vote is negative, or all are 0", place=place, remedy=_ONE_BY_ONE)
+    weights = weights_of(obj, place)
+    written = [Fraction(repr(w)) for w in weights or [1.0] * len(obj.estimators_)]
     shares = [w / sum(written) for w in written]
     return _Parts([load(e) for e in obj.estimators_], shares, Way.AVERAGE if classifier else Way.ROWS, weights)
 

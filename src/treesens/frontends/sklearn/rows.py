@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,18 @@ class RowMaker:
         for f, column in columns.items():
             x[:, f] = column
         return x
+
+
+def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
+    """Rows as a model takes them whose members are these."""
+    categories: dict[int, Sequence[Any]] = {}
+    for model in members:
+        if isinstance(model.inputs, RowMaker):
+            categories.update(model.inputs.categories)
+    if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
+        message = "a model inside has categories of its own, which columns of a table do not show"
+        raise ModelError(message, place=place, remedy="encode them in a pipeline")
+    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
 
 
 def _decoded(codes: NDArray[np.float64], values: Sequence[Any]) -> NDArray[Any]:

@@ -1,0 +1,149 @@
+"""`VotingClassifier(voting="hard")`: the class that most members predict, the first one of several.
+
+Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep scores of their own, and
+the class is a formula about what each of them predicts (`binder/votes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
+from treesens.frontends.columns import ensemble_of, feature_tuple, stack_trees
+from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain_classes
+from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
+from treesens.frontends.sklearn.trees import tree_nodes
+
+_MOST_COMBINATIONS = 1024
+"""Of classes that members may predict; the formula of a vote goes through all of them."""
+_SOFT = "use voting='soft', or give the models inside it one by one"
+
+
+def counts_votes(obj: Any) -> bool:
+    """Whether a vote of scikit-learn counts classes, and does not average probabilities."""
+    return type(obj).__name__ == "VotingClassifier" and obj.voting == "hard"
+
+
+def weights_of(obj: Any, place: str) -> list[float] | None:
+    """What the members of a vote count; None if all count the same. ModelError for weights that make no vote."""
+    given = obj._weights_not_none
+    weights = None if given is None else [float(w) for w in given]
+    if weights is None:
+        return None
+    if not np.isfinite(weights).all():
+        raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
+    if min(weights) < 0 or not any(weights):
+        message = "a weight of the vote is negative, or all are 0"
+        raise ModelError(message, place=place, remedy="give the models inside it one by one")
+    return weights
+
+
+def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
+    """The model of a fitted vote. ModelError for members whose class is no function of their scores here."""
+    place, classes = source.path, plain_classes(obj, source.path)
+    weights = weights_of(obj, place)
+    if all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_):
+        return _of_trees(obj, weights, classes, source, name)
+    members = [load(e) for e in obj.estimators_]
+    for model in members:
+        _check(model.ensemble, len(classes), place)
+    if len(classes) ** len(members) > _MOST_COMBINATIONS:
+        raise ModelError(
+            f"the votes of {len(members)} models for {len(classes)} classes have too many outcomes",
+            place=place,
+            remedy=f"{_SOFT}; at most {_MOST_COMBINATIONS} combinations are looked at, 10 models of two classes",
+        )
+    shares = [Fraction(1)] * len(members) if weights is None else [Fraction(w) for w in weights]
+    ensemble = blend_of(
+        [model.ensemble for model in members],
+        shares,
+        Way.COUNT,
+        names_of(obj),
+        place,
+        weights=weights,
+        is_sum=False,
+        name=name,
+        source=source,
+        classes=classes,
+        link=Link.COUNTED,
+        task=_task(classes),
+    )
+    rows = rows_of_members(obj, members, ensemble, place)
+    formats = ", ".join(dict.fromkeys(model.ensemble.source.format for model in members))
+    note = f"VotingClassifier over {len(members)} models, whose classes are counted: {formats}"
+    others = tuple(note for model in members for note in model.notes)
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        lambda x: np.concatenate([np.asarray(m.margins(x), np.float64) for m in members], axis=1),
+        None,
+        tuple(dict.fromkeys((note, *others))),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _task(classes: Sequence[Any]) -> Task:
+    return Task.BINARY if len(classes) == 2 else Task.MULTICLASS
+
+
+def _check(e: Ensemble, classes: int, place: str) -> None:
+    if len(e.classes) != classes:
+        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
+        raise ModelError(message, place=place, remedy="train all of them on all classes")
+    cut = e.cutoff is not None and e.link is not Link.LOGISTIC and not (e.link is Link.IDENTITY and e.n_outputs > 1)
+    if cut or e.link in (Link.CALIBRATED, Link.BLENDED):
+        message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
+        raise ModelError(message, place=place, remedy=f"leave it out, or {_SOFT}")
+
+
+def _of_trees(
+    obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
+) -> LoadedModel:
+    """Each leaf holds the votes of its tree: its weight for the first of its most likely classes, and 0 for the others."""
+    count = len(classes)
+    trees = []
+    for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):
+        if len(tree.classes_) != count:
+            message = f"a tree knows {len(tree.classes_)} classes, and the whole {count}"
+            raise ModelError(message, place=source.path, remedy="train all of them on all classes")
+        trees.append(tree_nodes(tree, source.path, votes=np.eye(count) * weight))
+    read = Read(
+        nodes=stack_trees(trees),
+        features=feature_tuple(names_of(obj), source.path),
+        outputs=count,
+        task=_task(classes),
+        link=Link.RAW,
+        margins=_votes,
+        leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
+        classes=classes,
+        ranks_scores=True,
+    )
+    ensemble = ensemble_of(read.nodes, read.features, source.path, name=name, source=source, **read.facts())
+    rows = RowMaker({}, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
+    assert read.leaf_ids is not None
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        predictor(obj, rows, read.margins, count),
+        predictor(obj, rows, read.leaf_ids, ensemble.n_trees),
+        ("margins are votes",),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _votes(estimator: Any, x: Any) -> NDArray[np.float64]:
+    """The votes for every class as scikit-learn counts them, float64[rows, classes]."""
+    weights, count = estimator._weights_not_none, len(estimator.classes_)
+    counted = [np.bincount(row, weights=weights, minlength=count) for row in np.asarray(estimator.transform(x))]
+    return np.asarray(counted, np.float64).reshape(-1, count)
