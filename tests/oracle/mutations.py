@@ -63,9 +63,9 @@ MUTATIONS = (
     ),
     Mutation(
         "ties given to every class", "binder/scores.py",
-        r"(def class_wins(?:.|\n)*?    parts: list\[Pending\] = \[\])",
+        r"(def _leads(?:.|\n)*?    parts: list\[Pending\] = \[\])",
         r"\1\n    if ensemble.n_outputs > 1 and not margin and factor == 1:\n"
-        r"        leads = [{ScoreAtom(point, wanted): Fraction(1), ScoreAtom(point, o): Fraction(-1)} "
+        r"        leads = [{voter.score(wanted): Fraction(1), voter.score(o): Fraction(-1)} "
         r"for o in range(ensemble.n_outputs) if o != wanted]\n"
         r"        return (all_of if positive else any_of)"
         r'([compare(scope, lead, ">=", LogRational(), positive, name) for lead in leads])',

@@ -1,9 +1,8 @@
 """Votes for classes as a formula about what each member predicts.
 
 Which classes elect which one is a table of all combinations, [classes] * members, that the library's own addition of weights
-has filled. The formula goes through the members one after the other. Behind a class of a member is what the others must
-predict, and classes that lead to more than another one may stand in for it, so that a majority needs no word about those who
-lost:
+has filled. The formula goes through the members one after the other. Behind a class of a member is what the others must say,
+and classes that lead to more than another one may stand in for it, so that a majority needs no word about those who lost:
 
     wins = or over what is left, f:  (member i predicts one of {c : f implies what c leaves}) and f
 """

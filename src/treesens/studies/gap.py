@@ -71,9 +71,10 @@ class GapRecord:
 
 def total(asked: Asking[GapOptions]) -> int:
     """How many gaps there are."""
-    from treesens.studies.decisions import decisions_of, natural_question
+    from treesens.studies.decisions import check_votes, decisions_of, natural_question
 
     model, options = asked.model.ensemble, asked.options
+    check_votes(model, "the largest gap")
     sets = len(options.vary) if options.vary is not None else model.n_features
     return sets * len(decisions_of(model, natural_question(model, options.threshold, options.classes)))
 

@@ -24,8 +24,8 @@ class Link(Enum):
     RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
     with one output per class means that the outputs are the probabilities themselves. CALIBRATED goes from one margin to the
     probability of the second class by `Ensemble.calibration`. BLENDED: the scores are those of several models, of which
-    `Ensemble.blend` makes one probability per class. COUNTED: the scores are those of several models, each of which has a
-    vote for the class that it predicts; nothing but a class comes out.
+    `Ensemble.blend` makes one probability per class. COUNTED: the scores are those of several models, each of which has a vote
+    for the class that it predicts; nothing but a class comes out.
     """
 
     RAW = "raw"

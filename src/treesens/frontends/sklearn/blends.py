@@ -176,8 +176,9 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     if e.link in (Link.RAW, Link.COUNTED) or (e.link is Link.LOGISTIC and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
-        remedy = "leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
-        raise ModelError(message, place=place, remedy=remedy)
+        raise ModelError(
+            message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
+        )
     if not classes and e.n_outputs > 1:
         raise ModelError("several targets at once are not supported", place=place, remedy="give one model per target")
 
