@@ -1,6 +1,7 @@
 """Adds tables of coverage of several runs: `python -m tests.oracle.adding RUN/coverage.json .. -o SUM.json`.
 
 The sum is a `--before` of the next run, so that what is compared least often is asked over many runs, and not only within one.
+`benchmarks/oracle_counts.json` is such a sum, with all backends as one (`--short`).
 """
 
 from __future__ import annotations
@@ -35,15 +36,29 @@ def cells_with(coverage: Coverage, least: int) -> tuple[int, int]:
     return sum(count >= least for count in counts.values()), len(counts)
 
 
+def shortened(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with all backends as one, and with provers of questions alone."""
+    counts: dict[tuple[str, str], int] = {}
+    for construct, frontend, _, count in record["compared"]:
+        counts[construct, frontend] = counts.get((construct, frontend), 0) + count
+    return {
+        **record,
+        "compared": [[*pair, "all", count] for pair, count in sorted(counts.items())],
+        "provers": [line for line in record["provers"] if line[0] == "questions"],
+    }
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle.adding", description=__doc__)
     parser.add_argument("tables", type=Path, nargs="+", help="coverage.json of runs")
     parser.add_argument("-o", "--output", type=Path, required=True, help="their sum")
+    parser.add_argument("--short", action="store_true", help="all backends as one, and provers of questions alone")
     options = parser.parse_args(argv)
     total = Coverage()
     for table in options.tables:
         add_record(total, json.loads(table.read_text()))
-    options.output.write_text(json.dumps(total.record(), separators=(",", ":")).replace("],[", "],\n[") + "\n")
+    record = shortened(total.record()) if options.short else total.record()
+    options.output.write_text(json.dumps(record, separators=(",", ":")).replace("],[", "],\n[") + "\n")
     print(f"{total.queries} questions and {total.judged} records of studies")
     for least in (100, 300, 1000):
         cells, pairs = cells_with(total, least)
