@@ -148,3 +148,31 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
         ts.groups(several_classes("xgboost").estimator, trained.frame, by=["p"])
     with pytest.raises(UsageError, match="decides nothing"):
         ts.groups(regressor("xgboost").estimator, trained.frame, by=["p"])
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_decisions_of_votes_are_counted_over_rows(voting: str) -> None:
+    """Neither has a score of its own; what a group gets is what `predict` says of its rows."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    trained = two_classes("xgboost")
+    target = trained.estimator.predict(trained.frame)
+    members = [
+        ("a", ensemble.GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0)),
+        ("b", ensemble.RandomForestClassifier(3, max_depth=2, random_state=0)),
+    ]
+    model = ensemble.VotingClassifier(members, voting=voting).fit(trained.frame, target)
+    records = ts.groups(model, trained.frame, by="q", favourable=1).records
+    said = model.predict(trained.frame)
+    assert len(records) == trained.frame["q"].nunique()
+    for record in records:
+        mine = said[trained.frame["q"] == record["group"][0]]
+        assert (record["rows"], record["favourable_rows"]) == (len(mine), (mine == 1).sum())
+    if voting == "soft":
+        with pytest.raises(UsageError, match="shares are counted"):
+            ts.groups(model, trained.frame, by="q", favourable=1, measure="uniform")
+        return
+    # Of two votes class 1 needs both, which can be counted over all inputs, too.
+    on_grid = model.predict(trained.grid)
+    for record in ts.groups(model, trained.frame, by="q", favourable=1, measure="uniform").records:
+        share = (on_grid[trained.grid["q"] == record["group"][0]] == 1).mean()
+        assert record["lower"] - 1e-9 <= share <= record["upper"] + 1e-9

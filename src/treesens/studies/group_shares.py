@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -87,11 +87,18 @@ class _Counter:
         find = ast.Find((ast.Point(_A),), (favourable_clause(model.ensemble, positive, options.threshold),))
         (self.question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
         self.rows = self.question.rows["d"]
-        self.counted: Counted = counted_of(self.question.query)
+        self.as_predicted = options.measure == "rows" and options.threshold is None
+        if not self.as_predicted:
+            _ = self.counted  # what cannot be counted is an error, before any group is asked
+
+    @cached_property
+    def counted(self) -> Counted:
+        """What shares of inputs need, and the decisions of rows do not: those of a mean of models are counted, too."""
+        return counted_of(self.question.query)
 
     def count(self, group: Group, budget: Budget) -> Counts:
         """The share of one group."""
-        if self.options.measure == "rows" and self.options.threshold is None:
+        if self.as_predicted:
             return self._by_library(group)
         try:
             with working_within(budget.at_least(FIRST_MOMENT)):
