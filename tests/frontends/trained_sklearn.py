@@ -109,9 +109,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "no function of its scores": lambda: fitted(
         ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2), n_estimators=2), "two"
     ),
-    "VotingClassifier": lambda: fitted(
-        ensemble.VotingClassifier([("a", tree.DecisionTreeClassifier()), ("b", tree.ExtraTreeClassifier())]), "two"
-    ),
     "IsolationForest": lambda: ensemble.IsolationForest(n_estimators=3).fit(numeric()),
     "LogisticRegression": lambda: fitted(LogisticRegression(), "two"),
     "initial estimator DecisionTreeClassifier": lambda: fitted(
