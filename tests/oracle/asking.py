@@ -46,11 +46,7 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     """The records by name of the question, or its error; a text that answers nothing is asked question by question."""
     import treesens as ts
 
-    if any(model.frontend == "pmml" for model in case.models.values()):
-        # JPMML needs Java, and is no part of an installation.
-        options = {**options, "replay": "emulated"}
-        options.pop("confirm", None)
-
+    options = replayed_here(case, options)
     models = {name: loaded(case, name) for name in case.models}
     text = case.header() + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in questions))
     try:
@@ -76,6 +72,13 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
         alone = len(questions) > 1 and str(error).count("error[") > 1
         out |= ask(case, [question], options) if alone else {question["name"]: error}
     return out
+
+
+def replayed_here(case: Case, options: dict[str, Any]) -> dict[str, Any]:
+    """The options without a library that is not there: JPMML needs Java, and is no part of an installation."""
+    if all(model.frontend != "pmml" for model in case.models.values()):
+        return options
+    return {name: value for name, value in options.items() if name != "confirm"} | {"replay": "emulated"}
 
 
 def loaded(case: Case, name: str) -> Any:

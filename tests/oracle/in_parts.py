@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.asking import judged
+from tests.oracle.asking import judged, replayed_here
 from tests.oracle.cases import Case, save_case
 from tests.oracle.judge import Finding
 
@@ -70,7 +70,7 @@ def judge_in_parts(
     case: Case, questions: Sequence[dict[str, Any]], options: dict[str, Any]
 ) -> tuple[int, list[Finding]]:
     """How many questions were asked in boxes, and what is wrong about their answers. What is left open is told, no more."""
-    records = ask_in_parts(case, questions, options)
+    records = ask_in_parts(case, questions, replayed_here(case, options))
     findings = []
     for question in questions:
         if question["name"] not in records:
