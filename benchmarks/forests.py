@@ -25,6 +25,7 @@ import treesens as ts
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.binder.file import bind
+from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -44,11 +45,6 @@ def table(path: Path) -> tuple[Any, Any]:
         return data.data, data.target
     frame = pd.read_csv(path)
     return frame.drop(columns=frame.columns[-1]), frame[frame.columns[-1]]
-
-
-def cpu_seconds() -> float:
-    """Of this process and of the workers that have ended."""
-    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def ask_as_users_do(model: LoadedModel, feature: str, gap: str, limit: float) -> str:

@@ -11,7 +11,6 @@ Seconds are those of the processor, of this process and its children: wall time 
 from __future__ import annotations
 
 import json
-import resource
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +25,7 @@ from benchmarks.published import FOLDER, VERDICTS
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
+from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.query.forest import forest_scores
 from treesens.data.alignment import align_table
 from treesens.data.nearest_row import nearest_row
@@ -44,10 +44,6 @@ DATA = {
     "breast": "breast_cancer", "diabetes": "diabetes", "iris": "iris", "winequality": "winequality_red",
 }  # fmt: skip
 OUTSIDE = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10))
-
-
-def cpu() -> float:
-    return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def model_and_table(bench: Path, name: str) -> tuple[LoadedModel, Table]:
@@ -129,9 +125,9 @@ def instances(
             plain = bound.bind(parse(f"query q: {text}").queries[0])
             record["all inputs"], _ = answered(plain, seconds, backend)
             typical = bound.bind(parse(f"query q: {text}; a, b typical of d at 95 % by {way}").queries[0])
-            start = cpu()
+            start = cpu_seconds()
             record["typical"], witness = answered(typical, seconds, backend)
-            record["seconds"] = round(cpu() - start, 3)
+            record["seconds"] = round(cpu_seconds() - start, 3)
             if witness is not None:
                 record["distance"] = distance(plain, typical, witness)
             if confirm:

@@ -146,6 +146,8 @@ class Backend(abc.ABC):
     capabilities: ClassVar[Capabilities]
     packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions an answer depends on; a journal keeps answers under them."""
+    modules: ClassVar[tuple[str, ...]] = ()
+    """Modules that `solve` imports: a process is made from one that has them loaded."""
 
     @abc.abstractmethod
     def available(self) -> str | None:

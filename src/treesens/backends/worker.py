@@ -1,10 +1,12 @@
 """Every solve in a process of its own: hard limits on time and memory, and a crash that stays a reason.
 
+On Linux such a process is a fork of one that has the library loaded (`solver_processes.py`); elsewhere it starts from nothing.
+
 Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools share symbols and break each other,
 highspy >= 1.15 and OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit.
-The parent writes one pickled job to the worker's standard input; the worker answers in pickled messages (both ends are this
-file) on a private pipe, because solvers print to standard output as they like. Every incumbent is sent as soon as it is
-found, so that a killed worker has not lost it.
+The parent writes one pickled job to the worker's standard input; the worker (`job.py`) answers in pickled messages on a private
+pipe, because solvers print to standard output as they like. Every incumbent is sent as soon as it is found, so that a killed
+worker has not lost it.
 """
 
 from __future__ import annotations
@@ -14,23 +16,23 @@ import os
 import pickle
 import selectors
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any
 
 import numpy as np
 
-from treesens.backends.base import Artifact, Limits, RawOutcome, Termination, get_backend
+from treesens.backends.base import Artifact, Limits, RawOutcome, Termination
+from treesens.backends.job import HEADER
+from treesens.backends.solver_processes import fork_of
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.checkpoints import Flag
-from treesens.compiler.base.processes import die_at_end_of, die_with_starter, environment
+from treesens.compiler.base.fork_server import Forked
+from treesens.compiler.base.processes import environment
 
-_HEADER = struct.Struct("<Q")
 _GRACE_SECONDS = 2.0
 """What a solver gets on top of its time limit to come back by itself with its bound."""
 
@@ -41,7 +43,7 @@ class Worker:
 
     backend: str
     limits: Limits
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     started: float
     outcome: RawOutcome | None = None
     incumbents: list[BoolArray] = field(default_factory=list)
@@ -52,15 +54,16 @@ class Worker:
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "treesens.backends.worker"],
+        started = time.monotonic()
+        process = fork_of(backend, limits.threads) or subprocess.Popen(
+            [sys.executable, "-P", "-m", "treesens.backends.job"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(OMP_NUM_THREADS=str(limits.threads)),
             start_new_session=os.name == "posix",
         )
-        worker = Worker(backend, limits, process, time.monotonic())
+        worker = Worker(backend, limits, process, started)
         job = pickle.dumps((backend, artifact, limits))
         # Written from a thread: a large job must not block on a worker that is still importing.
         threading.Thread(target=worker._feed, args=(job,), daemon=True).start()
@@ -72,7 +75,7 @@ class Worker:
         assert self.process.stdin is not None
         # The pipe stays open: its end tells the worker that we are gone.
         with contextlib.suppress(BrokenPipeError, ValueError):
-            self.process.stdin.write(_HEADER.pack(len(job)) + job)
+            self.process.stdin.write(HEADER.pack(len(job)) + job)
             self.process.stdin.flush()
 
     def _drain(self) -> None:
@@ -90,12 +93,12 @@ class Worker:
         assert self.process.stdout is not None
         chunk = os.read(self.process.stdout.fileno(), 1 << 20)
         self._buffer += chunk
-        while len(self._buffer) >= _HEADER.size:
-            (size,) = _HEADER.unpack_from(self._buffer)
-            if len(self._buffer) < _HEADER.size + size:
+        while len(self._buffer) >= HEADER.size:
+            (size,) = HEADER.unpack_from(self._buffer)
+            if len(self._buffer) < HEADER.size + size:
                 break
-            message = pickle.loads(bytes(self._buffer[_HEADER.size : _HEADER.size + size]))  # noqa: S301 (our own child)
-            del self._buffer[: _HEADER.size + size]
+            message = pickle.loads(bytes(self._buffer[HEADER.size : HEADER.size + size]))  # noqa: S301 (our own child)
+            del self._buffer[: HEADER.size + size]
             if isinstance(message, RawOutcome):
                 self.outcome = message
             else:
@@ -194,46 +197,3 @@ def solve_isolated(backend: str, artifact: Artifact, limits: Limits, stop: Flag 
     for _, outcome in run_all([worker], stop=stop):
         return outcome
     return RawOutcome(Termination.CRASH, detail="the solver process did not start")
-
-
-def _limit_memory(limit: int | None) -> None:
-    if limit is None or os.name != "posix":
-        return
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
-def _send(pipe: IO[bytes], lock: threading.Lock, message: Any) -> None:
-    data = pickle.dumps(message)
-    with lock:
-        pipe.write(_HEADER.pack(len(data)) + data)
-        pipe.flush()
-
-
-def main() -> None:
-    """The worker's side. Standard output becomes standard error for whatever the solver prints."""
-    pipe = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    die_with_starter()
-    source = sys.stdin.buffer
-    (size,) = _HEADER.unpack(source.read(_HEADER.size))
-    name, artifact, limits = pickle.loads(source.read(size))  # noqa: S301 (written by our own parent)
-    die_at_end_of(lambda: os.read(0, 1))  # not of `source`: its lock would be held when the interpreter ends
-    lock = threading.Lock()
-
-    def on_incumbent(assignment: BoolArray) -> None:
-        _send(pipe, lock, (np.packbits(assignment), len(assignment)))
-
-    _limit_memory(limits.memory)
-    try:
-        outcome = get_backend(name).solve(artifact, limits, on_incumbent)
-    except MemoryError:
-        outcome = RawOutcome(Termination.MEMORY, detail="out of memory")
-    _send(pipe, lock, outcome)
-    os._exit(0)  # some solver libraries crash in their destructors; the answer is out
-
-
-if __name__ == "__main__":
-    main()

@@ -295,8 +295,7 @@ def _side_by_side(
     for outcome in outcomes:
         if outcome.own_fault:
             faults.note_own(outcome.key, outcome.failure)
-        words = (outcome.failure.strip().splitlines() or [""])[-1 if outcome.own_fault else 0]
-        open_still = Result(outcome.key, Verdict.UNKNOWN, f"error: {words}", backend=options.backend)
+        open_still = Result(outcome.key, Verdict.UNKNOWN, f"error: {outcome.why}", backend=options.backend)
         ready[outcome.key] = outcome.result or open_still
         while left and left[0].name in ready:
             query = left.pop(0)

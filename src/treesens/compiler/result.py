@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.ir.module import ModuleSize
-from treesens.compiler.query.share import ShareAsked
-from treesens.measure.sampler import Estimate
-from treesens.values.concretise import NoValues
-from treesens.values.witness import Witness
+
+if TYPE_CHECKING:  # each process of a solver imports this module, and needs none of these
+    from treesens.compiler.query.share import ShareAsked
+    from treesens.measure.sampler import Estimate
+    from treesens.values.concretise import NoValues
+    from treesens.values.witness import Witness
 
 
 class Verdict(StrEnum):

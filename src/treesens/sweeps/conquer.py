@@ -225,7 +225,7 @@ class Coordinator:
         if result is None:
             known.losses[part] = known.losses.get(part, 0) + 1
             if outcome.own_fault or known.losses[part] > MOST_LOSSES:
-                known.lost = (outcome.failure.strip().splitlines() or ["a worker was lost"])[-1]
+                known.lost = outcome.why
             else:
                 known.again.append(part)
         elif result.verdict is Verdict.NONE and result.proof is not Proof.LIBRARY:

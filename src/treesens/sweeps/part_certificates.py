@@ -63,8 +63,7 @@ def _made(search: Coordinator, folder: Path, budget: Budget) -> dict[Part, Certi
         part = Part.of_plain(json.loads(outcome.key))
         packed = outcome.packed
         if packed is None or not packed.content:
-            lines = outcome.failure.strip().splitlines() or ["a worker was lost"]
-            found[part] = Certified("none", reason=lines[-1] if packed is None else packed.reason)
+            found[part] = Certified("none", reason=outcome.why if packed is None else packed.reason)
             continue
         one = written_packed(packed.content, search.query, folder)
         found[part] = replace(

@@ -293,13 +293,11 @@ class _Sweep:
 
 
 def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """The record of a question that came back without an answer; a traceback's last line is its reason."""
-    lines = [line for line in outcome.failure.splitlines() if line.strip()]
-    shown = lines[-1 if outcome.own_fault else 0].strip() if lines else ""
+    """The record of a question that came back without an answer."""
     return {
         "query": question.name,
         "verdict": str(Verdict.UNKNOWN),
-        "reason": f"error: {shown}",
+        "reason": f"error: {outcome.why}",
         "proof": None,
         "expect": question.expect,
         "as_expected": None,

@@ -23,6 +23,7 @@ from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.certificates.statement import remember_file
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, TreesensError
@@ -99,6 +100,12 @@ class Outcome:
     attempts: int = 1
     packed: Packed | None = None
     """The certificate of a part, if it was asked for."""
+
+    @property
+    def why(self) -> str:
+        """The failure in a line: the first one of a message, which a remedy may follow, and the last one of a traceback."""
+        lines = [line for line in self.failure.splitlines() if line.strip()]
+        return lines[-1 if self.own_fault else 0].strip() if lines else "a worker was lost"
 
 
 _open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
@@ -255,11 +262,6 @@ def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
         return item
 
     return replace(file, declarations=tuple(moved(item) for item in file.declarations))
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of its finished children."""
-    return sum(os.times()[:4])
 
 
 def resident() -> int:

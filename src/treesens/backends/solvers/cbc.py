@@ -12,6 +12,7 @@ from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_fi
 class CbcBackend(MilpBackend):
     name: ClassVar[str] = "cbc"
     packages: ClassVar[tuple[str, ...]] = ("mip",)
+    modules: ClassVar[tuple[str, ...]] = ("mip", "mip.cbc")
 
     def available(self) -> str | None:
         return missing_module("mip", "cbc")

@@ -28,6 +28,7 @@ from treesens.compiler.ir import Module
 class CpSatBackend(Backend):
     name: ClassVar[str] = "cpsat"
     packages: ClassVar[tuple[str, ...]] = ("ortools",)
+    modules: ClassVar[tuple[str, ...]] = ("ortools.sat.python.cp_model",)
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,

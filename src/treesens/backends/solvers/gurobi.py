@@ -15,6 +15,7 @@ _NO_LICENCE = 10009
 class GurobiBackend(MilpBackend):
     name: ClassVar[str] = "gurobi"
     packages: ClassVar[tuple[str, ...]] = ("gurobipy",)
+    modules: ClassVar[tuple[str, ...]] = ("gurobipy",)
 
     def available(self) -> str | None:
         return missing_module("gurobipy", "gurobi")

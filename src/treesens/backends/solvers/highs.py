@@ -11,6 +11,7 @@ from treesens.backends.milp import FEASIBILITY, INTEGRALITY, MilpBackend, mps_fi
 class HighsBackend(MilpBackend):
     name: ClassVar[str] = "highs"
     packages: ClassVar[tuple[str, ...]] = ("highspy",)
+    modules: ClassVar[tuple[str, ...]] = ("highspy",)
 
     def available(self) -> str | None:
         return missing_module("highspy")

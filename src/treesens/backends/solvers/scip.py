@@ -11,6 +11,7 @@ from treesens.backends.milp import FEASIBILITY, MilpBackend, mps_file, round_val
 class ScipBackend(MilpBackend):
     name: ClassVar[str] = "scip"
     packages: ClassVar[tuple[str, ...]] = ("pyscipopt",)
+    modules: ClassVar[tuple[str, ...]] = ("pyscipopt",)
 
     def available(self) -> str | None:
         return missing_module("pyscipopt", "scip")

@@ -24,6 +24,7 @@ from treesens.compiler.ir import Module
 class Z3Backend(Backend):
     name: ClassVar[str] = "z3"
     packages: ClassVar[tuple[str, ...]] = ("z3-solver",)
+    modules: ClassVar[tuple[str, ...]] = ("z3",)
     capabilities: ClassVar[Capabilities] = Capabilities(
         proof=Proof.EXACT,
         warm_start=True,

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.errors import TreesensError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @dataclass
@@ -68,6 +70,8 @@ class Registry:
 
     def _discover(self) -> dict[str, EntryPoint]:
         if self._plugins is None:
+            from importlib.metadata import entry_points  # a tenth of a second, and most names are built in
+
             found: dict[str, EntryPoint] = {}
             for point in entry_points(group=self.group):
                 if point.name in self.builtin or point.name in self.aliases or point.name in found:

@@ -1,0 +1,82 @@
+"""Processes of solvers as forks of one that has the solver's library loaded (Linux).
+
+One server serves one backend, because some libraries cannot be loaded together (`worker.py`). A solver's process then takes
+milliseconds to start, where Python and the library take 0.4 to 1 s, more than most solves do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+
+from treesens.backends.base import get_backend
+from treesens.backends.job import solve_the_job
+from treesens.compiler.base.fork_server import Forked, ForkServer, serve
+from treesens.compiler.base.processes import environment
+from treesens.errors import TreesensError
+
+
+@dataclass
+class _Known:
+    """The servers of this process, by backend and number of threads."""
+
+    servers: dict[tuple[str, int], ForkServer] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def forget(self) -> None:
+        """A fork of this process must not talk with our servers, nor keep them alive."""
+        for server in self.servers.values():
+            server.channel.close()
+        self.servers.clear()
+        self.lock = threading.Lock()
+
+    def end(self) -> None:
+        while self.servers:
+            self.servers.popitem()[1].end()
+
+
+_known = _Known()
+if sys.platform == "linux":
+    os.register_at_fork(after_in_child=_known.forget)
+    atexit.register(_known.end)
+
+
+def fork_of(backend: str, threads: int) -> Forked | None:
+    """A process with the backend's library loaded; None if this system has no servers of processes.
+
+    A server is started at the first solve, and again if the environment or the working directory has changed. One that
+    nobody needs any more ends by itself.
+    """
+    if sys.platform != "linux":
+        return None
+    place = os.getcwd(), tuple(sorted(environment(OMP_NUM_THREADS=str(threads)).items()))
+    for _ in range(2):
+        with _known.lock:
+            server = _known.servers.get((backend, threads))
+            if server is None or server.place != place or server.process.poll() is not None:
+                server = _known.servers[backend, threads] = ForkServer.start(__name__, [backend], place)
+        try:
+            return server.fork()
+        except OSError:  # killed from outside: the second one is new
+            with _known.lock:
+                if _known.servers.get((backend, threads)) is server:
+                    del _known.servers[backend, threads]
+    return None
+
+
+def main() -> None:
+    """The server's side: loads the library of a backend."""
+    # Whatever fails here fails in the fork again, which can say so.
+    with contextlib.suppress(TreesensError, ImportError, OSError):
+        for module in get_backend(sys.argv[1]).modules:
+            importlib.import_module(module)
+    serve(solve_the_job)
+
+
+if __name__ == "__main__":
+    main()

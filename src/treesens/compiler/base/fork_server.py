@@ -1,0 +1,206 @@
+"""A process that is loaded once and forks one copy of itself for each piece of work (Linux).
+
+To start Python and to load a library takes 0.3 to 1 s. A fork of a process in which this is done takes milliseconds, and is as
+much a process of its own: with its limits, its crash, its end. Nothing is done in the server itself, so that all forks begin in
+one state. The idea is that of `multiprocessing.forkserver`; here each fork has pipes of its own, as a `Popen` has.
+
+Wire: our end sends `fork` with three file descriptors (input, output, errors of the new process), and the server answers with
+its number; or `wait` and a number, and the server answers with the state, `RUNNING` or how the process ended, and its CPU time.
+A process that has ended keeps its number until it is asked about, so that no signal can reach a stranger. The server ends when
+our end of the socket is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+_REQUEST = struct.Struct("<cq")
+_ANSWER = struct.Struct("<qd")
+_FORK, _WAIT = b"f", b"w"
+RUNNING = 1 << 32
+"""The state of a process that has not ended; any other number is its code as `subprocess` has it."""
+
+Place = tuple[str, tuple[tuple[str, str], ...]]
+"""A working directory and an environment, which forks inherit."""
+
+
+@dataclass
+class _Used:
+    """CPU seconds of all forks that have ended."""
+
+    seconds: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, seconds: float) -> None:
+        with self.lock:
+            self.seconds += seconds
+
+
+_used = _Used()
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, of its finished children, and of the finished forks of its servers."""
+    return sum(os.times()[:4]) + _used.seconds
+
+
+@dataclass
+class Forked:
+    """A process of a server: what a `Popen` offers as far as a worker needs it."""
+
+    pid: int
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+    server: ForkServer
+    returncode: int | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def poll(self) -> int | None:
+        """How it ended; None if it runs."""
+        with self._lock:
+            if self.returncode is None:
+                state, seconds = self.server.state_of(self.pid)
+                if state != RUNNING:
+                    self.returncode = state
+                    _used.add(seconds)
+            return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended, as soon as it has. Raises `subprocess.TimeoutExpired` after so many seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pause = 0.0005
+        while (code := self.poll()) is None:
+            if deadline is not None and timeout is not None and time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+        return code
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+@dataclass
+class ForkServer:
+    """A server, and our end of its socket."""
+
+    place: Place
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @staticmethod
+    def start(module: str, arguments: Sequence[str], place: Place) -> ForkServer:
+        """Runs a module with arguments, and the descriptor of its end of the socket after them: it loads, and calls `serve`."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", module, *arguments, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=place[0],
+                env=dict(place[1]),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        return ForkServer(place, process, ours)
+
+    def fork(self) -> Forked:
+        """A new process, which waits for its job. OSError if the server is gone."""
+        pipes = [os.pipe() for _ in range(3)]
+        (their_in, our_in), (our_out, their_out), (our_err, their_err) = pipes
+        mine = os.fdopen(our_in, "wb"), os.fdopen(our_out, "rb", 0), os.fdopen(our_err, "rb")
+        try:
+            with self.lock:
+                socket.send_fds(self.channel, [_REQUEST.pack(_FORK, 0)], [their_in, their_out, their_err])
+                answer = self.channel.recv(_ANSWER.size)
+            if len(answer) != _ANSWER.size:
+                raise BrokenPipeError("the server of processes is gone")
+        except BaseException:
+            for pipe in mine:
+                pipe.close()
+            raise
+        finally:
+            for descriptor in (their_in, their_out, their_err):
+                os.close(descriptor)
+        return Forked(_ANSWER.unpack(answer)[0], *mine, self)
+
+    def state_of(self, pid: int) -> tuple[int, float]:
+        """The state of one of its processes, and its CPU seconds if it has ended; killed, if the server is gone."""
+        try:
+            with self.lock:
+                self.channel.send(_REQUEST.pack(_WAIT, pid))
+                answer = self.channel.recv(_ANSWER.size)
+        except OSError:
+            answer = b""
+        if len(answer) != _ANSWER.size:
+            return -signal.SIGKILL, 0.0
+        state, seconds = _ANSWER.unpack(answer)
+        return int(state), float(seconds)
+
+    def end(self) -> None:
+        """Ends the server, and every process that is left of it."""
+        self.channel.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=1)
+
+    def __del__(self) -> None:
+        self.end()
+
+
+def serve(work: Callable[[], None]) -> None:
+    """The server's side, once all is loaded: forks for its starter until that one is gone. Each fork does the work, whose first
+    three descriptors are its pipes, and ends.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the starter's to handle
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[-1])) as channel:
+        _fork_on_request(channel)
+    work()
+
+
+def _fork_on_request(channel: socket.socket) -> None:
+    """Answers until the other end is closed; returns in each new process."""
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(channel, _REQUEST.size, 3)
+        if len(request) != _REQUEST.size:
+            os._exit(0)
+        what, number = _REQUEST.unpack(request)
+        if what == _WAIT:
+            ended, status, used = os.wait4(number, os.WNOHANG)
+            state = os.waitstatus_to_exitcode(status) if ended else RUNNING
+            channel.send(_ANSWER.pack(state, used.ru_utime + used.ru_stime))
+            continue
+        pid = os.fork()
+        if pid:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            channel.send(_ANSWER.pack(pid, 0.0))
+            continue
+        os.setsid()
+        for place, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, place)
+            os.close(descriptor)
+        # Those of the server know its descriptors for files, in which one can seek.
+        sys.stdin = os.fdopen(0, closefd=False)
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+        return
