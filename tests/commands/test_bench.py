@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 from benchmarks.published import VERDICTS
@@ -36,14 +37,31 @@ def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
     first = (tmp_path / "out.jsonl").read_text()
     assert [json.loads(line)["verdict"] for line in first.splitlines()] == ["found", "found", "none", "none"]
     assert (tmp_path / "plot.svg").read_text().startswith("<svg")
+    # The results are a report of the journal: whatever became of the file, it is written again, and nothing is asked twice.
     (tmp_path / "out.jsonl").write_text("\n".join(first.splitlines()[:2]) + '\n{"cut')
     assert run(tmp_path, *arguments).returncode == 0
-    lines = [line for line in (tmp_path / "out.jsonl").read_text().splitlines() if line.endswith("}")]
-    assert lines[:2] == first.splitlines()[:2]
+    assert (tmp_path / "out.jsonl").read_text() == first
+    # An answer that is not there is asked, and comes last.
+    with sqlite3.connect(tmp_path / "out.jsonl.sqlite") as db:
+        assert db.execute("DELETE FROM answers WHERE key IN (SELECT key FROM answers LIMIT 1)").rowcount == 1
+    assert run(tmp_path, *arguments).returncode == 0
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert len(lines) == 4
+    assert len(set(lines[:3]) & set(first.splitlines())) == 3
     (tmp_path / "list.jsonl").write_text(json.dumps({**instances[1], "verdict": "found"}) + "\n")
     done = run(tmp_path, *arguments)
     assert done.returncode == 6
     assert "contradiction" in done.stderr
+
+
+def test_results_without_their_journal_are_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(json.dumps(STUMP))
+    (tmp_path / "list.jsonl").write_text(json.dumps({"model": "m", "feature": 1, "margin": 0.5}) + "\n")
+    (tmp_path / "out.jsonl").write_text("{}\n")
+    done = run(tmp_path, "bench", "list.jsonl", "--models", ".", "-o", "out.jsonl")
+    assert done.returncode == 1
+    assert "without their journal" in done.stderr
+    assert (tmp_path / "out.jsonl").read_text() == "{}\n"
 
 
 @needs_bench

@@ -86,10 +86,10 @@ def read_journal(path: Path) -> None:
 
 def read_list(path: Path) -> None:
     """As `bench` does before it asks anything."""
-    from treesens.sweeps.instances import documents_of, read_instances, read_records
+    from treesens.sweeps.instances import questions_of, read_instances, read_records
 
     read_records(path)
-    documents_of(read_instances(path), path.parent)
+    questions_of(read_instances(path), path.parent)
 
 
 READERS: dict[str, Callable[[Path], None]] = {

@@ -65,7 +65,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
-    against the others and against the known one. A second run goes on if the first was interrupted.
+    against the others and against the known one. A second run goes on from the journal beside the results.
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline

@@ -1,11 +1,12 @@
 """Many questions of one shape: instances (model, varied features, gap), run on backends and pipelines, kept in JSON lines.
 
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
-`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is what is known. Every answer is one line, written as soon as it
-is there: a run that was interrupted goes on where it stopped.
+`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is what is known.
 
-Loop, processes and limits are those of a sweep (`Executor.run`). The journal is another one: all settings of an instance are
-asked together, no answer follows from another one, and a later version goes on with the same file.
+Loop, processes, limits and journal are those of a sweep: an answer is kept as soon as it is there, under the question, how it
+was asked and the versions of what answered (`key_of`), so that a run that was interrupted goes on and no figure of another
+version is among its own. The file of lines is a report of the journal beside it. Unlike in a sweep no answer follows from
+another one, and all settings of an instance are asked together, so that what else the machine does slows all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any, Literal
 
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, will_write
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import DataError
+from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.printing.print_terms import Unwritable, label_text
@@ -31,8 +32,10 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
 from treesens.solve.options import Options
 from treesens.sweeps.executor import INLINE, Executor
-from treesens.sweeps.questions import Document, document_of
-from treesens.sweeps.worker import Task, ship
+from treesens.sweeps.journal import Entry, Journal
+from treesens.sweeps.questions import Document, context_of, digest_of, document_of, sha256
+from treesens.sweeps.run import Settings, key_of
+from treesens.sweeps.worker import Outcome, Task, ship
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
 SUFFIXES = ("", ".json", ".ubj", ".txt")
@@ -160,8 +163,17 @@ class Setting:
         return self.backend if self.pipeline == "default" else f"{self.backend}/{self.pipeline}"
 
 
-def documents_of(instances: list[Instance], folder: Path) -> dict[str, tuple[Document, dict[str, str]]]:
-    """Of every model: one document with all its questions, and the name of each question by the key of its instance."""
+@dataclass(frozen=True)
+class Listed:
+    """A question about a model of the list, in the document of all questions about it."""
+
+    document: Document
+    name: str
+    digest: str
+
+
+def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
+    """The question of each instance, by the key of the instance: one document for every model."""
     by_model: dict[str, list[Instance]] = {}
     for instance in instances:
         by_model.setdefault(instance.model, []).append(instance)
@@ -171,8 +183,11 @@ def documents_of(instances: list[Instance], folder: Path) -> dict[str, tuple[Doc
         model = load(path)
         declared = ast.Model(ast.Name("m"), ast.Text(path.name))
         file = ast.File((declared, *(x.query(f"q{i}", model) for i, x in enumerate(mine))))
-        document, _ = document_of(f"<instances of {name}>", file, path.parent)
-        found[name] = document, {instance.key: f"q{i}" for i, instance in enumerate(mine)}
+        document, session = document_of(f"<instances of {name}>", file, path.parent)
+        context = context_of(session.file, document.files)
+        digests = {asked.name: digest_of(context, asked.find) for asked in session.asked()}
+        for i, instance in enumerate(mine):
+            found[instance.key] = Listed(document, f"q{i}", digests[f"q{i}"])
     return found
 
 
@@ -189,48 +204,82 @@ def run(
     on_answer: Callable[[dict[str, Any]], None] | None = None,
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
 ) -> list[dict[str, Any]]:
-    """Answers every instance on every setting, appends to `output`, and returns all records, old ones included.
+    """Answers every instance on every setting as far as the journal does not know it, and returns the records of all.
 
-    `facts` are further fields of the record of an instance.
+    The records are written to `output`, one line each, as they come; the journal has the same name and `.sqlite` after it.
+    `facts` are further fields of the record of an instance. UsageError if `output` holds records of no journal.
     """
-    known = {x.key: x.known for x in instances if x.known is not None}
-    records = [r | {"known": known.get(r["key"], r.get("known"))} for r in read_records(output)]
-    done = {(r["key"], r["backend"], r["pipeline"]) for r in records}
-    asked = [(x, s) for x in instances for s in settings if (x.key, s.backend, s.pipeline) not in done]
-    documents = documents_of(list(dict.fromkeys(x for x, _ in asked)), folder)
-    by_key = {json.dumps([x.key, s.backend, s.pipeline]): (x, s) for x, s in asked}
-    waiting = iter(by_key.items())
-
-    def take() -> Task | None:
-        if stop is not None and stop.is_set():
-            return None
-        for key, (instance, setting) in waiting:
-            document, names = documents[instance.model]
-            mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
-            replay = "library" if library_predict else "emulated"
-            return Task(key, document.digest, names[instance.key], mine, replay, record=False, bare=True)
-        return None
-
-    shipments = {document.digest: ship(document, executor.remote) for document, _ in documents.values()}
+    journal_file = Path(f"{output}.sqlite")
+    if output.exists() and not journal_file.exists():
+        raise UsageError(
+            f"there are results without their journal, {journal_file.name}", place=str(output),
+            remedy="name another file with --output, or remove this one",
+        )  # fmt: skip
+    replay = "library" if library_predict else "emulated"
+    listed = questions_of(instances, folder)
+    by_key = {
+        _key(listed[x.key], s, options, replay): (x, s)
+        for x in dict.fromkeys(instances)
+        for s in dict.fromkeys(settings)
+    }
     will_write(output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    torn = output.is_file() and not output.read_bytes().endswith(b"\n") and output.stat().st_size > 0
-    with output.open("a") as file:
-        file.write("\n" if torn else "")  # a line that a kill has cut stays alone
-        for outcome in executor.for_questions(len(asked)).run(take, shipments, options.time_limit, stop):
-            instance, setting = by_key[outcome.key]
-            result = outcome.result
-            if result is None:
-                result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
-            if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
-                break  # interrupted in the middle: asked again next time
-            record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
-            records.append(record)
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            if on_answer is not None:
-                on_answer(record)
+    with Journal(journal_file, command="bench") as journal:
+        kept = {key: _kept(journal, key, options.time_limit) for key in by_key}
+        records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]
+        waiting = iter([key for key, record in kept.items() if record is None])
+
+        def take() -> Task | None:
+            if stop is not None and stop.is_set():
+                return None
+            for key in waiting:
+                instance, setting = by_key[key]
+                question = listed[instance.key]
+                mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
+                return Task(key, question.document.digest, question.name, mine, replay, record=False, bare=True)
+            return None
+
+        shipments = {q.document.digest: ship(q.document, executor.remote) for q in listed.values()}
+        asked = len(by_key) - len(records)
+        with output.open("w") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
+            for outcome in executor.for_questions(asked).run(take, shipments, options.time_limit, stop):
+                instance, setting = by_key[outcome.key]
+                result = outcome.result
+                if result is None:
+                    result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
+                if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
+                    break  # interrupted in the middle: asked again next time
+                record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
+                _keep(journal, listed[instance.key], outcome, record)
+                records.append(record)
+                file.write(json.dumps(record) + "\n")
+                file.flush()
+                if on_answer is not None:
+                    on_answer(record)
     return records
+
+
+def _key(question: Listed, setting: Setting, options: Options, replay: str) -> str:
+    """What an answer is kept under: as in a sweep, and apart from its answers, whose records are others."""
+    certificates = None if options.certificates is None else str(options.certificates)
+    asked = Settings(
+        setting.backend, setting.pipeline, threads=options.threads, memory_limit=options.memory_limit, seed=options.seed,
+        tolerance=options.tolerance, absolute_tolerance=options.absolute_tolerance, replay=replay, certificates=certificates,
+    )  # fmt: skip
+    return sha256("bench\0" + key_of(question.digest, asked))
+
+
+def _kept(journal: Journal, key: str, limit: float) -> dict[str, Any] | None:
+    return None if journal.known(key, limit) is None else journal.record(key, limit)
+
+
+def _keep(journal: Journal, question: Listed, outcome: Outcome, record: dict[str, Any]) -> None:
+    entry = Entry(
+        outcome.key, record["verdict"], question.name, question.document.name, None, outcome.failure or None,
+        outcome.attempts, record["cpu"], outcome.rss, outcome.worker,
+    )  # fmt: skip
+    journal.write(entry, record["limit"], record)
 
 
 def _record(instance: Instance, setting: Setting, result: Result, cpu: float, limit: float) -> dict[str, Any]:
