@@ -17,11 +17,11 @@ import pytest
 import treesens.certificates.treesens_verify as checker
 
 from tests.certificates.models import train
+from tests.command import run_command
 
 
 def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "treesens", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command(Path.cwd(), *map(str, arguments))
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
+from tests.command import run_command
+
 STUMP = {
     "learner": {
         "attributes": {},
@@ -66,7 +67,7 @@ GOOD = 'model m from "m.json"\nquery q: sensitive m to {sex} margin 0.5\n'
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*CLI, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = run_command(folder, *arguments)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

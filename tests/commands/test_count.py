@@ -16,14 +16,13 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 
 NAMES = ["age", "sex", "hours"]
 
 
 def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "treesens", "count", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    done = run_command(Path.cwd(), "count", *map(str, arguments))
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

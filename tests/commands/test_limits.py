@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from tests.commands.test_command_line import CLI
+from tests.command import CLI
 from treesens.studies.gap import GapOptions
 from treesens.studies.largest_gap import largest_gaps
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.command import run_command
+
 PAGE_PATH = Path(__file__).parents[2] / "docs" / "tutorial.md"
 PAGE = PAGE_PATH.read_text("utf-8")
 BLOCK = re.compile(r"^```(python|sens|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -49,7 +51,9 @@ def test_every_command_of_the_tutorial_does_what_it_says(tmp_path: Path) -> None
                 if question:
                     (tmp_path / words[1]).write_text(question)
                     question = ""
-                shown[line] = run(tmp_path, "-m", "treesens", *words)
+                done = run_command(tmp_path, *words)
+                assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+                shown[line] = done.stdout
     assert ": found  verified" in shown["$ treesens check question.sens"]
     assert "confirmed by z3" in shown["$ treesens check question.sens --confirm z3"]
     assert "(bound 0." in shown["$ treesens check recourse.sens"]

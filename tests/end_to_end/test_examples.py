@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import run_command
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 EXIT_CODES = {"expect_fails.sens": 10, "monotonicity.sens": 0}
 FILES = sorted(path.name for path in EXAMPLES.glob("*.sens") if path.name != "demo.sens")
-CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,9 +27,7 @@ def test_there_is_an_example_of_every_kind() -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_example_runs(name: str) -> None:
-    done = subprocess.run(
-        [*CLI, "check", str(EXAMPLES / name), "--time-limit", "40"], capture_output=True, text=True, check=False
-    )
+    done = run_command(EXAMPLES, "check", name, "--time-limit", "40")
     assert done.returncode == EXIT_CODES.get(name, 0), done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 

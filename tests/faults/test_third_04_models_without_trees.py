@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -75,12 +74,5 @@ def test_every_search_answers(tmp_path: Path) -> None:
 )
 def test_no_command_ends_in_an_exception(command: list[str], tmp_path: Path) -> None:
     empty(tmp_path, base_score=0.3)
-    done = subprocess.run(
-        [sys.executable, "-m", "treesens", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_command(tmp_path, *command)
     assert done.returncode == 0, done.stderr

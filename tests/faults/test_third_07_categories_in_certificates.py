@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from tests.command import run_command
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -27,8 +27,7 @@ def test_costs_of_categories_have_certificates(tmp_path: Path) -> None:
         "query near: find a such that class(a) = 1; a.i <= 3 minimize distance(a, row 3 of rows, l1)\n"
         "query likely: find a such that class(a) = 1 maximize likelihood(a, rows)\n"
     )
-    command = [sys.executable, "-m", "treesens", "check", "q.sens", "--json", "--certificate", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_command(tmp_path, "check", "q.sens", "--json", "--certificate", "out")
     assert done.returncode == 0, done.stderr
     for record in json.loads(done.stdout)["results"]:
         assert record["verdict"] == "found"

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.commands.test_command_line import CLI
+from tests.command import CLI
 from treesens.cli import COMMANDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="CPU of children and signals of POSIX")]

@@ -6,8 +6,6 @@ that no tree asks about; text of a column that a pipeline drops could not be dec
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 from tests.faults.asking import ask
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.base.numbers import float_of, fraction_of, whole_of
@@ -56,8 +55,7 @@ def test_questions_and_options_know_ascii_digits_alone(tmp_path: Path) -> None:
     options = [["info", "m.json", *option] for option in (["--rows", "1_0"], ["--rows", ARABIC], ["--seed", "1_0"])]
     options += [["audit", "m.json", "--data", "m.json", *o] for o in (["--gap", "0.1_0"], ["--threshold", "0.2_0"])]
     for arguments in [*options, ["audit", "m.json", "--data", "m.json", "--time-limit", "1_0"]]:
-        command = [sys.executable, "-m", "treesens", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = run_command(tmp_path, *arguments)
         assert done.returncode != 0
         assert f"{arguments[-1]}` is no" in done.stderr
 

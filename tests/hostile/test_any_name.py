@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import treesens
+from tests.command import run_command
 from treesens.grammar.tree import ast
 
 NAMES = ("we`ird", "a{b}\nc", '"quoted" `', "hours<[40]")
-CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([*CLI, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    done = run_command(folder, *arguments, timeout=300)
     assert done.returncode in (0, 5), done.stderr
     assert "error" not in done.stderr
     assert "<built>" not in done.stderr

@@ -8,19 +8,18 @@ import os
 import random
 import resource
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command import CLI, run_command
 from tests.hostile import fuzz
 from tests.hostile.mutations import OTHERS, json_text, of_tree
 from tests.hostile.samples import MAKERS, write_samples
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import TreesensError, UsageError
 
-CLI = [sys.executable, "-P", "-c", "from treesens.cli import main; main()"]
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices with names")
 
 
@@ -35,16 +34,7 @@ def run(
     folder: Path, *arguments: str, given: str | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """A command with 3 GB of address space (most of it for libraries)."""
-    done = subprocess.run(
-        [*CLI, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        input=given,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
-    )
+    done = run_command(folder, *arguments, given=given or "", timeout=timeout, memory=3 << 30)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

@@ -10,7 +10,6 @@ import pty
 import re
 import select
 import subprocess
-import sys
 import time
 import unicodedata
 from dataclasses import replace
@@ -24,6 +23,7 @@ from hypothesis import strategies as st
 
 import treesens
 from tests.backends.test_texts import CVC5, HIGHS, SCIP, Z3, solved
+from tests.command import CLI, run_command
 from treesens.backends.text.cpsat import write_cpsat
 from treesens.backends.text.lp import write_lp
 from treesens.backends.text.mps import write_mps
@@ -37,7 +37,6 @@ from treesens.report.markdown import markdown_table
 from treesens.report.sweep_table import write_csv
 from treesens.visible import label, spreadsheet, visible, visible_json
 
-CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
 HOSTILE = (
     "p|)(assert false)(set-info :x |",
     "cost|benefit",
@@ -128,7 +127,7 @@ def hostile_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*CLI, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = run_command(folder, *arguments)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

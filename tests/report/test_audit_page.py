@@ -6,17 +6,16 @@ import hashlib
 import html.parser
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import run_command
 from tests.studies.grids import two_classes
 from treesens.report.heat_map import colour, contrast, ink_on
 from treesens.report.pdf import BROWSERS
@@ -34,13 +33,7 @@ VOID = {"meta", "br", "hr", "rect", "img"}
 
 
 def run(*arguments: object, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "treesens", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    done = run_command(Path.cwd(), *map(str, arguments), **environment)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

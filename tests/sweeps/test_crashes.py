@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.test_command_line import CLI, run
+from tests.command import CLI
+from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS
 from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
