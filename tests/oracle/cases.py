@@ -35,6 +35,7 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
     ),
     "calibrated": (models_sklearn.train_calibrated, NUMBERS, False, 1),
     "vote": (models_sklearn.train_vote, NUMBERS, False, 1),
+    "counted vote": (models_sklearn.train_count, NUMBERS, False, 1),
     "stack": (models_sklearn.train_stack, NUMBERS, False, 1),
     "catboost": (models_boosted.train_catboost, NUMBERS, False, 1.5),
     "catboost labels": (models_boosted.train_catboost, ["integer", "integer", "label", "label", "real"], False, 1),

@@ -364,6 +364,32 @@ def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str,
     return model
 
 
+def train_count(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
+    """Counted votes of two to four models, perhaps with weights whose sums are ties in decimals alone."""
+    from sklearn import ensemble
+
+    if kind == "regression":
+        raise ValueError("classes are asked of counted votes")
+    if any(f.missing or f.missing_text for f in features):
+        raise ValueError("votes check their rows")
+    columns = training(rng, features, int(rng.integers(60, 150)))
+    known = CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][: COUNTS[kind]]
+    y = np.asarray(known)[targets(rng, columns, len(known))]
+    drawn = [estimator_of(rng, kind, converted=True)[0] for _ in range(int(rng.integers(2, 5)))]
+    weights = None if rng.random() < 0.5 else [float(w) for w in rng.choice([0.1, 0.2, 0.3, 1.0, 2.0], len(drawn))]
+    whole = ensemble.VotingClassifier([(f"e{i}", e) for i, e in enumerate(drawn)], voting="hard", weights=weights)
+    whole.fit(_shown(columns, features), y)
+    names = tuple(f.name for f in features)
+    told = [_thresholds(member, names)[0] for member in whole.estimators_]
+    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
+    used = tuple(n in found for n in names)
+    model = _sklearn_model(whole, name, "sklearn count", kind, "counted", features, False, (found, used))
+    # It has no scores: what stands for them is 1 for the class that it predicts, and no question asks about it.
+    model.margins_of = lambda c: np.eye(len(known))[np.searchsorted(whole.classes_, whole.predict(_shown(c, features)))]
+    model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, np.float32
+    return model
+
+
 def train_stack(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
     """A stack of two or three forests or trees: a logistic function of a sum of votes, or a softmax of several."""
     from sklearn import ensemble, linear_model, tree
@@ -400,8 +426,10 @@ def train_stack(rng: np.random.Generator, features: Sequence[Feature], name: str
     return model
 
 
-OF_PROBABILITIES = ("calibrated", "vote")
-"""Trainers whose models have probabilities alone: the oracle knows no raw scores of them."""
+WITHOUT_SCORES = ("calibrated", "vote", "counted vote")
+"""Trainers whose models have probabilities or classes alone: the oracle knows no raw scores of them."""
+OF_CLASSES = ("votes", "counted")
+"""Links of models of which classes are asked, and no classes by a factor."""
 
 
 # Converted models ------------------------------------------------------------------------------------------------------

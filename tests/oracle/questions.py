@@ -16,6 +16,7 @@ from tests.oracle.decisions import draw_decided
 from tests.oracle.language import Node, constraint
 from tests.oracle.meaning import Points, Rows, probabilities
 from tests.oracle.models import Model, quoted_class
+from tests.oracle.models_sklearn import OF_CLASSES
 from tests.oracle.shares import draw_share
 from tests.oracle.spaces import Feature, Space, quoted
 from tests.oracle.typical import enough
@@ -60,7 +61,7 @@ def every_pair(d: Draw, name: str) -> list[dict[str, Any]]:
     """`sensitive M to F` without classes: every ordered pair of classes is a question, named NAME[C1->C2]."""
     model = d.pick(list(d.models))
     m = d.models[model]
-    if m.kind != "multi" or m.link in ("ova", "votes"):
+    if m.kind != "multi" or m.link in ("ova", *OF_CLASSES):
         return [draw_question(d, name)]
     free = some_features(d) or [d.space.features[0].name]
     text = f"query {name}:\n  sensitive {model} to {{{', '.join(map(quoted, free))}}}\n"
@@ -276,6 +277,8 @@ def score(d: Draw, points: list[list[str]]) -> Node:
     c = d.pick(m.classes)
     if m.link in ("softmax", "logit") and d.chance(PROBABILITIES):
         return chances(d, points)
+    if m.link == "counted":
+        return ["class", p, d.pick(["=", "=", "!="]), quoted_class(c), "", ""]
     form = d.pick(["prob", "class"] if m.link == "calibrated" else ["margin", "prob", "class", "class", "by"])
     if form == "class" or (form == "prob" and m.link in ("softmax", "votes")):
         return ["class", p, d.pick(["=", "=", "!="]), quoted_class(c), "", ""]
@@ -502,7 +505,7 @@ def differ(d: Draw, points: list[list[str]]) -> Node:
 
 def two_scores(d: Draw, points: list[list[str]]) -> Node:
     m, n = (d.models[model] for _, model in points)
-    if m.kind != "regression" and d.chance(0.5):
+    if m.kind != "regression" and (m.link == "counted" or d.chance(0.5)):
         return ["classes", "a", d.pick(["=", "!=", "!="]), "b"]
     term = "value" if m.kind == "regression" else "prob" if m.linear and d.chance(0.5) else "margin"
     if m.link in ("exp", "votes", "calibrated") or n.link != m.link:
@@ -524,7 +527,7 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
     two = len(points) > 1
     m = d.models[points[0][1]]
     forms = []
-    if two and m.link not in ("exp", "votes", "ova", "calibrated") and d.models[points[1][1]].link == m.link:
+    if two and m.link not in ("exp", "votes", "ova", "calibrated", "counted") and d.models[points[1][1]].link == m.link:
         forms.append("scores")
     if discrete(d):
         if two:
@@ -594,7 +597,7 @@ def shorthand(d: Draw, model: str) -> dict[str, Any]:
             ["compare", [["1", ["prob", "b", positive]]], "<=", one(exact_sum("0.5", "-" + gap))],
         ]
         wording = f"sensitive {model} to {named} gap {gap}"
-    elif m.link == "votes":
+    elif m.link in OF_CLASSES:
         return _found(d, model)
     elif d.chance(0.5):
         gap = str(d.pick(["0.05", "0.1", "0.25"]))
@@ -640,7 +643,7 @@ def _near(d: Draw, made: dict[str, Any], m: Model) -> None:
 def shorthand_of_classes(d: Draw, model: str) -> dict[str, Any]:
     """`sensitive M to F from C1 to C2 [factor g]`."""
     m = d.models[model]
-    if m.link in ("ova", "votes"):
+    if m.link in ("ova", *OF_CLASSES):
         return _found(d, model)
     free = some_features(d) or [d.space.features[0].name]
     named = "{" + ", ".join(map(quoted, free)) + "}"

@@ -21,7 +21,7 @@ from tests.oracle.cases import WIDEST, Case, save_case
 from tests.oracle.decisions import declaration, draw_decision
 from tests.oracle.judge import HURRIES
 from tests.oracle.language import constraint
-from tests.oracle.models_sklearn import OF_PROBABILITIES
+from tests.oracle.models_sklearn import WITHOUT_SCORES
 from tests.oracle.questions import Draw, case_of_decision
 from tests.oracle.spaces import Feature, number, quoted
 from tests.oracle.study import Asked, Study
@@ -72,8 +72,17 @@ def run_studies(case: Case) -> Studied:
     out = Studied()
     with tempfile.TemporaryDirectory(prefix="oracle-studies-") as folder:
         asking = Asking(case, rng, Path(folder), out)
-        for study in (asking.audit, asking.outcomes, asking.gap, asking.count, asking.sets, asking.range, asking.shape):
-            study()
+        if case.models["m"].link != "counted":  # which has no score to be changed
+            for study in (
+                asking.audit,
+                asking.outcomes,
+                asking.gap,
+                asking.count,
+                asking.sets,
+                asking.range,
+                asking.shape,
+            ):
+                study()
         asking.learn()
         table = tabled(case, rng)
         if table is not None:
@@ -103,7 +112,7 @@ class Asking:
     @property
     def raw(self) -> bool:
         """Whether the oracle knows the raw scores: of a calibrated model, and of a vote, it has probabilities alone."""
-        return self.case.trainer not in OF_PROBABILITIES
+        return self.case.trainer not in WITHOUT_SCORES
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
@@ -380,7 +389,8 @@ class Asking:
         """The favourable class, a cut-off if there is one, and the arguments that say so."""
         two = len(self.model.classes) == 2
         chosen = str(self.model.classes[1]) if two and self.chance(0.5) else str(self.pick(self.model.classes))
-        threshold = str(self.pick(list(THRESHOLDS))) if two and self.chance(0.3) else None
+        scored = two and self.model.link != "counted"
+        threshold = str(self.pick(list(THRESHOLDS))) if scored and self.chance(0.3) else None
         return (
             chosen,
             threshold,

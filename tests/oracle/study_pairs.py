@@ -17,7 +17,7 @@ from tests.oracle.judge import witness_setting
 from tests.oracle.language import Node
 from tests.oracle.meaning import Points, Rows, Setting, holds
 from tests.oracle.models import Model
-from tests.oracle.models_sklearn import OF_PROBABILITIES
+from tests.oracle.models_sklearn import WITHOUT_SCORES
 from tests.oracle.shares import weights
 from tests.oracle.study import SLACK, Asked, Decision, Groups, Wrong, alone, decisions_of, gap_of_pair, largest_gap
 from tests.oracle.typical import Undecided, _tree, bins
@@ -82,7 +82,7 @@ def judge_audit(
         if record["verdict"] == "found":
             _pair(case, record, decision, size, wrong)
         _rows(case.world, record, groups, sure, may, wrong)
-        if case.trainer not in OF_PROBABILITIES:
+        if case.trainer not in WITHOUT_SCORES:
             _swing(record, decision, groups, points, wrong)
         if record.get("share"):
             _interval(record["share"], *masses(case, record["share"]["measure"], groups, sure, may), wrong)

@@ -18,7 +18,7 @@ from tests.oracle.judge import witness_setting
 from tests.oracle.language import Node
 from tests.oracle.meaning import Points, Truth, holds
 from tests.oracle.models import quoted_class
-from tests.oracle.models_sklearn import OF_PROBABILITIES
+from tests.oracle.models_sklearn import WITHOUT_SCORES
 from tests.oracle.study import SLACK, Wrong, alone
 from tests.oracle.study_pairs import AB, tolerance
 
@@ -297,7 +297,7 @@ class _Denial:
     def _rises(self, record: dict[str, Any], place: int, said: str) -> None:
         """By how much the score of two classes could rise if one feature alone changed."""
         model, points = self.case.models["m"], self.case.world.points["m"]
-        if len(model.classes) != 2 or self.case.trainer in OF_PROBABILITIES or model.link == "votes":
+        if len(model.classes) != 2 or self.case.trainer in WITHOUT_SCORES or model.link == "votes":
             return
         sign = 1.0 if model.class_of(quoted_class(self.options["favourable"])) == 1 else -1.0
         score = sign * score_of(points, 0) if points.margins.shape[1] == 1 else None
