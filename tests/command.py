@@ -73,7 +73,7 @@ def _server(_process: int) -> ForkServer:
     return ForkServer.start(__name__, [], (os.getcwd(), tuple(sorted(environment(PYTHONPATH=places).items()))))
 
 
-def _load() -> None:
+def load_all() -> None:
     """All that is ours, and what most commands load of others."""
     import treesens
 
@@ -108,5 +108,5 @@ def _run() -> None:
 
 
 if __name__ == "__main__":
-    _load()
+    load_all()
     serve(_run)

@@ -15,25 +15,32 @@ from tests.oracle.questions import NOTHING
 
 SHARE = 0.6
 """Cases with such a question."""
+FILLING = 12
+"""Questions of a case that are drawn to fill the table of coverage: no other question is one of these."""
 
 
-def draw_explained(case: Case) -> list[dict[str, Any]]:
-    """A question about a row, or none. Its own generator: the other questions of a seed stay what they are."""
+def draw_explained(case: Case, count: int = 1) -> list[dict[str, Any]]:
+    """Questions about rows, or none. Their own generator: the other questions of a seed stay what they are."""
     rng = np.random.default_rng([11, case.seed])
+    drawn = [_draw(case, rng, "why" if i == 0 else f"why{i + 1}") for i in range(count)]
+    return [q for q in drawn if q is not None]
+
+
+def _draw(case: Case, rng: np.random.Generator, name: str) -> dict[str, Any] | None:
     models = [name for name, model in case.models.items() if model.kind != "regression"]
     tables = list(case.world.tables)
     if not models or not tables or rng.random() > SHARE:
-        return []
+        return None
     model, data = str(rng.choice(models)), str(rng.choice(tables))
     inside = np.flatnonzero(case.world.tables[data].inside)
     if not len(inside):
-        return []
+        return None
     names = [f.name for f in case.features]
     barred = [str(n) for n in rng.permutation(names)[: int(rng.choice([0, 0, 1, 1, 2, len(names)]))]]
     smallest = bool(rng.random() < 0.5) and len(names) <= 8
     asked = {"data": data, "row": int(rng.choice(inside)), "without": barred, "smallest": smallest}
     expect = str(rng.choice(["none", "some"])) if rng.random() < 0.1 else None
-    return [{**NOTHING, "name": "why", "points": [["a", model]], "constraints": [], "explain": asked, "expect": expect}]
+    return {**NOTHING, "name": name, "points": [["a", model]], "constraints": [], "explain": asked, "expect": expect}
 
 
 class Truth:

@@ -47,21 +47,22 @@ class Filling:
         return trainer
 
     def pick(self, questions: list[dict[str, Any]], frontend: str, count: int) -> list[dict[str, Any]]:
-        """The `count` questions that lack most, in the order in which they were drawn. A construct that several of them
-        have counts for less with each.
+        """The `count` questions that lack most, in the order in which they were drawn.
+
+        Each is the best of those with the construct that lacks most: a sum over constructs alone would take long questions, and
+        never one whose only construct is rare. A construct counts for less with each question that has it.
         """
         asked = Counter[str]()
-        left = {id(q): (q, sorted(set(constructs(q)))) for q in questions}
+        left = {id(q): sorted(set(constructs(q))) for q in questions}
         picked = set[int]()
         while left and len(picked) < count:
-
-            def gain(item: tuple[int, tuple[dict[str, Any], list[str]]]) -> float:
-                return sum(self.lack(c, frontend) / (1 + asked[c]) for c in item[1][1])
-
-            best, (_, kinds) = max(left.items(), key=gain)
+            gains = {c: self.lack(c, frontend) / (1 + asked[c]) for kinds in left.values() for c in kinds}
+            rarest = max(gains, key=lambda c: gains[c])
+            best = max(
+                (i for i, kinds in left.items() if rarest in kinds), key=lambda i: sum(gains[c] for c in left[i])
+            )
             picked.add(best)
-            asked.update(kinds)
-            del left[best]
+            asked.update(left.pop(best))
         return [q for q in questions if id(q) in picked]
 
     def add(self, kinds: list[str], frontend: str) -> None:

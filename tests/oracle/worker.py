@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import Case, draw_case, save_case
-from tests.oracle.explained import draw_explained
+from tests.oracle.explained import FILLING, draw_explained
 from tests.oracle.filling import DRAWN, Filling
 from tests.oracle.in_parts import judge_in_parts
 from tests.oracle.judge import Finding
@@ -78,7 +78,7 @@ def one_case(
         drawn = filling.pick(case.questions, case.trainer, most) if filling else case.questions[:most]
         if options.ask is not None:
             drawn = [q for q in case.questions if q["name"] == options.ask]
-        case.questions = drawn + (draw_explained(case) if options.questions else [])
+        case.questions = drawn + (draw_explained(case, FILLING if filling else 1) if options.questions else [])
         outcomes = run_case(case, settings) if case.questions else []
         studied = run_studies(case) if studies_are_asked(seed, options) else Studied()
         wrong_in_parts: list[Finding] = []

@@ -50,8 +50,11 @@ QUESTIONS = (
 )
 _ALONE = """
 import json, os, sys
+import catboost, lightgbm
 import treesens as ts
+from tests.command import load_all
 from tests.solve.test_shared import facts, file_of
+load_all()
 model, table, questions = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 for question in questions:
     sys.stdout.flush()
