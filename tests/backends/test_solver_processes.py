@@ -92,6 +92,14 @@ def test_a_solve_sees_the_environment_and_the_folder_of_now(tmp_path: Path, monk
     assert until(lambda: not Path(f"/proc/{pid}").exists())
 
 
+def test_a_folder_that_is_gone_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert solved() is Termination.SATISFIED
+
+
 def test_cpu_time_of_forks_is_counted() -> None:
     before, children = cpu_seconds(), sum(os.times()[:4])
     solve_isolated("z3", get_backend("z3").emit(hard_module()), Limits(seconds=1.0))

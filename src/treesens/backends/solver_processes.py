@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from treesens.backends.base import get_backend
 from treesens.backends.job import solve_the_job
-from treesens.compiler.base.fork_server import Forked, ForkServer, serve
+from treesens.compiler.base.fork_server import Forked, ForkServer, Place, serve
 from treesens.compiler.base.processes import environment
 from treesens.errors import TreesensError
 
@@ -27,6 +27,20 @@ class _Known:
 
     servers: dict[tuple[str, int], ForkServer] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def server(self, backend: str, threads: int, place: Place) -> ForkServer:
+        """The server of a backend, started if there is none in that place. OSError if it cannot be."""
+        with self.lock:
+            known = self.servers.get((backend, threads))
+            if known is None or known.place != place or known.process.poll() is not None:
+                known = self.servers[backend, threads] = ForkServer.start(__name__, [backend], place)
+            return known
+
+    def drop(self, backend: str, threads: int, server: ForkServer | None) -> None:
+        """Forgets a server that is gone, if it is still the one in use."""
+        with self.lock:
+            if server is not None and self.servers.get((backend, threads)) is server:
+                del self.servers[backend, threads]
 
     def forget(self) -> None:
         """A fork of this process must not talk with our servers, nor keep them alive."""
@@ -47,25 +61,21 @@ if sys.platform == "linux":
 
 
 def fork_of(backend: str, threads: int) -> Forked | None:
-    """A process with the backend's library loaded; None if this system has no servers of processes.
+    """A process with the backend's library loaded; None if this system has no servers of processes, or no room for one.
 
     A server is started at the first solve, and again if the environment or the working directory has changed. One that
     nobody needs any more ends by itself.
     """
     if sys.platform != "linux":
         return None
-    place = os.getcwd(), tuple(sorted(environment(OMP_NUM_THREADS=str(threads)).items()))
     for _ in range(2):
-        with _known.lock:
-            server = _known.servers.get((backend, threads))
-            if server is None or server.place != place or server.process.poll() is not None:
-                server = _known.servers[backend, threads] = ForkServer.start(__name__, [backend], place)
+        server = None
         try:
+            place = os.getcwd(), tuple(sorted(environment(OMP_NUM_THREADS=str(threads)).items()))
+            server = _known.server(backend, threads, place)
             return server.fork()
         except OSError:  # killed from outside: the second one is new
-            with _known.lock:
-                if _known.servers.get((backend, threads)) is server:
-                    del _known.servers[backend, threads]
+            _known.drop(backend, threads, server)
     return None
 
 

@@ -45,7 +45,11 @@ def environment(**more: str) -> dict[str, str]:
 def import_path() -> list[str]:
     """`sys.path` without the working directory, if it is there only because Python was started in it."""
     paths = sys.path
-    if not sys.flags.safe_path and paths and paths[0] in ("", os.getcwd()):
+    try:
+        here = os.getcwd()
+    except OSError:  # the folder has been removed: what is relative to it is gone, too
+        return [path for path in paths if os.path.isabs(path)]
+    if not sys.flags.safe_path and paths and paths[0] in ("", here):
         paths = paths[1:]
     return [os.path.abspath(path) for path in paths if path]
 
