@@ -309,7 +309,9 @@ class _Parts:
     def _cost(self, cost: q.CellCost) -> list[Any]:
         """Steps from the left: where a cost begins, and what it is; then that of a missing value."""
         grid = self.grid[cost.feature]
-        numbers = [str(Unit(cost.shift).value(c)) for c in cost.costs]
+        whole = [int(c) for c in cost.costs]
+        written = {c: str(Unit(cost.shift).value(c)) for c in {*whole}}
+        numbers = [written[c] for c in whole]
         steps: list[list[Any]] = []
         for cell in range(grid.present_cells):
             if steps and steps[-1][1] == numbers[cell]:

@@ -101,19 +101,21 @@ class Problem:
         for row in self.statement["rows"]:
             terms = [(fraction(c), p, o) for c, p, o in row["terms"]]
             shares = [(c / self.points[p].average, p, o) for c, p, o in terms]  # of a sum of leaves
-            prices = [fraction(c) for _, _, steps, other in row["costs"] for c in [*(s[1] for s in steps), other]]
-            unit = scale * common([c.denominator for c, _, _ in terms + shares] + [c.denominator for c in prices])
+            prices = [[fraction(c) for c in [*(s[1] for s in steps), other]] for _, _, steps, other in row["costs"]]
+            unit = scale * common(
+                [c.denominator for c, _, _ in terms + shares] + [c.denominator for p in prices for c in p]
+            )
             level = self.level(row["bound"])
             bound = math.floor(level * unit) + 1 if row["strict"] else math.ceil(level * unit)
             self.constant.append(int(sum(c * self.points[p].base[o] for c, p, o in terms) * unit) - bound)
             coefficient, costs = {}, {}
             for c, p, o in shares:
                 coefficient[p, o] = coefficient.get((p, o), 0) + int(c * (unit // self.points[p].scale))
-            for p, f, steps, other in row["costs"]:
-                starts, whole = [s for s, _ in steps[1:]], [int(fraction(c) * unit) for _, c in steps]
+            for (p, f, steps, _), price in zip(row["costs"], prices, strict=True):
+                starts, whole = [s for s, _ in steps[1:]], [c.numerator * (unit // c.denominator) for c in price]
                 table = [whole[bisect_right(starts, start)] for start in [-math.inf, *self.cuts[f]]]
                 before = costs.get(self.variable[p, f], [0] * (len(table) + 1))
-                costs[self.variable[p, f]] = [x + y for x, y in zip(before, [*table, int(fraction(other) * unit)])]
+                costs[self.variable[p, f]] = [x + y for x, y in zip(before, [*table, whole[-1]])]
             self.units.append(unit)
             self.coefficients.append(coefficient)
             self.costs.append(costs)

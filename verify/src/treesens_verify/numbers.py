@@ -1,11 +1,14 @@
 """Exact numbers: float32 as C reads it, neighbours of floats, and logarithms between two fractions."""
 
+import functools
 import math
 import re
 import struct
 from fractions import Fraction
 
 MOST_BITS = 1 << 16
+SHORT = 40
+"""Texts of numbers up to this length are read once: tables of costs hold the same ones again and again."""
 
 
 class Rejected(Exception):
@@ -34,9 +37,18 @@ def float32(text):
 
 def fraction(text):
     """A fraction, of a text (n, n/d or a decimal without an exponent) or a number of JSON."""
-    require(not isinstance(text, str) or re.fullmatch(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?", text), "a text of no fraction")
+    if isinstance(text, str):
+        return _short(text) if len(text) <= SHORT else _of_text(text)
     require(not isinstance(text, bool), "a flag is no number")
     return Fraction(text)
+
+
+def _of_text(text):
+    require(re.fullmatch(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?", text), "a text of no fraction")
+    return Fraction(text)
+
+
+_short = functools.lru_cache(1 << 14)(_of_text)
 
 
 def common(denominators):
