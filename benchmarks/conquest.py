@@ -12,6 +12,7 @@ be shared.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
 import signal
@@ -21,7 +22,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.commands.check_parts import QuestionFile, shipment_of
@@ -73,11 +73,8 @@ class Killer(threading.Thread):
 
 
 def workers_here() -> list[int]:
-    """Process ids of the workers that joblib has started here."""
-    from joblib.externals.loky import reusable_executor
-
-    pool: Any = reusable_executor._executor
-    return [] if pool is None else sorted(pool._processes or ())
+    """Process ids of the workers that were started here."""
+    return sorted(process.pid for process in multiprocessing.active_children() if process.pid is not None)
 
 
 @contextmanager
