@@ -1,17 +1,21 @@
-"""One hard question on several processes: nodes and CPU seconds as workers grow, while workers are killed.
+"""Hard questions on several processes: nodes and CPU seconds as workers grow, while workers are killed.
 
-    python -m benchmarks.conquest --workers 2,4,8,16 --kill 10
+    python -m benchmarks.conquest [forest:16:sex:0.3 ...] --workers 2,4,8,16 --kill 10
 
-Trains `ExtraTreesClassifier` on scikit-learn's breast cancer data and asks whether one feature alone can move the probability
-across 0.5 by a gap. It is asked in this process first, and then in parts, as `treesens check --workers N` does; every `--kill`
-seconds a random worker is killed by its process id. Nodes are those of tasks that came back: what a killed worker had searched
-is asked again, and stands in none of the figures. CPU seconds are those that workers report. Wall time is not told: cores may
-be shared.
+A question is KIND:DEPTH:FEATURE:GAP: can FEATURE alone move the probability from 0.5 - GAP to 0.5 + GAP? `forest` is
+scikit-learn's `RandomForestClassifier` on the table (`--table`: a CSV file whose last column is the class), `extra` its
+`ExtraTreesClassifier` on breast cancer; features have names, or numbers: f22. It is asked in one process first, and then in
+parts, as `treesens check --workers N` does; every `--kill` seconds a random worker is killed by its process id. Nodes are those
+of tasks that came back: what a killed worker had searched is asked again, and stands in none of the figures. `again` are the
+tasks that were asked twice because their worker had been lost. CPU seconds are those that workers report. Wall time is not
+told: cores may be shared. So that a part gets the same work from any number of workers, its seconds are stretched if there are
+more workers than cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
 import signal
@@ -19,25 +23,29 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from benchmarks.forests import table
+from benchmarks.published import FOLDER
 
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.commands.check_parts import QuestionFile, shipment_of
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import Result
+from treesens.compiler.result import Result, Verdict
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.sweeps.conquer import Coordinator
 from treesens.sweeps.executor import Executor
-from treesens.sweeps.worker import Outcome
+from treesens.sweeps.worker import Outcome, cpu_seconds
 
 HEAD = (
-    "| workers | answer | parts | tasks | nodes | nodes / those of one process | CPU s | killed |\n| ---: | --- |"
-    + " ---: |" * 6
+    "| question | workers | answer | parts | tasks | nodes | nodes / those of one process | CPU s | nodes / CPU s "
+    "| killed | again |\n| --- | ---: | --- |" + " ---: |" * 8
 )
+QUESTIONS = ("extra:6:f22:0.23", "forest:12:fnlwgt:0.3", "forest:16:sex:0.3", "forest:16:fnlwgt:0.4")
+TREES = 100
 
 
 def nodes_of(result: Result) -> float:
@@ -46,11 +54,13 @@ def nodes_of(result: Result) -> float:
 
 
 class Counted(Coordinator):
-    """Adds up the nodes of tasks."""
+    """Adds up the nodes of tasks, and how many were asked twice."""
 
     nodes = 0.0
+    twice = 0
 
     def _take_in(self, outcome: Outcome) -> None:
+        self.twice += outcome.attempts > 1
         if outcome.result is not None:
             self.nodes += nodes_of(outcome.result)
         super()._take_in(outcome)
@@ -73,11 +83,8 @@ class Killer(threading.Thread):
 
 
 def workers_here() -> list[int]:
-    """Process ids of the workers that joblib has started here."""
-    from joblib.externals.loky import reusable_executor
-
-    pool: Any = reusable_executor._executor
-    return [] if pool is None else sorted(pool._processes or ())
+    """Process ids of the workers that were started here."""
+    return sorted(process.pid for process in multiprocessing.active_children() if process.pid is not None)
 
 
 @contextmanager
@@ -91,27 +98,34 @@ def killing(seconds: float, seed: int) -> Iterator[Killer]:
         killer.join()
 
 
-def write_question(folder: Path, asked: argparse.Namespace) -> Path:
-    """The model, and a file with the question about it."""
-    import skops.io
+def trained(kind: str, depth: int, rows: Path) -> tuple[Any, Any]:
+    """The model of a question, and the columns that it was trained on."""
     from sklearn.datasets import load_breast_cancer
-    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-    data = load_breast_cancer()
-    model = ExtraTreesClassifier(asked.trees, max_depth=asked.depth, random_state=0, n_jobs=1).fit(
-        data.data, data.target
-    )
+    options = {"n_estimators": TREES, "max_depth": depth or None, "random_state": 0, "n_jobs": 1}
+    if kind == "forest":
+        columns, classes = table(rows)
+        return RandomForestClassifier(**options).fit(columns.to_numpy(), classes), columns
+    data = load_breast_cancer(as_frame=True)
+    return ExtraTreesClassifier(**options).fit(data.data.to_numpy(), data.target), data.data
+
+
+def write_question(folder: Path, text: str, rows: Path) -> Path:
+    """The model, and a file with the question about it; features have the numbers of their columns."""
+    import skops.io
+
+    kind, depth, feature, gap = text.split(":")
+    model, columns = trained(kind, int(depth), rows)
     skops.io.dump(model, folder / "m.skops")
-    ranges = "".join(
-        f"feature {n}: real in [{low}, {high}]\n"
-        for n, low, high in zip(
-            (f"f{i}" for i in range(data.data.shape[1])), data.data.min(0), data.data.max(0), strict=True
-        )
-    )
+    ends = zip(columns.min(), columns.max(), strict=True)
+    ranges = "".join(f"feature f{i}: real in [{low}, {high}]\n" for i, (low, high) in enumerate(ends))
+    names = [*columns]
+    varies = f"f{names.index(feature)}" if feature in names else feature
     path = folder / "q.sens"
     path.write_text(
-        f'model m from "m.skops"\n{ranges}query q: find a, b in m such that a = b except f{asked.feature}; '
-        f"prob(a) >= 0.5 + {asked.gap}; prob(b) <= 0.5 - {asked.gap}\n"
+        f'model m from "m.skops"\n{ranges}query q: find a, b in m such that a = b except {varies}; '
+        f"prob(a) >= 0.5 + {gap}; prob(b) <= 0.5 - {gap}\n"
     )
     return path
 
@@ -122,42 +136,54 @@ def in_parts(
     """The answer of so many workers, the coordinator, and how many workers were killed."""
     executor = Executor("local", workers)
     shipment = shipment_of(QuestionFile(path, trust_pickle=False), executor)
-    options = Options(time_limit=asked.limit, library_predict=question.library_predicts("auto"))
-    search = Counted(question, shipment, executor, options, slice_seconds=asked.slice, first_seconds=0.0)
+    options = Options("native", time_limit=asked.limit)
+    stretched = asked.slice * max(1.0, workers / (os.cpu_count() or 1))
+    search = Counted(
+        question, shipment, executor, options, replay="emulated", slice_seconds=stretched, first_seconds=0.0
+    )
     with killing(asked.kill, workers) as killer:
         result = search.run(Budget.of(asked.limit))
     return result, search, killer.killed
 
 
+def told(name: str, asked: argparse.Namespace) -> Iterator[str]:
+    """The lines of the table about one question."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_question(Path(folder), name, asked.table)
+        question = bind(parse(path.read_text(), str(path)), path.parent).queries[0]
+        before = cpu_seconds()
+        alone = answer_question(question, Options("native", time_limit=asked.limit, regions=False))
+        took, nodes = cpu_seconds() - before, nodes_of(alone)
+        yield f"| {name} | in this process | {alone.verdict} | 1 | 1 | {figures(nodes, nodes, took)} | | |"
+        for workers in map(int, asked.workers.split(",")):
+            result, search, killed = in_parts(question, path, asked, workers)
+            known = search.known
+            parts = f"{len(known.leaves())} | {known.asked}"
+            counted = figures(search.nodes, nodes, known.cpu)
+            said = f"{result.verdict}" if result.verdict is not Verdict.UNKNOWN else f"unknown: {result.reason}"
+            yield f"| | {workers} | {said} | {parts} | {counted} | {killed} | {search.twice} |"
+
+
+def figures(nodes: float, alone: float, seconds: float) -> str:
+    share = nodes / alone if alone else float("nan")
+    return f"{nodes:,.0f} | {share:.2f} | {seconds:.0f} | {nodes / max(seconds, 1e-9):,.0f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("questions", nargs="*", default=QUESTIONS)
+    parser.add_argument("--table", type=Path, default=FOLDER / "data" / "adult" / "train.csv")
     parser.add_argument("--workers", default="2,4,8,16", help="Numbers of worker processes.")
-    parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--depth", type=int, default=6)
-    parser.add_argument("--feature", type=int, default=22, help="The number of the feature that varies.")
-    parser.add_argument("--gap", default="0.04")
     parser.add_argument("--limit", type=float, default=600.0, help="Seconds of every answer.")
-    parser.add_argument("--slice", type=float, default=5.0, help="Seconds of one part.")
+    parser.add_argument("--slice", type=float, default=5.0, help="Seconds of one part that has a core to itself.")
     parser.add_argument(
         "--kill", type=float, default=10.0, help="Seconds between two workers that are killed; 0: none is."
     )
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        path = write_question(Path(name), asked)
-        question = bind(parse(path.read_text(), str(path)), path.parent).queries[0]
-        alone = answer_question(question, replace(Options(time_limit=asked.limit), regions=False))
-        nodes = nodes_of(alone)
-        print(HEAD)
-        print(f"| in this process | {alone.verdict.value} | 1 | 1 | {nodes:,.0f} | 1.00 | | |", flush=True)
-        for workers in map(int, asked.workers.split(",")):
-            result, search, killed = in_parts(question, path, asked, workers)
-            share = search.nodes / nodes if nodes else float("nan")
-            known = search.known
-            print(
-                f"| {workers} | {result.verdict.value} | {len(known.leaves())} | {known.asked} | {search.nodes:,.0f} "
-                f"| {share:.2f} | {known.cpu:.0f} | {killed} |",
-                flush=True,
-            )
+    print(HEAD)
+    for name in asked.questions:
+        for line in told(name, asked):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

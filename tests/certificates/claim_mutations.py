@@ -18,7 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.certificates.models import FEATURES, train
 from tests.certificates.mutations import changed, spots
@@ -27,11 +27,14 @@ from tests.certificates.truth import NotJudged, Truth
 from treesens.certificates import treesens_verify as checker
 
 ROUND = 2_000
+PER_DRAW = 8
+"""Mutants of what was drawn once: most of the time goes into the truth of its parts."""
 MOST_PAIRS = 60_000
 FLOATS = (0.25, 0.75, 1.25)
 
 Document = dict[str, Any]
 Outcome = str
+Drawn = TypeVar("Drawn")
 
 
 class Round:
@@ -45,6 +48,7 @@ class Round:
         self.dice = self.draw.random
         self.known: dict[str, bool] = {}
         self.read: dict[str, Any] = {}
+        self.kept: dict[Callable[[], Any], tuple[int, Any]] = {}
 
     def statement(self) -> Document:
         model = {"sha256": self.draw.sha256, "format": "xgboost-json", "trees": 3, "base": ["0"]}
@@ -101,9 +105,17 @@ class Round:
             if self.well_formed(one)
         ]
 
+    def drawn(self, draw: Callable[[], Drawn]) -> Drawn:
+        """What is drawn, once for several mutants."""
+        turns, what = self.kept.get(draw, (0, None))
+        if turns % PER_DRAW == 0:
+            what = draw()
+        self.kept[draw] = turns + 1, what
+        return what
+
     # --- kinds --------------------------------------------------------------------------------------------------------
 
-    def of_cases(self) -> Outcome:
+    def draw_cases(self) -> tuple[Document, list[Document]]:
         whole = {
             "statement": self.statement(),
             "either": self.draw.either(2),
@@ -112,13 +124,15 @@ class Round:
         }
         statements = [{**case, "same_except": varied} for case, varied in cases(whole)]
         parts = [part for part in self.true_parts(statements) if part["claim"] == "none"]
-        claim = {"kind": "cases", "whole": whole, "parts": list(range(len(parts)))}
-        claim, parts = self.changed_by_half(claim, parts)
+        return {"kind": "cases", "whole": whole, "parts": list(range(len(parts)))}, parts
+
+    def of_cases(self) -> Outcome:
+        claim, parts = self.changed_by_half(*self.drawn(self.draw_cases))
         if not self.follows(claim, parts):
             return "rejected"
         return "accepted, and false" if is_false(self.truth, claim["whole"]) else "accepted, and true"
 
-    def of_cover(self) -> Outcome:
+    def draw_cover(self) -> tuple[Document, list[Document]]:
         base, statements = self.statement(), list[Document]()
 
         def tree(path: list[Any], depth: int) -> Any:
@@ -131,7 +145,10 @@ class Round:
             return [p, f, low, high, *sides]
 
         claim = {"kind": "cover", "tree": tree([], self.dice.choice([1, 1, 2]))}
-        claim, parts = self.changed_by_half(claim, self.true_parts(statements))
+        return claim, self.true_parts(statements)
+
+    def of_cover(self) -> Outcome:
+        claim, parts = self.changed_by_half(*self.drawn(self.draw_cover))
         if not self.follows(claim, parts):
             return "rejected"
         depth = self.first_depth(claim["tree"])
@@ -145,13 +162,15 @@ class Round:
     def first(self, tree: Any) -> int:
         return tree if isinstance(tree, int) else self.first(tree[4])
 
-    def of_border(self) -> Outcome:
+    def draw_border(self) -> tuple[Document, list[Document]]:
         base = self.statement()
         every = [list(s) for n in range(FEATURES + 1) for s in itertools.combinations(range(FEATURES), n)]
         chosen = self.dice.sample(every, self.dice.randint(3, len(every)))
         parts = self.true_parts([{**base, "same_except": one} for one in chosen])
-        claim = {"kind": "border", "features": list(range(FEATURES)), "parts": list(range(len(parts)))}
-        claim, parts = self.changed_by_half(claim, parts)
+        return {"kind": "border", "features": list(range(FEATURES)), "parts": list(range(len(parts)))}, parts
+
+    def of_border(self) -> Outcome:
+        claim, parts = self.changed_by_half(*self.drawn(self.draw_border))
         if not self.follows(claim, parts):
             return "rejected"
         used = [parts[i] for i in claim["parts"]]
@@ -174,7 +193,8 @@ class Round:
         return claim, [*parts[:number], *more, *parts[number + 1 :]]
 
     def of_sums(self) -> Outcome:
-        statement = self.mutant({**self.statement(), "orders": []}) if self.dice.random() < 0.8 else self.statement()
+        drawn = self.drawn(self.statement)
+        statement = self.mutant({**drawn, "orders": []}) if self.dice.random() < 0.8 else drawn
         document = {"format": "treesens-certificate", "version": 1, "claim": "none", "statement": statement}
         try:
             checker.check({**document, "apart": [], "nodes": [["sums"]]}, [self.data], first_trees=True)

@@ -92,6 +92,27 @@ def test_the_best_typicality_has_a_certificate(way: str, folder: Path) -> None:
         bound(asked, low - 0.001)
 
 
+def test_units_that_differ_by_a_number_of_trees(folder: Path, tmp_path: Path) -> None:
+    """The scores of a forest of six trees are sixths, and what is typical is not: no power of two makes both whole."""
+    skops, ensemble = pytest.importorskip("skops.io"), pytest.importorskip("sklearn.ensemble")
+    rows = np.loadtxt(folder / "d.csv", delimiter=",", skiprows=1)
+    forest = ensemble.RandomForestClassifier(6, max_depth=3, random_state=0).fit(rows, rows.sum(axis=1) > 2)
+    skops.dump(forest, tmp_path / "m.skops")
+    text = head(folder).replace(str(folder / "m.json"), str(tmp_path / "m.skops"))
+    asked = query_of(
+        f"{text}query q: find a in m such that prob(a) >= 0.6 maximize typicality(a, d, isolation)\n", folder
+    )
+    grid = np.array(list(itertools.product(VALUES, repeat=3)))
+    (term,) = asked.objective.form.forests if asked.objective is not None else ()
+    allowed = forest.predict_proba(grid.astype(np.float32))[:, 1] >= 0.6
+    low, high = (ends[allowed].max() for ends in term.forest.judge(grid))
+    made = bound(asked, high + 0.001)  # which the checker has accepted
+    weights = [weight for node in made.document["nodes"] if len(node) == 3 for weight in node[0]]
+    assert any(weight and weight % 3 == 0 for weight in weights)
+    with pytest.raises(NoCertificate):
+        bound(asked, low - 0.001)
+
+
 @pytest.fixture(scope="module")
 def made(folder: Path) -> Certificate:
     for gap in range(1, 80):

@@ -114,7 +114,7 @@ def test_a_missing_value_is_no_value_of_a_feature_without_a_set(free: bool) -> N
     common = [[0, 0, {"runs": [[None, None]], "missing": True}]] if free else []
     pin = [0, 0, {"runs": [], "missing": True}]
     said = [statement([stated(file)], 1, domain=[*common, *mine], rows=[row]) for mine in ([], [pin])]
-    claim = {"kind": "reason", "features": [], "parts": [0, 1]}
+    claim = {"kind": "reason", "features": [], "row": [pin[1:]], "kept": [[], [0]], "parts": [0, 1]}
     parts = [("none", said[0]), ("found", said[1])]
     if free:
         assert follows(claim, parts, [file])

@@ -7,7 +7,8 @@ import hashlib
 import itertools
 import json
 import lzma
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -179,17 +180,20 @@ def test_smallest_reasons_are_those_of_brute_force(tmp_path: Path) -> None:
         assert len(claim["features"]) == min(map(len, deciding))
         assert tuple(claim["features"]) in deciding
         assert says(claim)
-        own_parts = claim["parts"][: 1 + len(claim["features"])]
-        assert says({**claim, "kind": "reason", "parts": own_parts})
-        if len(own_parts) < len(claim["parts"]):
+        count = 1 + len(claim["features"])
+        first = {"parts": claim["parts"][:count], "kept": claim["kept"][:count]}
+        assert says({**claim, "kind": "reason", **first})
+        if count < len(claim["parts"]):
             extra += 1
             with pytest.raises(checker.Rejected, match="fewer features"):
-                says({**claim, "parts": own_parts})
+                says({**claim, **first})
     assert extra, "some reason is a smallest one only by more inputs than those that show that it is minimal"
 
 
 def without(claim: Manifest, place: int) -> Manifest:
-    return {**claim, "parts": [n for i, n in enumerate(claim["parts"]) if i != place]}
+    """A claim without one of its parts, and without what is said of it."""
+    lists = {name: claim[name] for name in ("parts", "kept") if name in claim}
+    return {**claim, **{name: [x for i, x in enumerate(one) if i != place] for name, one in lists.items()}}
 
 
 @pytest.mark.parametrize("kind", ["equal", "sets"])
@@ -219,6 +223,92 @@ def test_every_part_of_a_reason_is_needed(made: Callable[[str], Path], folder: P
     if more:
         with pytest.raises(checker.Rejected):
             follows({**claim, "features": [*claim["features"], more[0]]}, certificates, folder)
+
+
+DECISION = """model m from "m.json"
+decision credit of x: approve when prob(x) >= 0.7 and x.f0 >= 0.5
+  refer when x.f1 <= 1 or prob(x) >= 0.9 else decline
+"""
+
+
+def outcome(score: float, point: tuple[float, ...]) -> str:
+    if score >= math.log(0.7 / 0.3) and point[0] >= 0.5:
+        return "approve"
+    return "refer" if point[1] <= 1 or score >= math.log(0.9 / 0.1) else "decline"
+
+
+def test_reasons_of_a_decision_that_names_features(tmp_path: Path) -> None:
+    """Cases of other outcomes ask for values of the very features that a reason keeps; outcomes are those of XGBoost."""
+    booster = train(5, tmp_path / "m.json", trees=10, depth=3)
+    (tmp_path / "d.csv").write_text(ROWS)
+    (tmp_path / "credit.sens").write_text(DECISION)
+    asked = [
+        "why",
+        "m.json",
+        "--data",
+        "d.csv",
+        "--decision",
+        "credit.sens",
+        "-q",
+        "--require-certificate",
+        "--certificate",
+    ]
+    words = [str(tmp_path / word) if word.endswith((".json", ".csv", ".sens")) else word for word in asked]
+    done = CliRunner().invoke(group, [*words, str(tmp_path / "out")], standalone_mode=False)
+    assert done.return_value == 0, done.output
+    (path,) = (tmp_path / "out").glob("why.*.manifest.json")
+    manifest = json.loads(path.read_text())
+    certificates, data = certificates_of(path, manifest), [(tmp_path / "m.json").read_bytes()]
+
+    def says(claim: Manifest, parts: list[Manifest]) -> list[str]:
+        return checker.together(claim, parts, lambda stated: checker.core.model_of(stated, data))
+
+    rows = np.array([[float(x) for x in row.split(",")] for row in ROWS.split()[1:]], np.float32)
+    cuts = np.float32([*booster.trees_to_dataframe().Split.dropna(), 0.5, 1.0])
+    around = np.concatenate([cuts, np.nextafter(cuts, np.float32(-9)), np.nextafter(cuts, np.float32(9)), rows.ravel()])
+    values = np.unique(np.clip(around, 0, 1.5))  # the domain is the range of the table
+    points = np.array(list(itertools.product(values, repeat=3)), np.float32)
+    scores = booster.predict(xgboost.DMatrix(points), output_margin=True)
+    outcomes = np.array([outcome(s, p) for s, p in zip(scores.tolist(), points.tolist(), strict=True)])
+    claims = [claim for claim in manifest["claims"] if claim["kind"] == "reason"]
+    narrower = 0
+    for claim, row in zip(claims, rows, strict=True):
+        same = points == row
+        for kept in [claim["features"], *([g for g in claim["features"] if g != f] for f in claim["features"])]:
+            constant = len(set(outcomes[same[:, kept].all(axis=1)])) == 1
+            assert constant == (kept == claim["features"])
+        assert says(claim, certificates)
+        for lie in lies_about_a_row(claim):
+            with pytest.raises((checker.Rejected, *checker.core.MALFORMED)):
+                says(lie, certificates)
+        for number in claim["parts"]:
+            # An input of no case that anything is proved of.
+            more = copy.deepcopy(certificates)
+            stated = more[number]["statement"]
+            stated["rows"] = []
+            stated["domain"] = [x for i, x in enumerate(stated["domain"]) if i < 3 or x[1:] in claim["row"]]
+            if more[number]["claim"] == "found" and len(stated["domain"]) < len(
+                certificates[number]["statement"]["domain"]
+            ):
+                narrower += 1
+                with pytest.raises(checker.Rejected, match="left open"):
+                    says(claim, more)
+    assert narrower
+
+
+def lies_about_a_row(claim: Manifest) -> Iterator[Manifest]:
+    for f in claim["features"]:
+        for value in ({"runs": [[None, None]]}, {"runs": [[7.0, 8.0]]}, [0, 1], None):
+            yield {**claim, "row": [[g, value if g == f else allowed] for g, allowed in claim["row"]]}
+        yield {**claim, "row": [one for one in claim["row"] if one[0] != f]}
+    yield {**claim, "row": [*claim["row"], claim["row"][0]]}
+    yield {**claim, "row": [[f + 3, allowed] for f, allowed in claim["row"]]}
+    yield {**claim, "row": None}
+    yield {**claim, "kept": claim["kept"][1:]}
+    yield {**claim, "kept": [[] for _ in claim["parts"]]}
+    yield {**claim, "kept": [[0, 1, 2] for _ in claim["parts"]]}
+    yield {**claim, "kept": [["f0"] for _ in claim["parts"]]}
+    yield {name: part for name, part in claim.items() if name != "row"}
 
 
 def test_every_part_of_a_change_is_needed(made: Callable[[str], Path], folder: Path) -> None:

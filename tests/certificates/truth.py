@@ -134,8 +134,10 @@ class Truth:
         seen += [self._inside(s, x) for _, f, s in sets if f == feature]
         costs = [steps for row in statement["rows"] for _, f, steps, _ in row["costs"] if f == feature]
         seen += [self._cell(x, np.array(sorted(s for s, _ in steps if s is not None))) for steps in costs]
-        _, first = np.unique(np.stack(seen), axis=1, return_index=True)
-        return x[np.sort(first)]
+        kinds = zip(*(one.tolist() for one in seen), strict=True)
+        # The first of every kind, in the order of the values.
+        first = {kind: place for place, kind in reversed([*enumerate(kinds)])}
+        return x[np.sort([*first.values()])]
 
     def _values(self, statement: dict[str, Any], feature: int) -> list[float]:
         numbers = {-LARGEST, LARGEST, 0.0, *self.cuts[feature]}
@@ -146,13 +148,11 @@ class Truth:
             numbers |= {float(x) for x in s.get("values", [])}
         for row in statement["rows"]:
             numbers |= {float(x) for _, f, steps, _ in row["costs"] if f == feature for x, _ in steps if x is not None}
-        around: set[float] = set()
-        for x in numbers:
-            near = np.float32(max(-LARGEST, min(LARGEST, x)))
-            with np.errstate(over="ignore"):
-                steps = [np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf)]
-            around |= {float(v) for v in (near, *steps, np.floor(near), np.ceil(near))}
-        finite = sorted(x + 0.0 for x in around if abs(x) <= LARGEST)
+        near = np.clip(np.array([*numbers], np.float64), -LARGEST, LARGEST).astype(np.float32)
+        with np.errstate(over="ignore"):
+            beside = [np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf)]
+        around = np.concatenate([near, *beside, np.floor(near), np.ceil(near)]).astype(np.float64)
+        finite = sorted({x + 0.0 for x in around.tolist() if abs(x) <= LARGEST})
         missing = any(s.get("missing") for s in sets)
         return [*finite, math.nan] if missing else finite
 
@@ -182,13 +182,17 @@ class Truth:
         prices = [Fraction(c) for _, _, steps, other in row["costs"] for c in [*(c for _, c in steps), other]]
         unit = math.lcm(base.denominator, *(c.denominator for c, _ in coefficients), *(c.denominator for c in prices))
         whole = unit * base.denominator * self.scale
-        sums = [(x * base.denominator + int(base * base.denominator * self.scale)) for x in total]
+        start = int(base * base.denominator * self.scale)
+        sums = [x * base.denominator + start for x in total]
         value: Any = np.zeros(len(index), np.int64)
         for c, p in coefficients:
-            value = value + whole_numbers([x * int(c * unit) for x in sums])[index[:, p]]
+            factor = int(c * unit)
+            value = value + whole_numbers([x * factor for x in sums])[index[:, p]]
         for p, f, steps, other in row["costs"]:
             unlike, place = np.unique(grid[:, f], return_inverse=True)
-            cost = whole_numbers([int(self._cost(steps, other, x) * whole) for x in unlike.tolist()])
+            priced = [(start, int(Fraction(c) * whole)) for start, c in steps]
+            missing = int(Fraction(other) * whole)
+            cost = whole_numbers([self._cost(priced, missing, x) for x in unlike.tolist()])
             value = value + cost[place[index[:, p]]]
         bound = Fraction(row["bound"]["rational"])
         logs = [(Fraction(c), Fraction(a)) for c, a in row["bound"]["logs"]]
@@ -202,10 +206,10 @@ class Truth:
         return np.asarray(value >= least, bool)
 
     @staticmethod
-    def _cost(steps: list[Any], other: str, x: float) -> Fraction:
+    def _cost(steps: list[tuple[float | None, int]], missing: int, x: float) -> int:
         if math.isnan(x):
-            return Fraction(other)
-        return Fraction([c for start, c in steps if start is None or start <= x][-1])
+            return missing
+        return [c for start, c in steps if start is None or start <= x][-1]
 
 
 def whole_numbers(numbers: list[int]) -> Any:

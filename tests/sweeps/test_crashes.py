@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.command import CLI
@@ -19,7 +21,7 @@ from tests.sweeps.conftest import QUESTIONS
 from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
-from treesens.sweeps.questions import Document, Question
+from treesens.sweeps.questions import Document, Question, file_digest
 from treesens.sweeps.run import Settings, sweep
 from treesens.sweeps.spec import read_spec
 from treesens.sweeps.worker import Outcome, Shipment, Task
@@ -97,6 +99,45 @@ def test_a_killed_worker_loses_no_question(folder: Path) -> None:
     assert max(entry.attempts for entry in entries) <= 2
 
 
+def searched_for_long(folder: Path) -> Document:
+    """A question that no search of some tenths of a second ends: the labels of the model's rows are noise."""
+    xgboost = pytest.importorskip("xgboost", reason="the models of the tests are trained with xgboost")
+    rng = np.random.default_rng(5)
+    rows = xgboost.DMatrix(rng.normal(size=(500, 12)), rng.integers(0, 2, 500))
+    xgboost.train({"max_depth": 5, "objective": "binary:logistic"}, rows, 150).save_model(folder / "noise.json")
+    text = 'model m from "noise.json"\nquery q: find a, b in m such that a = b except {f0, f1} maximize margin(a) - margin(b)\n'
+    return Document("noise", text, str(folder), (("noise.json", file_digest(folder / "noise.json")),))
+
+
+@posix
+def test_a_killed_worker_takes_nobody_along(tmp_path: Path) -> None:
+    """One of two processes is killed while both search: its question is asked again, and the other one goes on."""
+    document = searched_for_long(tmp_path)
+    outcomes: list[Outcome] = []
+    workers: list[int] = []
+    numbers = itertools.count()
+    killed = before = 0
+
+    def take() -> Task | None:
+        if killed and len(outcomes) >= before + 4:
+            return None
+        name, options = f"question {next(numbers)}", Options("native", time_limit=0.3)
+        return Task(name, document.digest, "q", options, record=False)
+
+    for outcome in Executor("local", 2).run(take, {document.digest: Shipment(document)}, 20.0):
+        outcomes.append(outcome)
+        workers.append(int(outcome.worker.rpartition(":")[2]))
+        if not killed and len(set(workers)) == 2:
+            killed, before = workers[-1], len(workers)  # it has its next question already
+            os.kill(killed, signal.SIGKILL)
+    (other,) = set(workers[:before]) - {killed}
+    assert sorted(outcome.key for outcome in outcomes) == sorted(f"question {i}" for i in range(next(numbers)))
+    assert not any(outcome.failure for outcome in outcomes)
+    assert sum(outcome.attempts == 2 for outcome in outcomes) == 1
+    assert other in workers[before:], "it went on"
+    assert len(set(workers)) <= 3, "no other process was begun than one in the place of the killed one"
+
+
 class Deadly:
     """Ends every process but the one that made it when it is unpickled."""
 
@@ -108,8 +149,6 @@ class Deadly:
 
 @posix
 def test_a_question_that_kills_its_worker_is_tried_twice_and_the_others_are_answered(folder: Path) -> None:
-    from treesens.sweeps.questions import file_digest
-
     (folder / "bad.pkl").write_bytes(pickle.dumps(Deadly(), protocol=4))
     good = read_spec(folder / "sweep.toml").questions[:12]
     text = 'model m from "bad.pkl"\nquery q: sensitive m to {age} margin 0.5\n'

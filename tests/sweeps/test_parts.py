@@ -31,7 +31,7 @@ from treesens.sweeps.part_certificates import with_part_certificates
 from treesens.sweeps.part_journal import PartJournal
 from treesens.sweeps.parts import Part, Splitter, within
 from treesens.sweeps.questions import document_of
-from treesens.sweeps.worker import ship
+from treesens.sweeps.worker import Outcome, ship
 
 HEAD = "feature f1: real in [0, 2] or missing\n"
 QUESTIONS = {
@@ -158,14 +158,13 @@ def test_processes_of_this_machine(folder: Path) -> None:
     assert says(one.run(Budget.of(60))) == says(as_a_whole(one))
 
 
-def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
-    """Every worker that has answered is killed at once, by its process id, until five are gone."""
+def about_a_large_model(folder: Path) -> Coordinator:
+    """Two processes, and parts of 0.2 s at most."""
     train(3, folder / "large.json", trees=60, depth=5)
     text = f'model m from "large.json"\n{HEAD}query q: {QUESTIONS["largest"]}\n'
     document, session = document_of("q.sens", text, folder)
     (asked,) = session.asked()
-    killed: set[int] = set()
-    one = Coordinator(
+    return Coordinator(
         session.question(asked),
         ship(document, False),
         Executor("local", 2),
@@ -174,12 +173,24 @@ def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
         slice_seconds=0.2,
         first_seconds=0.0,
     )
+
+
+def process_of(outcome: Outcome) -> int:
+    return int(outcome.worker.rpartition(":")[2])
+
+
+def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
+    """Every worker that has answered is killed at once, by its process id, until five are gone."""
+    one = about_a_large_model(folder)
+    killed: set[int] = set()
+    twice: list[str] = []
     take_in = one._take_in
 
-    def also_kill(outcome: object) -> None:
-        take_in(outcome)  # type: ignore[arg-type]
-        worker = getattr(outcome, "worker", "")
-        number = int(worker.rpartition(":")[2] or 0)
+    def also_kill(outcome: Outcome) -> None:
+        take_in(outcome)
+        if outcome.attempts > 1:
+            twice.append(outcome.key)
+        number = process_of(outcome) if outcome.worker else 0
         if number and number != os.getpid() and number not in killed and len(killed) < 5:
             killed.add(number)
             os.kill(number, signal.SIGKILL)
@@ -188,6 +199,7 @@ def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
     result = one.run(Budget.of(120))
     whole = as_a_whole(one)
     assert killed
+    assert len(twice) <= len(killed), "what others did was asked again"
     assert result.verdict is whole.verdict is Verdict.FOUND
     assert result.objective is not None
     assert whole.objective is not None

@@ -37,6 +37,8 @@ class ProofText:
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
         self.splits: dict[int, list[tuple[CellEnsemble, Int64Array]]] = {}
+        self.odd = 1
+        """How often a message is counted, where units of rows have odd denominators: they divide by a number of trees."""
 
     def _starts_of(self, variable: int) -> list[int]:
         """Of every position of a variable the first cell of the checker that lies in it, or beyond it."""
@@ -67,7 +69,7 @@ class ProofText:
     def document(self, found: ProofFacts) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
         factors, apart = self._factors(found)
-        weights, exponents = self._weights(found)
+        weights, exponents, self.odd = self._weights(found)
         nodes: list[list[Any]] = []
         leaf = 0
         for variable, cut in zip(found["variable"], found["cut"], strict=True):
@@ -113,22 +115,23 @@ class ProofText:
     def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:
         return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
 
-    def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int]]:
-        """Whole weights of the statement's rows for every leaf, and the exponents of the messages in the same units."""
+    def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int], int]:
+        """Whole weights of the statement's rows for every leaf, and what makes messages whole in the same units: an exponent of
+        two for every leaf, and an odd factor.
+        """
         leaves, flat = len(found["exponent"]), found["multiplier"]
         rows = len(flat) // max(leaves, 1)
         shifts = [tuple(found["row_shift"][leaf * rows : (leaf + 1) * rows]) for leaf in range(leaves)]
         units = {shift: self._units(shift) for shift in shifts}
         scale = lcm(1, *(unit.denominator for mine in units.values() for _, unit in mine))
-        if scale & (scale - 1):
-            raise NoCertificate("units of rows that no power of two relates")
+        power = scale & -scale
         weights = []
         for leaf, shift in enumerate(shifts):
             mine = [0] * len(self.problem.constant)
             for multiplier, (row, unit) in zip(flat[leaf * rows : (leaf + 1) * rows], units[shift], strict=False):
                 mine[row] += multiplier * int(unit * scale)
             weights.append(mine)
-        return weights, [exponent + scale.bit_length() - 1 for exponent in found["exponent"]]
+        return weights, [exponent + power.bit_length() - 1 for exponent in found["exponent"]], scale // power
 
     def _units(self, row_shift: tuple[int, ...]) -> list[tuple[int, Fraction]]:
         """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
@@ -155,7 +158,7 @@ class ProofText:
 
     def _runs(self, variable: int, found: ProofFacts, runs: range) -> list[int]:
         """Starts and values; runs of cells that the checker does not part are one, and the last value counts."""
-        by_start = {self._start(variable, found["run_start"][r]): found["run_value"][r] for r in runs}
+        by_start = {self._start(variable, found["run_start"][r]): self.odd * found["run_value"][r] for r in runs}
         return [x for pair in sorted(by_start.items()) for x in pair]
 
     def _changes(self, messages: dict[tuple[int, int], list[int]], exponent: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,8 @@ def known(query: Query, *made: Certified) -> Part:
 class Claim:
     """What some parts claim together. `say` turns the numbers of the parts into the fields of a kind of the checker.
 
-    Without any parts `reason` may say why there is no certificate.
+    `kept` are the features of which each part keeps the values of a row, for kinds that say so. Without any parts `reason` may
+    say why there is no certificate.
     """
 
     title: str
@@ -53,6 +54,7 @@ class Claim:
     parts: Sequence[Part] = ()
     say: Callable[[list[int]], dict[str, Any]] = lambda numbers: {"parts": numbers}
     reason: str = ""
+    kept: Sequence[Collection[int]] = ()
     models: tuple[Ensemble, ...] = ()
     """Models that the claim names without any part."""
 
@@ -149,6 +151,9 @@ class _Writer:
             texts = [*([{"kind": "each", "parts": alone}] if alone else []), *inner]
         else:
             raise NoCertificate("a part that is proved in cases")
+        if claim.kept:
+            # A part that is proved in cases keeps the same in each.
+            texts[0]["kept"] = [sorted(k) for k, mine in zip(claim.kept, numbers, strict=True) for _ in mine]
         if claim.models:
             texts[0]["models"] = [model_file(e)[0] for e in claim.models]
         contents = {stated["sha256"]: data for stated, data in files}

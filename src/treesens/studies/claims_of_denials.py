@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from treesens.certificates.parts import having, lacking
 from treesens.certificates.together import Claim, Part, each, open_claim
 from treesens.compiler.query.explained import pinned
-from treesens.solve.tasks.reason_claim import Ask, reason_claim
+from treesens.solve.tasks.reason_claim import Ask, reason_claim, values_of
 from treesens.studies.claims_of_sets import asking
 from treesens.studies.denials import NOTHING_HELPS, Shown
 from treesens.studies.principal_reasons import DenialRecord, ReasonOptions
@@ -42,8 +42,13 @@ def _of_change(title: str, shown: Shown, ask: Ask) -> Claim:
     witness = ask(asked).witness
     if witness is None:
         return open_claim(title, "no input was found that shows that they suffice")
-    # The set of what is kept, too, comes first: what all parts begin with is no value of the row to the checker.
-    more = [pinned(pinned(shown.query, shown.cells, [f]), shown.cells, kept) for f in sorted(shown.features)]
+    features, row = sorted(shown.features), values_of(shown.query, shown.cells)
+    more = [pinned(shown.query, shown.cells, kept | {f}) for f in features]
     parts: list[Part] = [having(asked, witness), *map(lacking, more)]
-    features = sorted(shown.features)
-    return Claim(title, "change", parts, lambda numbers: {"features": features, "parts": numbers})
+    return Claim(
+        title,
+        "change",
+        parts,
+        lambda numbers: {"features": features, "row": row, "parts": numbers},
+        kept=[kept, *(kept | {f} for f in features)],
+    )

@@ -15,15 +15,16 @@ from .words import Words, in_words
 
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cert\.xz")
 MOST_PARTS, MOST_SETS = 100_000, 100_000
+ASKED = ("domain", "clauses", "orders")
 KINDS = {
     "each": {"parts"},
     "same": {"models"},
     "equal": {"parts"},
     "between": {"reached", "beyond"},
     "border": {"features", "parts"},
-    "reason": {"features", "parts"},
-    "smallest": {"features", "parts"},
-    "change": {"features", "parts"},
+    "reason": {"features", "row", "kept", "parts"},
+    "smallest": {"features", "row", "kept", "parts"},
+    "change": {"features", "row", "kept", "parts"},
     "rows": {"parts"},
     "cover": {"tree"},
     "cases": {"whole", "parts"},
@@ -78,8 +79,10 @@ def together(claim, certificates, models_of):
         return cover(claim["tree"], part, models_of)
     if kind == "cases":
         return cases(claim["whole"], [part(i) for i in listed(claim["parts"], "the parts of a claim")], models_of)
-    known = {"border": border, "reason": reason, "smallest": smallest, "change": change}[kind]
-    return known(claim["features"], several(claim["parts"]), models_of)
+    if kind == "border":
+        return border(claim["features"], several(claim["parts"]), models_of)
+    known = {"reason": reason, "smallest": smallest, "change": change}[kind]
+    return known(claim["features"], OfRow(claim, several(claim["parts"]), models_of))
 
 
 def statement_of(certificate):
@@ -203,37 +206,98 @@ def chosen(features, statement, models_of):
     return frozenset(features)
 
 
-def reason(features, certificates, models_of):
+class OfRow:
+    """Parts about a row. Its values are `row`, a set for a feature. A part has those of the features that it keeps: of its own
+    `kept`. All that it asks besides is its case.
+    """
+
+    def __init__(self, claim, certificates, models_of):
+        found = alike(certificates, "rows", *ASKED)
+        require(len(found[0]["points"]) == 1, "what is claimed of a row is about one input")
+        models = [models_of(stated) for stated in found[0]["models"]]
+        self.say, self.every = Words(Problem(found[0], models), {}), frozenset(range(len(models[0].features)))
+        self.values = {}
+        for one in listed(claim["row"], "the values of a row"):
+            f, allowed = listed(one, "a value of a row", (2,))
+            index(f, len(self.every), "a value of a row")
+            require(f not in self.values and type(allowed) is dict, "a row with two values of a feature, or with none")
+            self.values[f] = allowed
+        kept = [frozenset(listed(one, "what a part keeps")) for one in listed(claim["kept"], "what parts keep")]
+        require(len(kept) == len(found), "not every part says what it keeps")
+        cases = [self.case(*one) for one in zip(found, kept)]
+        # A feature without a set is never missing, so a part that leaves it out says nothing of a missing value.
+        missing = {f for f in frozenset().union(*kept) if self.values[f].get("missing")}
+        free = (all(f in {g for _, g, _ in case["domain"]} for f in missing) for case in cases)
+        require(all(free), "a missing value is pinned where none is free")
+        self.cases = cases
+        self.lacking = [(k, case) for k, case, c in zip(kept, cases, certificates) if c["claim"] == "none"]
+        self.having = [k for k, c in zip(kept, certificates) if c["claim"] == "found"]
+
+    def case(self, stated, kept):
+        """What a part asks besides the values that it keeps."""
+        rest = list(stated["domain"])
+        for f in kept:
+            require(f in self.values and [0, f, self.values[f]] in rest, "a part does not keep what it says")
+            rest.remove([0, f, self.values[f]])
+        rest.sort(key=json.dumps)
+        return {"rows": stated["rows"], **{name: stated[name] for name in ASKED}, "domain": rest}
+
+    def chosen(self, features):
+        for f in listed(features, "the features of a claim"):
+            index(f, len(self.every), "the features of a claim")
+        require(len(set(features)) == len(features), "a feature twice")
+        return frozenset(features)
+
+    def domain(self):
+        return self.asked({"rows": [], **{name: self.common(name) for name in ASKED}}) or "any values"
+
+    def common(self, name):
+        return [x for x in self.cases[0][name] if all(x in case[name] for case in self.cases)]
+
+    def asked(self, case):
+        return " and ".join([*self.say.rows(case, ""), *self.say.sets(case, "")])
+
+    def words(self, case):
+        """What a case asks besides the domain, which is what all of them ask of single features."""
+        own = {name: [x for x in case[name] if x not in self.common(name)] for name in ASKED}
+        return self.asked({**own, "rows": case["rows"]}) or "true"
+
+    def with_values(self, features):
+        told = sorted(f for f in features if any(f in k for k in (*self.having, *(k for k, _ in self.lacking))))
+        return " and ".join(self.say.place(0, f, self.values[f]) for f in told) or "whatever its values are"
+
+
+def holds_all_of(one, case):
+    """Whether one case has every input of another: all that it asks is asked there, and it says of as many features whether
+    they may be missing.
+    """
+    sure = {f for _, f, _ in one["domain"]}.union(f for _, f, allowed in case["domain"] if not allowed.get("missing"))
+    asked = all(x in case[name] for name in ("rows", *ASKED) for x in one[name])
+    return asked and all(f in sure for _, f, _ in case["domain"])
+
+
+def reason(features, seen):
     """Inputs that agree with a row on these features are none of the cases, and no feature can be left out."""
-    found = alike(certificates, "rows", "domain")
-    least, models = chosen(features, found[0], models_of), found[0]["models"]
-    require(len(found[0]["points"]) == 1, "a reason is about one input")
-    kept = pinned([one["domain"] for one in found])
-    kinds = []
-    for one in found:
-        if one["rows"] not in kinds:
-            kinds.append(one["rows"])
-    lacking = [(k, one["rows"]) for k, one, c in zip(kept, found, certificates) if c["claim"] == "none"]
-    having = [k for k, c in zip(kept, certificates) if c["claim"] == "found"]
-    require(all(any(k <= least and rows == case for k, rows in lacking) for case in kinds), "a case is left open")
+    least, kinds = seen.chosen(features), []
+    for k, case in seen.lacking:
+        if k <= least and case not in kinds:
+            kinds.append(case)
+    require(all(any(holds_all_of(one, case) for one in kinds) for case in seen.cases), "a case is left open")
     for f in least:
-        require(any(least - {f} <= k and f not in k for k in having), "a feature of the reason may be left out")
-    say = Words(Problem(found[0], [models_of(stated) for stated in models]), {})
+        shown = any(least - {f} <= k and f not in k for k in seen.having)
+        require(shown, "a feature of the reason may be left out")
     return [
-        f"with the values of {named(least, models_of, models)} that the parts name none of these cases holds:",
-        *(f"  case {i}: {' and '.join(say.rows({'rows': case}, '')) or 'true'}" for i, case in enumerate(kinds)),
+        f"among inputs with {seen.domain()}",
+        f"  if {seen.with_values(least)}, none of these cases holds:",
+        *(f"  case {i}: {seen.words(case)}" for i, case in enumerate(kinds)),
         "  if any one of these features is free, there are inputs of one of the cases",
     ]
 
 
-def smallest(features, certificates, models_of):
+def smallest(features, seen):
     """A reason, and that none has fewer features: each holds a feature that every input of another class leaves free."""
-    said = reason(features, certificates, models_of)
-    stated = [statement_of(one) for one in certificates]
-    every = frozenset(range(len(models_of(stated[0]["models"][0]).features)))
-    kept = pinned([one["domain"] for one in stated])
-    free = [every - k for k, one in zip(kept, certificates) if one["claim"] == "found"]
-    least = min((len(one) for one in minimal_hitting_sets(free)), default=0)
+    said = reason(features, seen)
+    least = min((len(one) for one in minimal_hitting_sets([seen.every - k for k in seen.having])), default=0)
     require(least >= len(features), "a reason may have fewer features")
     return [
         *said,
@@ -241,41 +305,22 @@ def smallest(features, certificates, models_of):
     ]
 
 
-def change(features, certificates, models_of):
+def change(features, seen):
     """Inputs that differ from a row in these features alone satisfy the rows, and none that keeps one of these, too."""
-    found = alike(certificates, "domain")
-    mine, models = chosen(features, found[0], models_of), found[0]["models"]
-    require(len(found[0]["points"]) == 1, "a change is about one input")
-    kept = pinned([one["domain"] for one in found])
-    others = frozenset(range(len(models_of(models[0]).features))) - mine
-    lacking = [k for k, c in zip(kept, certificates) if c["claim"] == "none"]
-    require(any(others <= k for k, c in zip(kept, certificates) if c["claim"] == "found"), "no such change is shown")
+    mine = seen.chosen(features)
+    require(
+        all(case == seen.cases[0] for case in seen.cases), "parts of a claim differ in what they should have in common"
+    )
+    others = seen.every - mine
+    require(any(others <= k for k in seen.having), "no such change is shown")
     for f in mine:
-        require(any(k <= others | {f} for k in lacking), "a feature of the change may be left out")
-    say = Words(Problem(found[0], [models_of(stated) for stated in models]), {})
+        require(any(k <= others | {f} for k, _ in seen.lacking), "a feature of the change may be left out")
     return [
-        f"from the values that the parts name, a change of {named(mine, models_of, models)} alone reaches",
-        f"  {' and '.join(say.rows(found[0], '')) or 'true'};",
+        f"among inputs with {seen.domain()}",
+        f"  from one with {seen.with_values(seen.every)}, a change of these alone reaches {seen.words(seen.cases[0])}:",
+        f"  {', '.join(seen.say.features[f] for f in sorted(mine)) or 'nothing'}",
         "  no change of only some of these features does",
     ]
-
-
-def pinned(domains):
-    """The features that each part pins, by sets that follow those that all parts have; each to one set in all parts."""
-    common, pins, kept = 0, {}, []
-    while all(len(d) > common and d[common] == domains[0][common] for d in domains):
-        common += 1
-    for domain in domains:
-        mine = [f for _, f, _ in domain[common:]]
-        require(len(set(mine)) == len(mine), "a part pins a feature twice")
-        # A feature without a set is never missing, so a part that leaves it out says nothing of a missing value.
-        missing = {f for _, f, allowed in domain[common:] if allowed.get("missing")}
-        require(missing <= {f for _, f, _ in domains[0][:common]}, "a missing value is pinned where none is free")
-        require(
-            all(pins.setdefault(f, allowed) == allowed for _, f, allowed in domain[common:]), "two values are pinned"
-        )
-        kept.append(frozenset(mine))
-    return kept
 
 
 def rows(certificates, models_of):
