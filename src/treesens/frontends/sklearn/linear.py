@@ -1,6 +1,6 @@
-"""Logistic and linear regression behind encoders and bins: a coefficient times a column of finitely many values is a table.
+"""Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
 
-Each column is a tree of its values, and the model is their sum with the coefficients as weights, as a scorecard is. A column
+Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values, and the model is their sum with the coefficients as weights, as a scorecard is. A column
 that is a number has no such table, and is refused.
 """
 
@@ -27,6 +27,25 @@ from treesens.frontends.sklearn.model import plain_classes
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
+_VALUES = (
+    *LINEAR,
+    "ARDRegression",
+    "BayesianRidge",
+    "HuberRegressor",
+    "LinearSVR",
+    "SGDRegressor",
+    "TheilSenRegressor",
+)
+_CLASSES = (
+    *LOGISTIC,
+    "LinearSVC",
+    "PassiveAggressiveClassifier",
+    "Perceptron",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+    "SGDClassifier",
+)
+_HOMES = ("sklearn.linear_model", "sklearn.svm")
 _FINITE = "bin it first: KBinsDiscretizer; or use a tree model, which needs no bins"
 
 
@@ -39,9 +58,18 @@ class Linear:
 
 
 def is_linear(estimator: Any) -> bool:
-    """Whether an estimator is a linear or logistic regression of scikit-learn."""
+    """Whether an estimator of scikit-learn predicts by one product of columns and coefficients."""
     kind = type(estimator)
-    return kind.__module__.startswith("sklearn.linear_model") and kind.__name__ in (*LINEAR, *LOGISTIC)
+    return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
+
+
+def _link_of(estimator: Any) -> Link:
+    """What makes a probability of the sum; of margins (SVMs, perceptrons, ridges) nothing does."""
+    name = type(estimator).__name__
+    if name in _VALUES:
+        return Link.IDENTITY
+    logistic = name in LOGISTIC or (name == "SGDClassifier" and estimator.loss in ("log_loss", "log"))
+    return Link.LOGISTIC if logistic else Link.RAW
 
 
 def check_finite(estimator: Any, place: str) -> None:
@@ -56,7 +84,7 @@ def read_linear(
     """The model over the user's columns. ModelError for a column that is a number, and for several scores at once."""
     if not hasattr(estimator, "coef_"):
         raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
-    classifier = type(estimator).__name__ in LOGISTIC
+    classifier = type(estimator).__name__ in _CLASSES
     classes = plain_classes(estimator, place) if classifier else ()
     weights = np.asarray(estimator.coef_, dtype=np.float64)
     if len(classes) > 2 or weights.size != len(columns):
@@ -80,7 +108,7 @@ def read_linear(
         name="model",
         source=ModelSource(format="sklearn", path=place),
         classes=classes,
-        link=Link.LOGISTIC if classifier else Link.IDENTITY,
+        link=_link_of(estimator),
         task=Task.BINARY if classifier else Task.REGRESSION,
         ranks_scores=True,
     )
