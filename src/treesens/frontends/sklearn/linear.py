@@ -1,7 +1,8 @@
 """Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
 
-Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values, and the model is their sum with the coefficients as weights, as a scorecard is. A column
-that is a number has no such table, and is refused.
+Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
+and the model is their sum with the coefficients as weights, as a scorecard is. A column that is a number has no such table, and
+is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.compiler.model.blend import Way
@@ -22,7 +22,7 @@ from treesens.errors import ModelError
 from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
-from treesens.frontends.sklearn.columns import Column
+from treesens.frontends.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
@@ -148,7 +148,7 @@ def _axis(column: Column, features: tuple[Feature, ...], place: str) -> tuple[Ax
         message = f"`{name}` reaches a linear model as a number: its part of the score has no end of values"
         raise ModelError(message, place=place, remedy=_FINITE)
     levels = np.unique(column.levels)
-    below = largest_true(lambda x: column.present(x) <= levels[:-1], len(levels) - 1)
+    below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1, place)
     values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
     cuts = np.nextafter(below, np.inf)
     # A level that no number reaches has no bin of its own.
