@@ -109,7 +109,11 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
         "too many outcomes": vote([(f"m{i}", members("two", "F")[0][1]) for i in range(11)]).fit(x, y),
         "calibrated or averaged probability": vote([("c", folds), *members("two", "F")]).fit(x, y),
         "not been fitted": vote(members("two", "F")),
+        "lacks `voting`": vote(members("two", "F"), voting="hard").fit(x, y),
+        "lacks `weights`": vote(members("two", "F"), voting="hard").fit(x, y),
     }
+    del refused["lacks `voting`"].voting
+    del refused["lacks `weights`"].weights
     for message, model in refused.items():
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)
