@@ -162,5 +162,5 @@ def test_votes_count_more_the_earlier_they_are(classes: int) -> None:
     assert vote_values([1.0] * 3, 2) == [1.0] * 3
     assert vote_values([0.0, 0.0], classes) is None
     assert vote_values([1.0] * 3, 3) == [1.5, 1.25, 1.125]
-    many = vote_values([2.0**-1000, 1.0], classes)
-    assert many is None
+    assert vote_values([2.0**-1000, 1.0], classes) is None
+    assert (vote_values([1.0] * 47, 3) is None, vote_values([1.0] * 48, 3) is None) == (False, True)

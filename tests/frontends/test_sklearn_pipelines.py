@@ -307,3 +307,11 @@ def test_a_split_where_a_step_is_flat_or_falls_is_refused() -> None:
             thresholds_behind(rough, lambda y, cut=cut: y <= cut, 1, "p", falls=False)
         assert caught.value.remedy
     assert (error(np.array([-1e300, -1.0, 0.0, 1.0, 1e300])) > 0).all()
+
+
+def test_a_step_without_one_of_its_parts_is_refused_by_name() -> None:
+    made = pipeline.make_pipeline(preprocessing.PowerTransformer(), hist()).fit(np.eye(20, 2), np.arange(20.0))
+    del made[0].lambdas_
+    with pytest.raises(ModelError, match="PowerTransformer lacks `lambdas_`") as caught:
+        load(made)
+    assert caught.value.remedy

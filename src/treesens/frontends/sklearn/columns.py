@@ -116,7 +116,11 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
             place=place,
             remedy=f"supported: {', '.join(sorted(_STEPS))}; or give the model behind it alone",
         )
-    return follow(step, columns, place)
+    try:
+        return follow(step, columns, place)
+    except AttributeError as error:
+        message = f"the step {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
 
 
 def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
