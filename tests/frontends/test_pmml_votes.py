@@ -163,4 +163,7 @@ def test_votes_count_more_the_earlier_they_are(classes: int) -> None:
     assert vote_values([0.0, 0.0], classes) is None
     assert vote_values([1.0] * 3, 3) == [1.5, 1.25, 1.125]
     assert vote_values([2.0**-1000, 1.0], classes) is None
+    # 10 times 0.1 is less than 0.8 + 0.2 in floats, and the same otherwise.
+    assert vote_values([0.1] * 10 + [0.8, 0.2], classes) is None
+    assert vote_values([0.1] * 5, classes) == vote_values([1.0] * 5, classes)
     assert (vote_values([1.0] * 47, 3) is None, vote_values([1.0] * 48, 3) is None) == (False, True)

@@ -35,6 +35,12 @@ CASES: dict[str, tuple[str, Any, list[float] | None]] = {
     "three classes, weighted": ("three", "FGXL", [0.1, 0.2, 0.3, 0.1]),
     "trees": ("two", [(f"t{i}", single(i)) for i in range(6)], None),
     "weighted trees": ("three", [(f"t{i}", single(i)) for i in range(3)], [0.1, 0.2, 0.3]),
+    # 8 times 0.1 is less than 0.8 in floats, and the same otherwise.
+    "trees, sums that are rounded": (
+        "two",
+        [*((f"t{i}", single(0)) for i in range(8)), ("big", trees.DecisionTreeClassifier(max_depth=2))],
+        [0.1] * 8 + [0.8],
+    ),
     "boosted votes": (
         "two",
         [("a", ensemble.AdaBoostClassifier(single(0), n_estimators=3)), *members("two", "GP")],

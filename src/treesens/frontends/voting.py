@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
@@ -20,6 +22,12 @@ MOST_COMBINATIONS = 1024
 def task_of(classes: Sequence[Any]) -> Task:
     """The task of a classifier."""
     return Task.BINARY if len(classes) == 2 else Task.MULTICLASS
+
+
+def adds_up(weights: Sequence[float] | None) -> bool:
+    """Whether no sum of some of the weights is rounded in float64: 10 times 0.1 is less than 0.8 + 0.2 there."""
+    exact = [Fraction(weight) for weight in weights or ()]
+    return sum(exact) * lcm(*(weight.denominator for weight in exact)) <= 1 << NumberType.FLOAT64.precision
 
 
 def vote_of(

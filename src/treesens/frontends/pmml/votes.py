@@ -84,10 +84,10 @@ def score_decides(tree: Element) -> bool:
 def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
     """What each vote counts, so that the class with the greatest sum wins. None if float64 cannot add that up exactly.
 
-    Two classes need a part for the first vote alone, because one of two tied classes is the one that it is for; and none if
-    no two sums are equal.
+    Equal weights are votes of 1: their sums grow with their number, whatever is rounded. Two classes need a part for the first
+    vote alone, because one of two tied classes is the one that it is for; and none if no two sums are equal.
     """
-    exact = [Fraction(weight) for weight in weights]
+    exact = [Fraction(1 if len(set(weights)) == 1 and weights[0] else weight) for weight in weights]
     scale = lcm(*(weight.denominator for weight in exact))
     counts = [int(weight * scale) for weight in exact]
     step = gcd(*counts)
@@ -99,6 +99,6 @@ def vote_values(weights: Sequence[float], classes: int) -> list[float] | None:
     else:
         parts = [Fraction(1, 2 << vote) for vote in range(len(weights))]
     finest = max(part.denominator for part in parts)
-    if (total + 1) * finest > 1 << NumberType.FLOAT64.precision:
+    if (total + 1) * step * finest > 1 << NumberType.FLOAT64.precision:
         return None
     return [float(weight + unit * part) for weight, part in zip(exact, parts, strict=True)]
