@@ -113,6 +113,9 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
     folds = calibration.CalibratedClassifierCV(members("two", "F")[0][1], cv=2)
     refused = {
         "too many outcomes": vote([(f"m{i}", members("two", "F")[0][1]) for i in range(11)]).fit(x, y),
+        "12 models for 2 classes have too many": vote(
+            [(f"t{i}", single(i)) for i in range(12)], weights=[0.1] * 11 + [0.8]
+        ).fit(x, y),
         "calibrated or averaged probability": vote([("c", folds), *members("two", "F")]).fit(x, y),
         "not been fitted": vote(members("two", "F")),
         "lacks `voting`": vote(members("two", "F"), voting="hard").fit(x, y),

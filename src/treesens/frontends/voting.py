@@ -25,8 +25,13 @@ def task_of(classes: Sequence[Any]) -> Task:
 
 
 def adds_up(weights: Sequence[float] | None) -> bool:
-    """Whether no sum of some of the weights is rounded in float64: 10 times 0.1 is less than 0.8 + 0.2 there."""
-    exact = [Fraction(weight) for weight in weights or ()]
+    """Whether sums of weights compare as float64 adds them up: 8 times 0.1 is less than 0.8 there, and the same otherwise.
+
+    Sums of equal weights grow with their number, whatever is rounded; others must not be rounded at all.
+    """
+    if weights is None or len(set(weights)) == 1:
+        return True
+    exact = [Fraction(weight) for weight in weights]
     return sum(exact) * lcm(*(weight.denominator for weight in exact)) <= 1 << NumberType.FLOAT64.precision
 
 

@@ -20,9 +20,9 @@ from treesens.frontends.columns import ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain_classes
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
 from treesens.frontends.sklearn.trees import tree_nodes
-from treesens.frontends.voting import MOST_COMBINATIONS, adds_up, task_of, vote_of
+from treesens.frontends.voting import adds_up, task_of, vote_of
 
-_SOFT = "use voting='soft', or give the models inside it one by one"
+_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"
 
 
 def counts_votes(obj: Any) -> bool:
@@ -49,8 +49,8 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
     trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
-    # Sums that are rounded are told by the table of all combinations, if it is not too large.
-    if trees and (adds_up(weights) or len(classes) ** len(obj.estimators_) > MOST_COMBINATIONS):
+    # Sums that are rounded are told by the table of all combinations.
+    if trees and adds_up(weights):
         return _of_trees(obj, weights, classes, source, name)
     members = [load(e) for e in obj.estimators_]
     ensemble = vote_of(
