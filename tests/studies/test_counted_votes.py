@@ -12,6 +12,8 @@ import pytest
 import treesens as ts
 from tests.frontends.test_sklearn_blends import GRID, NAMES
 from tests.frontends.test_sklearn_hard_votes import fitted
+from tests.studies.test_averaged import GRID as AVERAGED
+from tests.studies.test_averaged import trained as averaged
 from treesens.errors import UsageError
 
 pytest.importorskip("sklearn.ensemble")
@@ -115,3 +117,17 @@ def test_an_audit_tells_the_share_of_rows_and_refuses_other_measures() -> None:
         assert told.value.remedy
     with pytest.raises(UsageError, match="has several"):
         ts.reasons(model, FRAME, rows=[0], shap=True)
+
+
+@pytest.mark.parametrize("name", ["votes", "mean"])
+def test_shares_by_regions_are_refused_with_what_counts_rows(name: str) -> None:
+    model = fitted("two") if name == "votes" else averaged("vote")
+    frame = FRAME if name == "votes" else AVERAGED
+    words = {"votes": "counts the classes of several", "mean": "averages the probabilities of several"}[name]
+    size: dict[str, Any] = {"margin": 0} if name == "votes" else {"gap": 0.1}
+    with pytest.raises(UsageError, match=words) as told:
+        ts.count(model, frame, vary=frame.columns[0], measure="rows", **size)
+    assert "audit" in str(told.value.remedy)
+    with pytest.raises(UsageError, match=words) as told:
+        ts.groups(model, frame, by=frame.columns[0], measure="uniform")
+    assert "rows" in str(told.value.remedy)

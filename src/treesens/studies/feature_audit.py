@@ -15,7 +15,6 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.numbers import fraction_of
-from treesens.compiler.model import Link
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -27,7 +26,7 @@ from treesens.studies.audit import AuditOptions
 from treesens.studies.audit_facts import Audit
 from treesens.studies.audit_records import AuditRecord, ShapePart
 from treesens.studies.audit_set import SetAudit
-from treesens.studies.decisions import Asked, decisions_of
+from treesens.studies.decisions import Asked, decisions_of, several_scores
 from treesens.studies.mending import check_mending, mending
 from treesens.studies.outcomes import pairs_of, refuse_beside
 from treesens.studies.pair_audit import PairAudit
@@ -125,12 +124,8 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
     """UsageError for options that say nothing of outcomes, of averaged probabilities, or of votes."""
     sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
     refuse_beside(options.decision, sizes)
-    several = {Link.BLENDED: "averages the probabilities of several", Link.COUNTED: "counts the classes of several"}
-    if options.decision is not None:
-        why = "a decision is about outcomes"
-    elif model.ensemble.link in several:
-        why = f"this model {several[model.ensemble.link]}"
-    else:
+    why = "a decision is about outcomes" if options.decision is not None else several_scores(model.ensemble)
+    if not why:
         return
     if options.measure not in (None, "rows"):
         raise UsageError(
