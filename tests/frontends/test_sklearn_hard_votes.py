@@ -121,6 +121,9 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
         "lacks `voting`": vote(members("two", "F"), voting="hard").fit(x, y),
         "lacks `weights`": vote(members("two", "F"), voting="hard").fit(x, y),
     }
+    for message, changed in (("are no lists", {"estimators": None}), ("1 weights for 2", {"weights": [1]})):
+        refused[message] = vote(members("two", "FG"), voting="hard", weights=[1, 2]).fit(x, y)
+        vars(refused[message]).update(changed)
     del refused["lacks `voting`"].voting
     del refused["lacks `weights`"].weights
     for message, model in refused.items():

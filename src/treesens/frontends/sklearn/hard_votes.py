@@ -32,10 +32,17 @@ def counts_votes(obj: Any) -> bool:
 
 def weights_of(obj: Any, place: str) -> list[float] | None:
     """What the members of a vote count; None if all count the same. ModelError for weights that make no vote."""
-    given = obj._weights_not_none
-    weights = None if given is None else [float(w) for w in given]
+    try:
+        given = obj._weights_not_none
+        weights = None if given is None else [float(w) for w in given]
+    except (IndexError, TypeError, ValueError):
+        message = "the models of the vote, or their weights, are no lists of either"
+        raise ModelError(message, place=place, remedy="the file is damaged; save the model again") from None
     if weights is None:
         return None
+    if len(weights) != len(obj.estimators_):
+        message = f"{len(weights)} weights for {len(obj.estimators_)} models"
+        raise ModelError(message, place=place, remedy="the file is damaged; save the model again")
     if not np.isfinite(weights).all():
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     if min(weights) < 0 or not any(weights):
