@@ -66,6 +66,7 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
     from sklearn import calibration, ensemble, linear_model, preprocessing
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
+    from sklearn.tree import DecisionTreeClassifier
 
     def boosted() -> Any:
         return ensemble.GradientBoostingClassifier(n_estimators=TREES, max_depth=3, random_state=0)
@@ -86,6 +87,8 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
     bins = preprocessing.KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
     hot = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     means = preprocessing.TargetEncoder(random_state=0, cv=2)
+    normal = preprocessing.QuantileTransformer(n_quantiles=50, output_distribution="normal")
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
     return {
         "bag": piped(ensemble.BaggingClassifier(boosted(), 3, random_state=0)),
         "soft vote": piped(ensemble.VotingClassifier([("a", boosted()), ("b", forest())], voting="soft")),
@@ -95,6 +98,9 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
         "logistic behind bins": piped(linear_model.LogisticRegression(max_iter=500), bins, hot),
         "means of the target": piped(forest(), names=means),
         "quantiles": piped(boosted(), preprocessing.QuantileTransformer(n_quantiles=50)),
+        "powers": piped(boosted(), preprocessing.PowerTransformer()),
+        "normal quantiles": piped(boosted(), normal),
+        "counted votes": piped(ensemble.VotingClassifier([("a", boosted()), ("b", forest()), ("c", tree)])),
         "CatBoost with categories": _catboost,
         "explainable boosting": _interpret,
         "scorecard": _scorecard,
@@ -122,7 +128,15 @@ def pmml() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
 
         return fit
 
+    def voted(pipeline: Pipeline, *names: Any) -> None:
+        """The trees of a forest under a majority vote of an even number, in which ties occur."""
+        nyoka.skl_to_pmml(pipeline, *names)
+        path = Path(names[-1])
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('"average"', '"majorityVote"'), encoding="utf-8")
+
     return {
+        "PMML votes": written(RandomForestClassifier(4, max_depth=4, random_state=0), voted),
         "PMML of XGBoost": written(xgboost.XGBClassifier(n_estimators=TREES, max_depth=3), nyoka.xgboost_to_pmml),
         "PMML of LightGBM": written(
             lightgbm.LGBMClassifier(n_estimators=TREES, num_leaves=8, verbose=-1), nyoka.lgb_to_pmml

@@ -206,6 +206,7 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
     made = calibration.CalibratedClassifierCV
     refused = {
         "more than two classes": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y + (x.p > 6)),
+        "the mean of 2 such ratios is no sum": made(inner("forest", 1), cv=2).fit(x, y + (x.p > 6)),
         "AdaBoost": made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y),
         "turns the order": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y),
         "not been fitted": made(inner("forest", 1)),

@@ -35,6 +35,12 @@ CASES: dict[str, tuple[str, Any, list[float] | None]] = {
     "three classes, weighted": ("three", "FGXL", [0.1, 0.2, 0.3, 0.1]),
     "trees": ("two", [(f"t{i}", single(i)) for i in range(6)], None),
     "weighted trees": ("three", [(f"t{i}", single(i)) for i in range(3)], [0.1, 0.2, 0.3]),
+    # 8 times 0.1 is less than 0.8 in floats, and the same otherwise.
+    "trees, sums that are rounded": (
+        "two",
+        [*((f"t{i}", single(0)) for i in range(8)), ("big", trees.DecisionTreeClassifier(max_depth=2))],
+        [0.1] * 8 + [0.8],
+    ),
     "boosted votes": (
         "two",
         [("a", ensemble.AdaBoostClassifier(single(0), n_estimators=3)), *members("two", "GP")],
@@ -107,9 +113,19 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
     folds = calibration.CalibratedClassifierCV(members("two", "F")[0][1], cv=2)
     refused = {
         "too many outcomes": vote([(f"m{i}", members("two", "F")[0][1]) for i in range(11)]).fit(x, y),
+        "12 models for 2 classes have too many": vote(
+            [(f"t{i}", single(i)) for i in range(12)], weights=[0.1] * 11 + [0.8]
+        ).fit(x, y),
         "calibrated or averaged probability": vote([("c", folds), *members("two", "F")]).fit(x, y),
         "not been fitted": vote(members("two", "F")),
+        "lacks `voting`": vote(members("two", "F"), voting="hard").fit(x, y),
+        "lacks `weights`": vote(members("two", "F"), voting="hard").fit(x, y),
     }
+    for message, changed in (("are no lists", {"estimators": None}), ("1 weights for 2", {"weights": [1]})):
+        refused[message] = vote(members("two", "FG"), voting="hard", weights=[1, 2]).fit(x, y)
+        vars(refused[message]).update(changed)
+    del refused["lacks `voting`"].voting
+    del refused["lacks `weights`"].weights
     for message, model in refused.items():
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)

@@ -19,6 +19,7 @@ linear = pytest.importorskip("sklearn.linear_model")
 pipeline = pytest.importorskip("sklearn.pipeline")
 preprocessing = pytest.importorskip("sklearn.preprocessing")
 impute = pytest.importorskip("sklearn.impute")
+svm = pytest.importorskip("sklearn.svm")
 
 TOWNS, SIZES = "abcde", (10, 20, 30)
 
@@ -65,6 +66,19 @@ MODELS: dict[str, Callable[[], Any]] = {
         front({"sparse_output": False}, bins(encode="onehot-dense")), linear.Ridge()
     ),
     "gaps": lambda: pipeline.make_pipeline(with_gaps(), linear.LogisticRegression()),
+    "stochastic": lambda: pipeline.make_pipeline(
+        front({}, bins()), linear.SGDClassifier(loss="log_loss", random_state=1)
+    ),
+    "margin of a ridge": lambda: pipeline.make_pipeline(front({}, bins()), linear.RidgeClassifier()),
+    "margin of a hinge": lambda: pipeline.make_pipeline(
+        front({"sparse_output": False}, bins(encode="ordinal")), linear.SGDClassifier(random_state=1)
+    ),
+    "margin of a perceptron": lambda: pipeline.make_pipeline(front({}, bins()), linear.Perceptron(random_state=1)),
+    "margin of an SVM": lambda: pipeline.make_pipeline(front({}, bins()), svm.LinearSVC(random_state=1)),
+    "values, stochastic": lambda: pipeline.make_pipeline(front({}, bins()), linear.SGDRegressor(random_state=1)),
+    "values, Bayesian": lambda: pipeline.make_pipeline(
+        front({"sparse_output": False}, bins(encode="onehot-dense")), linear.BayesianRidge()
+    ),
 }
 
 
@@ -78,7 +92,8 @@ def fitted(name: str) -> Any:
 def test_the_kit_finds_no_difference(name: str) -> None:
     loaded = ts.load(fitted(name))
     conformance.check(loaded, rows=100).raise_if_wrong()
-    assert loaded.ensemble.link.value == ("identity" if name.startswith("values") else "logistic")
+    links = {"values": "identity", "margin": "raw"}
+    assert loaded.ensemble.link.value == links.get(name.replace(",", "").split()[0], "logistic")
 
 
 def test_pairs_and_proofs_are_those_of_all_inputs() -> None:
@@ -112,9 +127,10 @@ def test_what_has_no_table_is_refused_by_name() -> None:
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)
         assert caught.value.remedy
-    with pytest.raises(ModelError, match="not supported") as caught:
-        ts.load(linear.LogisticRegression().fit(x[["number"]], y))
-    assert "KBinsDiscretizer" in str(caught.value.remedy)
+    for alone in (linear.LogisticRegression(), linear.SGDRegressor(), linear.PoissonRegressor(), svm.LinearSVC()):
+        with pytest.raises(ModelError, match="not supported") as caught:
+            ts.load(alone.fit(x[["number"]], y))
+        assert "KBinsDiscretizer" in str(caught.value.remedy)
 
 
 def test_a_column_that_must_not_be_missing_cannot_be_declared_so() -> None:

@@ -18,6 +18,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
 from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
+from treesens.frontends.sklearn.rough import Rough, power_function, thresholds_behind
 
 from sklearn import compose, decomposition, feature_selection, impute, pipeline, preprocessing  # isort: skip
 
@@ -122,6 +123,21 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         light(),
         numbers=True,
     ),
+    "powers": lambda: fitted(preprocessing.PowerTransformer(), hist(), label="value", numbers=True),
+    "powers of scaled numbers": lambda: fitted(
+        impute.SimpleImputer(),
+        preprocessing.StandardScaler(),
+        preprocessing.PowerTransformer(standardize=False),
+        preprocessing.MinMaxScaler((-1, 5)),
+        light(),
+        numbers=True,
+    ),
+    "normal quantiles": lambda: fitted(
+        impute.SimpleImputer(),
+        preprocessing.QuantileTransformer(n_quantiles=40, output_distribution="normal"),
+        forest(),
+        numbers=True,
+    ),
     "two values": lambda: fitted(
         impute.SimpleImputer(), preprocessing.Binarizer(threshold=0.25), forest(), numbers=True
     ),
@@ -173,10 +189,10 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([impute.SimpleImputer(), decomposition.PCA()], "the step PCA cannot be traced back"),
         ([preprocessing.FunctionTransformer(np.abs)], "applies absolute|applies abs"),
         ([preprocessing.FunctionTransformer(np.log1p)], "applies log1p, whose last digit differs"),
-        ([preprocessing.PowerTransformer()], "the last digit of its powers"),
+        ([preprocessing.MinMaxScaler((1, 2)), preprocessing.PowerTransformer("box-cox")], "are not positive"),
         (
-            [preprocessing.QuantileTransformer(n_quantiles=10, output_distribution="normal")],
-            "QuantileTransformer cannot be traced back: the last digit",
+            [preprocessing.PowerTransformer(), preprocessing.PowerTransformer()],
+            "PowerTransformer follows PowerTransformer",
         ),
         ([preprocessing.Normalizer()], "it makes a column of several"),
         ([preprocessing.PolynomialFeatures()], "it makes a column of several"),
@@ -201,7 +217,7 @@ def falling() -> tuple[Any, Any]:
     for _ in range(400):
         scaler = preprocessing.QuantileTransformer(n_quantiles=200).fit(random.lognormal(size=(200, 1)) * 1e-3)
         knots = scaler.quantiles_[:, 0]
-        falls = falls_of(quantile_function(knots, scaler.references_, "q"), knots)
+        falls = falls_of(*quantile_function(knots, scaler.references_, "q", 0.0))
         if falls is not None:
             return scaler, falls
     raise AssertionError("no quantiles fall")
@@ -253,3 +269,49 @@ def test_a_pipeline_that_refuses_unknown_categories_is_checked_on_known_ones() -
     assert report.ok, str(report)
     assert any("unknown categories" in reason for reason in report.refused)
     assert report.rows > 500
+
+
+@pytest.mark.parametrize("step", ["powers", "normal quantiles"])
+def test_all_floats_around_a_threshold_go_where_the_library_sends_them(step: str) -> None:
+    """Forty floats to either side: the last digits of powers and quantiles are those of the library itself."""
+    rng, n = np.random.default_rng(4), 300
+    x = np.column_stack([rng.lognormal(10, 1, n), rng.normal(size=n) - 1])
+    y = (x[:, 0] > np.median(x[:, 0])) ^ (x[:, 1] > -1)
+    made = {
+        "powers": preprocessing.PowerTransformer(),
+        "normal quantiles": preprocessing.QuantileTransformer(n_quantiles=50, output_distribution="normal"),
+    }[step]
+    loaded = load(pipeline.make_pipeline(made, hist()).fit(x, y.astype(float)))
+    e = loaded.ensemble
+    assert any("are those of the processor" in note for note in loaded.notes)
+    for f in range(2):
+        cuts = np.unique(e.threshold[e.node_feature == f])
+        around = (cuts.view(np.int64)[:, None] + np.arange(-40, 41)).view(np.float64).ravel()
+        rows = x[rng.integers(0, n, len(around))]
+        rows[:, f] = around
+        assert len(around) >= 81
+        assert np.array_equal(e.margins_emulated(rows), loaded.margins(rows))
+
+
+def test_a_split_where_a_step_is_flat_or_falls_is_refused() -> None:
+    """One float more to the left, and then one less: no threshold says that."""
+    _, error = power_function(preprocessing.PowerTransformer(), -8.0, "p")
+
+    def stairs(x: Any) -> Any:
+        return np.where(x == 3.0, np.nextafter(3.0, 4), np.where(x == np.nextafter(3.0, 4), 3.0, x))
+
+    flat = (lambda x: np.clip(x, 0, 3), np.nextafter(3.0, 0), "too flat")
+    for function, cut, message in ((stairs, 3.0, "falls by its last digit"), flat):
+        rough = Rough("step", lambda x: x, function, lambda x: 1e-15 * np.abs(x), lambda x: x)
+        with pytest.raises(ModelError, match=message) as caught:
+            thresholds_behind(rough, lambda y, cut=cut: y <= cut, 1, "p", falls=False)
+        assert caught.value.remedy
+    assert (error(np.array([-1e300, -1.0, 0.0, 1.0, 1e300])) > 0).all()
+
+
+def test_a_step_without_one_of_its_parts_is_refused_by_name() -> None:
+    made = pipeline.make_pipeline(preprocessing.PowerTransformer(), hist()).fit(np.eye(20, 2), np.arange(20.0))
+    del made[0].lambdas_
+    with pytest.raises(ModelError, match="PowerTransformer lacks `lambdas_`") as caught:
+        load(made)
+    assert caught.value.remedy

@@ -132,6 +132,38 @@ def _skops_of_pipeline() -> bytes:
     return bytes(io.dumps(make_pipeline(ColumnTransformer(parts), forest).fit(x, y)))
 
 
+def _skops_of_counted() -> bytes:
+    """A vote that counts the classes of a tree, a boosted model and a linear one behind bins."""
+    from sklearn.ensemble import GradientBoostingClassifier, VotingClassifier
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
+    from sklearn.tree import DecisionTreeClassifier
+    from skops import io
+
+    x, y = _rows()
+    inside = [
+        ("tree", DecisionTreeClassifier(max_depth=2, random_state=1)),
+        ("boosted", GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=1)),
+        ("linear", make_pipeline(KBinsDiscretizer(3, strategy="uniform"), SGDClassifier(random_state=1))),
+    ]
+    return bytes(io.dumps(VotingClassifier(inside, weights=[2, 1, 1]).fit(x, y)))
+
+
+def _skops_of_powers() -> bytes:
+    """Powers and normal quantiles before a tree."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PowerTransformer, QuantileTransformer
+    from sklearn.tree import DecisionTreeClassifier
+    from skops import io
+
+    x, y = _rows()
+    normal = QuantileTransformer(n_quantiles=6, output_distribution="normal")
+    front = ColumnTransformer([("powers", PowerTransformer(), [0, 1]), ("normal", normal, [2, 3])])
+    return bytes(io.dumps(make_pipeline(front, DecisionTreeClassifier(max_depth=3, random_state=1)).fit(x, y)))
+
+
 def _onnx() -> bytes:
     import skl2onnx
     from sklearn.ensemble import RandomForestClassifier
@@ -264,9 +296,13 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "scorecard.csv": lambda _: SCORECARD.encode(),
     "tree.pmml": lambda _: (PMML / "drawn_03.pmml").read_bytes(),
     "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
+    "ballots.pmml": lambda _: (PMML / "vote_weights.pmml").read_bytes(),
+    "vote.pmml": lambda _: (PMML / "vote_mixed_three.pmml").read_bytes(),
     "sklearn.skops": lambda _: _skops(),
     "votes.skops": lambda _: _skops_of_several(),
     "pipeline.skops": lambda _: _skops_of_pipeline(),
+    "counted.skops": lambda _: _skops_of_counted(),
+    "powers.skops": lambda _: _skops_of_powers(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,
     "question.sens": lambda _: SENS.encode(),

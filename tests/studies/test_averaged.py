@@ -140,7 +140,15 @@ def between(value: float | None, largest: float, bound: float | None) -> None:
     assert bound is None or largest <= bound + DIGITS
 
 
-@pytest.mark.parametrize("option", [{"measure": "uniform"}, {"typical": 95}])
+@pytest.mark.parametrize("option", [{"measure": "uniform"}, {"repair_gap": 0.1, "label": "y"}])
 def test_what_needs_one_score_is_refused_by_name(option: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="averages the probabilities"):
-        ts.audit(trained("vote"), GRID, **option)
+    with pytest.raises(UsageError, match="averages the probabilities") as told:
+        ts.audit(trained("vote"), GRID.assign(y=0) if "label" in option else GRID, **option)
+    assert told.value.remedy
+
+
+def test_an_audit_tells_the_share_of_rows_and_what_is_left_of_typical_inputs() -> None:
+    for record in ts.audit(trained("vote"), GRID, gap=0.05, measure="rows", typical=90).records:
+        share, part = record["share"], record["typical"]
+        assert share["lower"] == share["upper"] == record["rows_flipped"] / record["rows"]
+        assert part["verdict"] in (("none",) if record["verdict"] == "none" else ("found", "none"))

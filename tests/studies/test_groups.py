@@ -168,7 +168,7 @@ def test_decisions_of_votes_are_counted_over_rows(voting: str) -> None:
         mine = said[trained.frame["q"] == record["group"][0]]
         assert (record["rows"], record["favourable_rows"]) == (len(mine), (mine == 1).sum())
     if voting == "soft":
-        with pytest.raises(UsageError, match="shares are counted"):
+        with pytest.raises(UsageError, match="averages the probabilities of several"):
             ts.groups(model, trained.frame, by="q", favourable=1, measure="uniform")
         return
     # Of two votes class 1 needs both, which can be counted over all inputs, too.

@@ -103,3 +103,33 @@ def test_an_unknown_option_has_a_remedy() -> None:
     data = trained.frame.assign(label=trained.estimator.predict(trained.frame))
     with pytest.raises(UsageError, match="protcted"):
         evaluated(trained.estimator, data, mlflow.xgboost, protcted=["p"])
+
+
+def test_arrays_are_audited_as_frames_are_and_the_heading_is_looked_at_first() -> None:
+    """With an option that only an audit refuses, the heading is told first."""
+    trained = two_classes("xgboost")
+    label = trained.estimator.predict(trained.frame)
+    with mlflow.start_run():
+        uri = mlflow.xgboost.log_model(trained.estimator, name="model").model_uri
+
+        def asked(**config: Any) -> Any:
+            return mlflow.models.evaluate(
+                uri,
+                trained.frame.to_numpy(),
+                targets=label,
+                model_type="classifier",
+                evaluators=["treesens"],
+                evaluator_config={"treesens": config},
+            )
+
+        found = asked(vary=["p", "q"], gap=[0.05], time_limit=2.0)
+        headings = (
+            ("date", "tomorrow", "`tomorrow` is no date"),
+            ("purpose", "absent.toml", "cannot be read"),
+            ("purpose", 3, "purpose"),
+        )
+        for word, value, message in headings:
+            with pytest.raises(UsageError, match=message):
+                asked(vary=["no such feature"], **{word: value})
+    for name in ("p", "q"):
+        assert found.metrics[f"treesens/{name}/gap 0.05/rows_flipped"] == rows_that_flip(trained, name, 0.05)

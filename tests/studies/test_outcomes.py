@@ -139,11 +139,48 @@ def test_a_reason_decides_the_outcome_whatever_the_rest_is(model: Any, policy: P
 
 
 @pytest.mark.parametrize(
-    "option", [{"gap": 0.1}, {"margin": 1}, {"threshold": 0.3}, {"classes": ["1"]}, {"typical": 95}]
+    ("option", "words"),
+    [
+        ({"gap": 0.1}, "about scores"),
+        ({"margin": 1}, "about scores"),
+        ({"threshold": 0.3}, "about scores"),
+        ({"classes": ["1"]}, "about scores"),
+        ({"measure": "uniform"}, 'measure="uniform" is one of regions of one score'),
+        ({"repair_gap": 0.1, "label": "label"}, "`repair_gap` moves one score"),
+    ],
 )
-def test_options_about_scores_are_refused_by_name(model: Any, policy: Path, option: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="about scores"):
-        ts.audit(model, GRID, decision=policy, **option)
+def test_options_about_scores_are_refused_by_name(model: Any, policy: Path, option: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words) as told:
+        ts.audit(model, GRID.assign(label=0) if "label" in option else GRID, decision=policy, **option)
+    assert told.value.remedy
+
+
+def test_an_audit_tells_the_share_of_rows_and_what_is_left_of_typical_inputs(model: Any, policy: Path) -> None:
+    """Which inputs are typical a question about each of them says; which outcomes they have the library's probabilities."""
+    table, truth = GRID[(GRID.x + GRID.y) < 4], outcomes_of(model)
+    text = 'model m from "m"\ndata d from "d"\n' + "".join(f"feature {n}: integer in [0, 3]\n" for n in NAMES)
+    for n, row in GRID.iterrows():
+        fixed = "; ".join(f"a.{name} = {row[name]}" for name in NAMES)
+        text += f"query q{n}: find a such that {fixed}; a typical of d at 60 %\n"
+    answers = ts.check_text(text, models={"m": model}, data={"d": table})
+    typical = pd.Series([str(answers[f"q{n}"].verdict) == "found" for n in GRID.index])
+    assert 0 < typical.sum() < len(GRID)
+    verdicts = set()
+    found = ts.audit(model, table, decision=policy, vary=[["x"], ["z"]], measure="rows", typical=60)
+    for record in found.records:
+        share = record["share"]
+        assert (share["measure"], share["closed"]) == ("rows", True)
+        assert share["lower"] == share["upper"] == record["rows_flipped"] / record["rows"]
+        kept = [name for name in NAMES if name not in record["varied"]]
+        inside = pd.concat([GRID[kept], truth.rename("outcome")], axis=1)[typical]
+        there = any(set(record["outcomes"]) <= set(part.outcome) for _, part in inside.groupby(kept))
+        part = record["typical"]
+        assert part["verdict"] == ("found" if there else "none")
+        verdicts.add((record["verdict"], part["verdict"]))
+        for point in (part["points"] or {}).values():
+            assert typical[(pd.Series(point) == GRID).all(axis=1)].all()
+    assert ("found", "none") in verdicts
+    assert ("found", "found") in verdicts
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def blend_of(
 ) -> Ensemble:
     """The ensemble of all members; `shares` are what each counts. `facts` are fields of the whole: link, task, classes, …"""
     features = _features(members, names, place)
-    own = [_plain(member, place) for member in _one_type(members, place)]
-    if way is not Way.COUNT:
+    own = [_plain(member) for member in _one_type(members, place)]
+    if not way.counts:
         # A mean is one of probabilities, whatever its members would decide by themselves.
         own = [replace(member, cutoff=None) for member in own]
     widths = [1 if way.one_column else member.n_outputs for member in own]
@@ -49,10 +49,13 @@ def blend_of(
     for number, member in enumerate(own):
         first = 0 if is_sum else sum(widths[:number])
         part = _columns(member, first, outputs, vector, way.one_column)
-        part["tree_weight"] = _weighed(member, scales[number], place)
+        part["tree_weight"], rest = _weighed(member, scales[number], place)
         trees.append((count, count + member.n_trees))
         count += member.n_trees
         built.append(part)
+        if rest.any():
+            count += member.n_trees
+            built.append({**part, "tree_weight": rest})
         if is_sum and (constant := member.base[-1:] if way.one_column else member.base).any():
             extra = _constants(constant, outputs, vector, scales[number])
             count += len(extra["tree_output"])
@@ -129,29 +132,28 @@ def _in_float64(e: Ensemble, place: str) -> Ensemble:
     return replace(e, number_type=NumberType.FLOAT64, comparison="<=", threshold=threshold, zero_band=0.0)
 
 
-def _plain(e: Ensemble, place: str) -> Ensemble:
+def _plain(e: Ensemble) -> Ensemble:
     """The member with weights inside of its leaves, rounded as its library rounds the product."""
-    if e.accumulation.weighs_sums and (e.tree_weight != 1).any():
-        raise ModelError("a model inside weighs its sum", place=place, remedy="give the models inside it one by one")
-    if e.blend is not None:
+    if e.blend is not None or e.accumulation.weighs_sums:
+        # A weight of a whole sum is exact until that sum is there.
         return e
     kind = e.accumulation.number_type.dtype
     value = e.tree_weight.astype(kind)[e.leaf_tree][:, None] * e.leaf_value.astype(kind)
     return replace(e, leaf_value=value.astype(np.float64), tree_weight=np.ones(e.n_trees))
 
 
-def _weighed(e: Ensemble, scale: float, place: str) -> NDArray[np.float64]:
-    """The weights of the trees of a member in the whole, exactly."""
-    weights = e.tree_weight * scale
+def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The weights of the trees of a member in the whole, and what float64 leaves of them: the trees are there twice then."""
+    weights = e.tree_weight.astype(np.float64) * scale
+    rest = np.zeros(e.n_trees)
     if (e.tree_weight != 1).any():
-        exact = all(
-            Fraction(w) == Fraction(own) * Fraction(scale)
-            for w, own in zip(weights.tolist(), e.tree_weight.tolist(), strict=True)
-        )
-        if not exact:
+        exact = [Fraction(own) * Fraction(scale) for own in e.tree_weight.tolist()]
+        left = [product - Fraction(w) for product, w in zip(exact, weights.tolist(), strict=True)]
+        rest = np.array([float(part) for part in left], np.float64)
+        if any(Fraction(r) != part for r, part in zip(rest.tolist(), left, strict=True)):
             message = "the weights of a mean inside of another mean are too long to be multiplied exactly"
             raise ModelError(message, place=place, remedy="give the models inside it one by one")
-    return np.asarray(weights, np.float64)
+    return weights, rest
 
 
 def _averages(members: Sequence[Ensemble]) -> tuple[list[float], int]:

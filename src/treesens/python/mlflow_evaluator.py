@@ -18,8 +18,10 @@ from mlflow.models.evaluation.base import EvaluationArtifact, EvaluationResult, 
 
 import treesens
 from treesens.errors import UsageError
+from treesens.python.settings import path_of
 from treesens.report.audit_table import gap_of
 from treesens.report.audit_words import grouped
+from treesens.report.purpose import date_of, read_purpose
 
 FOLDER = "treesens"
 """Where the artifacts of a run lie."""
@@ -60,7 +62,11 @@ class Evaluator(ModelEvaluator):  # type: ignore[misc]
         model_id: str | None = None,
         **kwargs: Any,
     ) -> EvaluationResult:
-        """The audit of the rows of `dataset`. UsageError for a model of no library that is read, and without a model."""
+        """The audit of the rows of `dataset`, a frame or an array.
+
+        UsageError for a model of no library that is read, without a model, and
+        for a purpose and a date that make no heading.
+        """
         del model_type, kwargs
         if model is None:
             raise UsageError(
@@ -69,6 +75,10 @@ class Evaluator(ModelEvaluator):  # type: ignore[misc]
             )
         options = dict(evaluator_config or {})
         heading = {name: options.pop(name) for name in ("purpose", "date") if name in options}
+        # An audit takes its time: what the page is headed by is looked at first.
+        stated = heading.get("purpose")
+        read_purpose(None if stated is None else path_of("purpose", stated))
+        date_of(heading.get("date"))
         audit = treesens.audit(model.get_raw_model(), dataset.features_data, **options)
         metrics = metrics_of(audit.records)
         mlflow.log_metrics(metrics, run_id=run_id, model_id=model_id)

@@ -19,6 +19,8 @@ from treesens.studies.typicality import TypicalLevel
 
 _TOLD = ("verdict", "reason", "proof", "points", "scores")
 _ALL = "no inputs at all"
+NO_SWING: dict[str, Any] = {"max_swing": None, "max_swing_bound": None, "worst": None}
+"""For audits by pairs, which search the largest swing of all inputs alone."""
 
 
 def typical_answer(

@@ -256,6 +256,19 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     return [Between(ensemble, one, two) for one, two in pairs]
 
 
+def several_scores(ensemble: Ensemble) -> str:
+    """Why a model has no one score, as words about it; empty for a model with one, or with one for each class."""
+    words = {Link.BLENDED: "averages the probabilities of several", Link.COUNTED: "counts the classes of several"}
+    return f"this model {words[ensemble.link]}" if ensemble.link in words else ""
+
+
+def check_regions(ensemble: Ensemble, remedy: str) -> None:
+    """UsageError with `remedy` for a mean of several models, and for votes, of whose inputs no share is counted by regions."""
+    why = several_scores(ensemble)
+    if why:
+        raise UsageError(f"a share of inputs is one of regions of one score, and {why}", remedy=remedy)
+
+
 def check_votes(ensemble: Ensemble, study: str) -> None:
     """UsageError for counted votes, in a study that is about scores or probabilities."""
     if ensemble.link is Link.COUNTED:

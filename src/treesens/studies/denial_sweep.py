@@ -12,6 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.units import Unit
+from treesens.compiler.model import Link
 from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query
 from treesens.data.flips import flips
@@ -44,12 +45,12 @@ def sweep_denials(
     score most, until the decision that the query asks for is reached. Rows that are `outside` of the domain stay.
 
     This only guides: what it finds is verified, and what it does not find is searched for. Features that the budget has no time
-    for come last, and their rises are not known.
+    for come last, and their rises are not known; of a mean of models, or of votes, none is, because there is no one score.
     """
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
     swept = np.zeros(features, dtype=np.bool_)
-    if not count:
+    if not count or model.ensemble.link in (Link.BLENDED, Link.COUNTED):
         return Sweep(rises, cells, reached, swept, 1.0)
     output, sign, least = _goal(query, favourable)
     first = flips(model, cells, [0], legal, output=output)

@@ -15,7 +15,6 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.numbers import fraction_of
-from treesens.compiler.model import Link
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -27,7 +26,7 @@ from treesens.studies.audit import AuditOptions
 from treesens.studies.audit_facts import Audit
 from treesens.studies.audit_records import AuditRecord, ShapePart
 from treesens.studies.audit_set import SetAudit
-from treesens.studies.decisions import Asked, decisions_of
+from treesens.studies.decisions import Asked, decisions_of, several_scores
 from treesens.studies.mending import check_mending, mending
 from treesens.studies.outcomes import pairs_of, refuse_beside
 from treesens.studies.pair_audit import PairAudit
@@ -123,21 +122,21 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
 
 def check_options(model: LoadedModel, options: AuditOptions) -> None:
     """UsageError for options that say nothing of outcomes, of averaged probabilities, or of votes."""
-    of_scores = [
-        ("measure", options.measure),
-        ("typical", options.typical),
-        ("repair-gap", options.repair_gap),
-    ]
     sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
-    refuse_beside(options.decision, [*sizes, *of_scores])
-    several = {Link.BLENDED: "averages the probabilities", Link.COUNTED: "counts the classes"}
-    if model.ensemble.link in several:
-        for word, value in of_scores:
-            if value:
-                raise UsageError(
-                    f"--{word} is about one score, and this model {several[model.ensemble.link]} of several",
-                    remedy=f"leave out --{word}",
-                )
+    refuse_beside(options.decision, sizes)
+    why = "a decision is about outcomes" if options.decision is not None else several_scores(model.ensemble)
+    if not why:
+        return
+    if options.measure not in (None, "rows"):
+        raise UsageError(
+            f"a share by --measure {options.measure} is one of regions of one score, and {why}",
+            remedy="count the rows of the table: --measure rows",
+        )
+    if options.repair_gap:
+        raise UsageError(
+            f"--repair-gap moves one score across one cut-off, and {why}",
+            remedy="leave out --repair-gap, or ask about one model with one score, around one cut-off",
+        )
 
 
 def _kept(one: SetAudit | PairAudit) -> Callable[[], list[dict[str, Any]]]:
@@ -157,6 +156,7 @@ def _units(
     """The audit of every set of features: by one score, or by pairs if what is asked for is no function of one."""
     library = library_of(model, options.replay)
     asked = Asked(gaps[0].kind, options.threshold, tuple(options.classes)) if gaps else None
+    level = typical_level(options.typical, options.typical_by, has_table=True)
     if needs_pairs(model, options.decision):
         pairs = pair_questions(
             model,
@@ -168,9 +168,9 @@ def _units(
             decision=options.decision,
             real=options.real,
             domain=options.domain,
+            typical=level,
         )
-        return [PairAudit(one, options, library, halt) for one in pairs]
-    level = typical_level(options.typical, options.typical_by, has_table=True)
+        return [PairAudit(one, options, level, library, halt) for one in pairs]
     questions = questions_of(
         model,
         table,

@@ -29,6 +29,7 @@ from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.measures import LEARNT, NOT_LEARNT, measure_by, rows_of_domain
 from treesens.studies.count import EstimateRecord
+from treesens.studies.decisions import check_regions
 from treesens.studies.favourable import favourable_class, favourable_clause
 from treesens.studies.groups import GroupOptions, GroupRecord
 from treesens.studies.questions import bind_study, declarations_of
@@ -94,7 +95,14 @@ class _Counter:
     @cached_property
     def counted(self) -> Counted:
         """What shares of inputs need, and the decisions of rows do not: those of a mean of models are counted, too."""
-        return counted_of(self.question.query)
+        try:
+            return counted_of(self.question.query)
+        except UsageError:
+            # Of some votes the class is decided by each score alone, and can be counted.
+            check_regions(
+                self.ensemble, "count the rows as the library decides them: --measure rows, without --threshold"
+            )
+            raise
 
     def count(self, group: Group, budget: Budget) -> Counts:
         """The share of one group."""

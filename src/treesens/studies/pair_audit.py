@@ -27,8 +27,10 @@ from treesens.solve.tasks.data_rows import table_in_play
 from treesens.solve.tasks.pair_rows import PairRows, pair_rows, witness_of_rows
 from treesens.studies.audit import AuditOptions
 from treesens.studies.audit_put import LISTED, NO_ROWS, About, put, unknown
+from treesens.studies.audit_typical import NO_SWING, typical_record
 from treesens.studies.pair_questions import PairQuestion, PairQuestions
 from treesens.studies.probability_difference import largest_difference
+from treesens.studies.typicality import TypicalLevel
 
 _MOMENT = 0.2
 """Fewest seconds for one search."""
@@ -46,13 +48,15 @@ class PairAudit:
         self,
         questions: PairQuestions,
         options: AuditOptions,
+        level: TypicalLevel | None,
         library_predict: list[LibraryReplay] | None,
         stop: threading.Event,
     ) -> None:
         self.questions, self.stop, self.limit = questions, stop, options.time_limit
         self.varied = questions.varied
         self.query = questions.asked[0].query.query
-        self.certificates = options.certificates
+        self.certificates, self.level = options.certificates, level
+        self.counts_rows = options.measure is not None
         self.budget = Budget.of(0.0, stop)
         self.base = Options(
             backend="auto", time_limit=options.time_limit, seed=options.seed, library_predict=library_predict
@@ -69,10 +73,13 @@ class PairAudit:
             answers.append(self._answered(one, answers))
         swing = None if self.questions.swing is None or self.stop.is_set() else self._swing()
         seconds = time.monotonic() - start
-        return [
-            self._record(one, found, self._with_certificates(one, result), swing, seconds)
-            for one, found, result in answers
-        ]
+        records = []
+        for one, found, bare in answers:
+            result = self._with_certificates(one, bare)
+            typical, notes = self._typical(one, result)
+            result = replace(result, notes=(*result.notes, *notes))
+            records.append({**self._record(one, found, result, swing, seconds), **typical})
+        return records
 
     def lost(self, reason: str) -> list[dict[str, Any]]:
         """The records of a set about which nothing is known, not even of the rows."""
@@ -115,6 +122,25 @@ class PairAudit:
             result, witness=found.witness, region=found.region, nearest=found.nearest, objective=found.objective
         )
 
+    def _typical(self, one: PairQuestion, result: Result) -> tuple[dict[str, Any], list[str]]:
+        """What is left among typical inputs, and a note if nothing is known of it."""
+        level, question = self.level, one.typical
+        if level is None or question is None or self.stop.is_set():
+            return {}, []
+        part = Budget.of(self.limit, self.stop).share(_SEARCH_SHARE).at_least(_MOMENT)
+
+        def told() -> dict[str, Any]:
+            made = typical_record(level, question, result, lambda: answer(question.query, self.base, part), NO_SWING)
+            return {"typical": made}
+
+        notes: list[str] = []
+
+        def untold(reason: str) -> dict[str, Any]:
+            notes.append(reason)
+            return {}
+
+        return answered("typical inputs", told, untold), notes
+
     def _swing(self) -> Result:
         """The largest difference of the probability of two inputs, by questions at one difference after the other."""
         question = self.questions.swing
@@ -141,7 +167,10 @@ class PairAudit:
             result = replace(result, notes=(*result.notes, swing.reason))
         about = About(self.varied, one.wanted.facts, one.wanted.words)
         of_rows = NO_ROWS if found is None else _of_rows(found)
-        return put(about, one.query, result, swing, self.base, seconds, of_rows)
+        made = put(about, one.query, result, swing, self.base, seconds, of_rows)
+        if self.counts_rows and found is not None:
+            made["share"] = _share_of_rows(found)
+        return made
 
 
 def _of_rows(found: PairRows) -> dict[str, Any]:
@@ -155,6 +184,13 @@ def _of_rows(found: PairRows) -> dict[str, Any]:
         "rows_flipped_down": int(np.count_nonzero(found.own[0, order])),
         "rows_flipped_up": int(np.count_nonzero(found.own[1, order])),
     }
+
+
+def _share_of_rows(found: PairRows) -> dict[str, Any]:
+    """The share of rows that flip; of those that were not tried nothing is known."""
+    part = len(found.order()) / len(found.index)
+    above = part if found.complete else 1.0
+    return {"measure": "rows", "lower": part, "upper": above, "estimate": None, "closed": found.complete}
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -15,6 +15,7 @@ from treesens.grammar.tree import ast
 from treesens.studies.decisions import Around, Asked, decisions_of
 from treesens.studies.outcomes import pairs_of
 from treesens.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of
+from treesens.studies.typicality import TypicalLevel
 
 _A, _B = ast.Name("a"), ast.Name("b")
 
@@ -38,6 +39,8 @@ class PairQuestion:
     wanted: Wanted
     query: ResolvedQuestion
     near: ResolvedQuestion
+    typical: ResolvedQuestion | None = None
+    """The same of typical inputs alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,30 +98,39 @@ def pair_questions(
     decision: ast.Decision | None = None,
     real: Sequence[str] = (),
     domain: Sequence[ast.Declaration] = (),
+    typical: TypicalLevel | None = None,
 ) -> list[PairQuestions]:
     """The questions about every set of features."""
     wanted, around = wanted_of(model, gaps, asked, decision)
     check_features(model, varied)
     groups = [tuple(group) for group in varied]
-    queries = [query for number, group in enumerate(groups) for query in _queries(number, group, wanted, around)]
+    queries = [
+        query for number, group in enumerate(groups) for query in _queries(number, group, wanted, around, typical)
+    ]
     policy = () if decision is None else (decision,)
     declared = declarations_of(model, real, has_table=True, domain=domain)
     bound = iter(bind_study(model, table, (*declared, *policy, *queries), diagnostics))
     found = []
     for group in groups:
-        mine = [PairQuestion(one, next(bound), next(bound)) for one in wanted]
+        mine = [PairQuestion(one, next(bound), next(bound), None if typical is None else next(bound)) for one in wanted]
         found.append(PairQuestions(group, mine, None if around is None else next(bound)))
     return found
 
 
 def _queries(
-    number: int, group: tuple[str, ...], wanted: Sequence[Wanted], around: Around | None
+    number: int,
+    group: tuple[str, ...],
+    wanted: Sequence[Wanted],
+    around: Around | None,
+    typical: TypicalLevel | None,
 ) -> Iterator[ast.Query]:
-    """For everything that is wanted a pair and the nearest pair; then any two probabilities."""
+    """For everything that is wanted a pair, the nearest pair, and a pair of typical inputs; then any two probabilities."""
     nearest = ast.Objective("minimize", ast.Distance(_A, ast.NearestRow(ast.Name("d")), "l2"))
     for i, one in enumerate(wanted):
         for kind, goal in (("q", None), ("n", nearest)):
             yield ast.Query(ast.Name(f"{kind}{number}_{i}"), pair_of(group, one.clauses, goal))
+        if typical is not None:
+            yield ast.Query(ast.Name(f"t{number}_{i}"), pair_of(group, (*one.clauses, typical.clause())))
     if around is not None:
         apart = ast.Sum((around.score(_A), ast.Negate(around.score(_B))))
         none = ast.Number(around.centre - around.centre)

@@ -20,6 +20,7 @@ from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
+from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.measure.counted import Counted, counted_of
@@ -33,7 +34,7 @@ from treesens.solve.measures import NOT_LEARNT, MeasureName, check_measure, meas
 from treesens.solve.tasks.data_rows import table_in_play
 from treesens.studies.concerned import traits_of, where
 from treesens.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord
-from treesens.studies.decisions import Asked, Decision, decisions_of
+from treesens.studies.decisions import Asked, Decision, check_regions, decisions_of
 from treesens.studies.questions import (
     Gap,
     bind_study,
@@ -169,13 +170,22 @@ def _counted(
 ) -> dict[str, Any]:
     """What is known of a share at the end of the budget; OutOfTime if the search could not begin."""
     with working_within(budget.at_least(FIRST_MOMENT)):
-        counted = counted_of(unit.question.query)
+        counted = _counted_of(unit)
         measure = measure_of(options.measure, unit.question)
         search = ShareSearch(counted.trees, counted.sides, measure)
     if options.measure == "rows":
         return _of_rows(unit, counted, search, measure)
     run = ShareRun(search, options.precision, options.seed, on_progress)
     return _of_share(unit, counted, search, measure, run.run(options.time_limit, budget))
+
+
+def _counted_of(unit: Unit) -> Counted:
+    try:
+        return counted_of(unit.question.query)
+    except UsageError:
+        # Of some votes the class is decided by each score alone, and can be counted.
+        check_regions(unit.decision.ensemble, "count the rows of a table that flip: treesens audit --measure rows")
+        raise
 
 
 def _unknown_share(reason: str) -> dict[str, Any]:

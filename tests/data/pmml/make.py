@@ -54,6 +54,7 @@ def export_jpmml() -> None:
         HistGradientBoostingClassifier,
         RandomForestClassifier,
         RandomForestRegressor,
+        VotingClassifier,
     )
     from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
     from sklearn.tree import DecisionTreeClassifier
@@ -94,6 +95,14 @@ def export_jpmml() -> None:
         OneHotEncoder(sparse_output=False),
     )
     save("tree_two", DecisionTreeClassifier(max_depth=3), x, two, OneHotEncoder())
+    inside = [
+        ("forest", RandomForestClassifier(3, max_depth=2, random_state=0)),
+        ("boosting", GradientBoostingClassifier(n_estimators=3, max_depth=2)),
+        ("tree", DecisionTreeClassifier(max_depth=2)),
+        ("extra", ExtraTreesClassifier(3, max_depth=2, random_state=0)),
+    ]
+    save("vote_mixed", VotingClassifier(inside, weights=[2, 1, 1, 2]), x, two, OneHotEncoder())
+    save("vote_mixed_three", VotingClassifier(inside), x, three, OneHotEncoder())
 
 
 def export_pair() -> None:
@@ -147,27 +156,38 @@ WORDS = ("a", 'b "x"', "c d", "é")
 class Drawn:
     """A random tree with compound and surrogate predicates under a strategy."""
 
+    strategies = ("none", "lastPrediction", "nullPrediction", "defaultChild")
+    source = 5
+
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng([5, seed])
+        self.rng = np.random.default_rng([self.source, seed])
         self.ids = 0
-        self.strategy = str(self.rng.choice(["none", "lastPrediction", "nullPrediction", "defaultChild"]))
+        self.strategy = str(self.rng.choice(list(self.strategies)))
 
     def document(self) -> str:
+        return self.around(self.tree("regression"))
+
+    def tree(self, function: str) -> str:
         body = self.node(0)
-        fields = "".join(self.field(name, kind) for name, kind in FIELDS.items())
-        # A field that is not missing, one that is replaced, one that is cut off, and one whose other values are missing.
-        schema = (
-            '<MiningField name="n"/><MiningField name="f" missingValueReplacement="0.1"/>'
-            '<MiningField name="i" outliers="asExtremeValues" lowValue="-3" highValue="9"/>'
-            '<MiningField name="c" invalidValueTreatment="asMissing"/><MiningField name="m"/>'
-        )
         return (
-            '<PMML version="4.4" xmlns="http://www.dmg.org/PMML-4_4"><Header/>'
-            f"<DataDictionary>{fields}</DataDictionary>"
-            f'<TreeModel functionName="regression" missingValueStrategy="{self.strategy}" '
-            'noTrueChildStrategy="returnLastPrediction">'
-            f"<MiningSchema>{schema}</MiningSchema>{body}</TreeModel></PMML>"
+            f'<TreeModel functionName="{function}" missingValueStrategy="{self.strategy}" '
+            f'noTrueChildStrategy="returnLastPrediction">{self.schema}{body}</TreeModel>'
         )
+
+    def score(self) -> str:
+        return f"{self.rng.normal():.3g}"
+
+    def around(self, model: str) -> str:
+        fields = "".join(self.field(name, kind) for name, kind in FIELDS.items())
+        start = '<PMML version="4.4" xmlns="http://www.dmg.org/PMML-4_4"><Header/>'
+        return f"{start}<DataDictionary>{fields}</DataDictionary>{model}</PMML>"
+
+    # A field that is not missing, one that is replaced, one that is cut off, and one whose other values are missing.
+    schema = (
+        '<MiningSchema><MiningField name="n"/><MiningField name="f" missingValueReplacement="0.1"/>'
+        '<MiningField name="i" outliers="asExtremeValues" lowValue="-3" highValue="9"/>'
+        '<MiningField name="c" invalidValueTreatment="asMissing"/><MiningField name="m"/></MiningSchema>'
+    )
 
     @staticmethod
     def field(name: str, kind: str) -> str:
@@ -178,7 +198,7 @@ class Drawn:
 
     def node(self, depth: int) -> str:
         mine, self.ids = self.ids, self.ids + 1
-        score = f'score="{self.rng.normal():.3g}"'
+        score = f'score="{self.score()}"'
         predicate = "<True/>" if depth == 0 else self.predicate(0)
         children = [] if depth == 3 or (depth and self.rng.random() < 0.3) else [self.node(depth + 1) for _ in range(2)]
         if children and self.rng.random() < 0.4:
@@ -228,6 +248,46 @@ def _quoted(word: str) -> str:
 def draw_trees() -> None:
     for seed in range(24):
         (HERE / f"drawn_{seed:02d}.pmml").write_text(Drawn(seed).document() + "\n", encoding="utf-8")
+
+
+class Vote(Drawn):
+    """Random trees that vote for classes."""
+
+    # Without a prediction a tree has no vote, and JPMML counts the others.
+    strategies = ("none", "lastPrediction", "defaultChild")
+    source = 6
+
+    def __init__(self, seed: int, classes: str, method: str, weights: list[float]) -> None:
+        super().__init__(seed)
+        self.classes, self.method, self.weights = classes, method, weights
+
+    def score(self) -> str:
+        return str(self.rng.choice(list(self.classes)))
+
+    def document(self) -> str:
+        segments = "".join(
+            f'<Segment weight="{weight}"><True/>{self.tree("classification")}</Segment>' for weight in self.weights
+        )
+        return self.around(
+            f'<MiningModel functionName="classification">{self.schema}'
+            f'<Segmentation multipleModelMethod="{self.method}">{segments}</Segmentation></MiningModel>'
+        )
+
+
+VOTES: dict[str, tuple[str, str, list[float]]] = {
+    "vote_one": ("pq", "majorityVote", [1]),
+    "vote_odd": ("pq", "majorityVote", [1, 2, 1]),
+    "vote_even": ("qp", "majorityVote", [1, 1, 1, 1]),
+    "vote_three": ("pqr", "majorityVote", [1] * 6),
+    "vote_weights": ("pqr", "weightedMajorityVote", [0.5, 1, 0, 1.5, 1]),
+    # 0.1 + 0.2 is not 0.3, and 0.2 + 0.1 is that sum.
+    "vote_decimals": ("pqr", "weightedMajorityVote", [0.1, 0.2, 0.3, 0.2, 0.1]),
+}
+
+
+def draw_votes() -> None:
+    for seed, (name, given) in enumerate(VOTES.items(), 3):
+        (HERE / f"{name}.pmml").write_text(Vote(seed, *given).document() + "\n", encoding="utf-8")
 
 
 # --- answers of JPMML -----------------------------------------------------------------------------------------------------
@@ -290,6 +350,7 @@ def main() -> None:
     export_nyoka()
     export_pair()
     draw_trees()
+    draw_votes()
     for path in sorted(HERE.glob("*.pmml")):
         asked = ask(path)
         text = json.dumps(asked, separators=(",", ":"), ensure_ascii=False)

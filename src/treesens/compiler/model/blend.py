@@ -41,6 +41,12 @@ class Way(Enum):
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
     SPARSE = "products of what is not 0, one after the other, and an intercept"
     COUNT = "votes for the classes that the members predict, one after the other; the first of the best wins"
+    COUNT_FIRST = "the same, and of the best that class wins which was voted for first"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the classes that members predict are counted."""
+        return self in (Way.COUNT, Way.COUNT_FIRST)
 
     @property
     def one_column(self) -> bool:
@@ -118,7 +124,7 @@ class Blend:
                 for table, weight in zip(tables, self.weights, strict=True):
                     found += np.asarray(table[:, -1:], np.float64) * weight
                 found += self.intercept
-            case Way.MATRIX | Way.COUNT:
+            case Way.MATRIX | Way.COUNT | Way.COUNT_FIRST:
                 raise InternalError("the scores of several classes, and votes, are no single prediction")
         return np.asarray(found, np.float64)
 
@@ -137,6 +143,9 @@ class Blend:
         counted, rows = np.zeros((len(votes), classes)), np.arange(len(votes))
         for member, weight in enumerate(weights):
             counted[rows, votes[:, member]] += weight
+        if self.way is Way.COUNT_FIRST:
+            best = counted[rows[:, None], votes] == counted.max(axis=1, keepdims=True)
+            return np.asarray(votes[rows, best.argmax(axis=1)], np.int64)
         return np.asarray(counted.argmax(axis=1), np.int64)
 
     def bands(self) -> tuple[Fraction, ...]:

@@ -59,6 +59,9 @@ class Number:
     def cut(self, bound: float, strictly_above: bool) -> float:
         """The strict cut of the column at which `value >= bound` (`> bound`) begins, or ends if it falls; infinite for none."""
 
+        if self.value is identity and not self.falls and abs(bound) < np.finfo(np.float64).max:
+            return next_up(bound, NumberType.FLOAT64) if strictly_above else bound + 0.0
+
         def below(x: Float64) -> NDArray[np.bool_]:
             value = self.value(x)
             if self.falls:

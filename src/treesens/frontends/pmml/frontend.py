@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Feature, FeatureKind, ModelSource
+from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource
+from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
@@ -28,8 +30,9 @@ from treesens.frontends.columns import (
 from treesens.frontends.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
 from treesens.frontends.pmml.known import check_attributes
 from treesens.frontends.pmml.library import Evaluator
-from treesens.frontends.pmml.models import MODELS, accumulation_of, read_model, trees_of
+from treesens.frontends.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.frontends.pmml.xml import Element, parse
+from treesens.frontends.voting import vote_of
 
 _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
@@ -72,32 +75,57 @@ class PMMLFrontend:
         if shared is not None:
             fields.derive(shared)
         read = read_model(model, fields)
-        trees, outputs, weights = trees_of(read)
-        first = read.sums[0]
-        ensemble = ensemble_of(
-            stack_trees(trees),
-            _features(fields, read.unpredicted, place),
-            place,
-            name=path.stem,
-            source=ModelSource(
-                "pmml", version=root.get("version"), sha256=hashlib.sha256(data).hexdigest(), path=place
-            ),
-            number_type=NumberType.FLOAT64,
-            comparison="<",
-            tree_output=outputs,
-            tree_weight=weights,
-            base=np.zeros(read.width) if read.width > 1 else np.array([one.base for one in read.sums]),
-            link=read.link,
-            task=read.task,
-            accumulation=accumulation_of(read.sums, model),
-            average=first.average,
-            classes=read.classes,
-            cutoff=None if not read.chosen_from_half else _HALF,
-        )
+        source = ModelSource("pmml", version=root.get("version"), sha256=hashlib.sha256(data).hexdigest(), path=place)
+        facts = {"name": path.stem, "source": source}
+        features = _features(fields, read.unpredicted, place)
+        if read.voters:
+            ensemble = vote_of(
+                [_ensemble(voter.read, features, voter.model, place, facts) for voter in read.voters],
+                [voter.weight for voter in read.voters],
+                Way.COUNT_FIRST,
+                [feature.name for feature in features],
+                place,
+                classes=read.classes,
+                remedy="export the probabilities of the whole",
+                **facts,
+            )
+            notes = (*notes, f"the classes of {len(read.voters)} models are counted")
+        else:
+            ensemble = _ensemble(read, features, model, place, facts)
+        if read.ballots:
+            notes = (*notes, _about_votes([value for _, value in read.ballots]))
         library = Evaluator(root, model, fields.columns, read)
         return LoadedModel(
             ensemble, self.name, library.margins, notes=notes, predicts=partial(library.predicts, ensemble=ensemble)
         )
+
+
+def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
+    """A model that is a sum per output."""
+    trees, outputs, weights = trees_of(read)
+    return ensemble_of(
+        stack_trees(trees),
+        features,
+        place,
+        number_type=NumberType.FLOAT64,
+        comparison="<",
+        tree_output=outputs,
+        tree_weight=weights,
+        base=np.zeros(read.width) if read.width > 1 else np.array([one.base for one in read.sums]),
+        link=read.link,
+        task=read.task,
+        accumulation=accumulation_of(read.sums, model),
+        average=read.sums[0].average,
+        classes=read.classes,
+        cutoff=None if not read.chosen_from_half else _HALF,
+        ranks_scores=bool(read.ballots),
+        **facts,
+    )
+
+
+def _about_votes(values: Sequence[float]) -> str:
+    first = "; of equal votes those win that were cast first, which therefore count a part more"
+    return "margins are votes" + (first if len(values) > 1 and values[0] != int(values[0]) else "")
 
 
 def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:

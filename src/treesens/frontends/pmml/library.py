@@ -26,14 +26,26 @@ _NAMESPACE = "http://www.dmg.org/PMML-4_4"
 
 
 class Evaluator:
-    """A file for JPMML-Evaluator; Java starts when it is asked first."""
+    """A file for JPMML-Evaluator; Java starts when it is asked first.
 
-    def __init__(self, root: Element, model: Element, columns: Sequence[Column], read: Read) -> None:
+    `within` is the model of the file if `model` is one inside of it.
+    """
+
+    def __init__(
+        self, root: Element, model: Element, columns: Sequence[Column], read: Read, within: Element | None = None
+    ) -> None:
         self._root, self._model, self._columns, self._read = root, model, columns, read
+        self._within = within
         self._asked: dict[Sum | None, Any] = {}
+        self._voters = [Evaluator(root, v.model, columns, v.read, within or model) for v in read.voters]
+        self._ballots: list[Any] = []
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores before the link [rows, outputs], in the arithmetic of the file."""
+        """Scores before the link [rows, outputs], in the arithmetic of the file; of models that vote those of all."""
+        if self._voters:
+            return np.concatenate([voter.margins(rows).astype(np.float64) for voter in self._voters], axis=1)
+        if self._read.ballots:
+            return self._votes(rows)
         if self._read.width > 1:
             return self._shares(rows)
         kind = np.float32 if self._read.sums[0].context == "float" else np.float64
@@ -50,8 +62,22 @@ class Evaluator:
         if not ensemble.classes:
             return Predicted(np.array([[_number(answer)] for answer in answers]), None)
         labels = np.array([str(_target(answer)) for answer in answers])
-        shown = self._shares(rows)[:, -ensemble.n_outputs :] if ensemble.link is not Link.RAW else None
+        voted = ensemble.link in (Link.RAW, Link.COUNTED)
+        shown = None if voted else self._shares(rows)[:, -ensemble.n_outputs :]
         return Predicted(shown, positions(labels, ensemble.classes))
+
+    def _votes(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The votes for every class: each tree is asked by itself for the class that it predicts."""
+        trees = [tree for tree, _ in self._read.ballots]
+        self._ballots = self._ballots or [_open(self._document(t, alone=True, around=t)) for t in trees]
+        found, places = np.zeros((len(rows), len(self._read.classes))), np.arange(len(rows))
+        for evaluator, (_, value) in zip(self._ballots, self._read.ballots, strict=True):
+            said = np.array([str(_target(answer)) for answer in self._ask(evaluator, rows)])
+            chosen = positions(said, self._read.classes)
+            if (chosen < 0).any():
+                raise ModelError(f"JPMML predicted `{said[chosen < 0][0]}`, which is none of the classes")
+            found[places, chosen] += value
+        return found
 
     def _shares(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """The probabilities of all classes, in their order."""
@@ -90,15 +116,16 @@ class Evaluator:
             for child in self._root.children
             if child.tag in ("DataDictionary", "TransformationDictionary")
         ]
-        outer = _path(self._model, around or model)
+        outer = _path(self._within or self._model, around or model)
         local = [child for holder in outer[:-1] for child in holder.each("LocalTransformations")]
         shared = [child for holder in local for child in holder.children]
-        outputs = "" if alone else _outputs(self._read.classes)
+        voted = self._read.link in (Link.RAW, Link.COUNTED)
+        outputs = "" if alone or voted else _outputs(self._read.classes)
         body = _written(
             model,
-            schema=self._schema(alone),
+            schema=self._schema(alone or self._within is not None),
             derived=shared,
-            outputs_at=None if alone else self._last(model),
+            outputs_at=None if alone else model if voted else self._last(model),
             outputs=outputs,
         )
         version = self._root.get("version")
@@ -117,7 +144,7 @@ class Evaluator:
     def _schema(self, alone: bool) -> str | None:
         if not alone:
             return None
-        whole = self._model.need("MiningSchema")
+        whole = (self._within or self._model).need("MiningSchema")
         fields = [f for f in whole.each("MiningField") if f.get("usageType", "active") == "active"]
         return f"<MiningSchema>{''.join(_written(f) for f in fields)}</MiningSchema>"
 

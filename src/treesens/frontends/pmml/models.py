@@ -29,7 +29,9 @@ from treesens.frontends.pmml.tree_model import (
     regression_score,
     tree_of,
 )
+from treesens.frontends.pmml.votes import labels_of, score_decides, vote_score, vote_values
 from treesens.frontends.pmml.xml import Element
+from treesens.frontends.voting import MOST_COMBINATIONS, task_of
 
 MODELS = ("MiningModel", "TreeModel", "RegressionModel", "Scorecard")
 _PARTS = (
@@ -78,11 +80,25 @@ class Read:
     width: int = 1
     chosen_from_half: bool = False
     """Of two classes the second is chosen from a probability of 1/2 on, as it was rounded."""
+    ballots: tuple[tuple[Element, float], ...] = ()
+    """Trees whose scores are votes, and what each vote counts; the sum is that of the votes for each class."""
+    voters: tuple[Voter, ...] = ()
+    """Models of other kinds that vote; there is no sum then."""
 
     @property
     def unpredicted(self) -> frozenset[int]:
         """Columns without which some inputs have no prediction."""
-        return frozenset().union(*(tree.unpredicted for part in self.sums for tree in part.trees))
+        own = frozenset().union(*(tree.unpredicted for part in self.sums for tree in part.trees))
+        return own.union(*(voter.read.unpredicted for voter in self.voters))
+
+
+@dataclass(frozen=True, eq=False)
+class Voter:
+    """A model inside that predicts a class, and what its vote counts."""
+
+    model: Element
+    read: Read
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -113,8 +129,7 @@ def _read(model: Element, fields: Fields, context: _Context) -> Read:
             tree = tree_of(model, fields, regression_score(arithmetic), 1)
             return _regression(Sum((tree,), arithmetic, model))
         case "TreeModel":
-            labels = _labels([model])
-            return _classification([model], labels, fields, model, arithmetic)
+            return _class_tree(model, fields, arithmetic)
         case "MiningModel":
             return _mining(model, function, fields, inside)
         case "RegressionModel":
@@ -135,11 +150,16 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
     model.only(*_PARTS, "Segmentation")
     inner = fields_inside(model, fields)
     segmentation = model.need("Segmentation")
-    segments = [_segment(segment, inner) for segment in segmentation.each("Segment")]
     segmentation.only("Segment")
+    method = segmentation.require("multipleModelMethod")
+    votes = method in ("majorityVote", "weightedMajorityVote")
+    segments = [_segment(segment, inner, weighs=votes) for segment in segmentation.each("Segment")]
     if not segments:
         raise segmentation.error("a model of no segments")
-    method = segmentation.require("multipleModelMethod")
+    if votes and function == "classification":
+        # A majority counts each vote once, whatever the segments say of weights.
+        given = [segment.number("weight", 1.0) for segment in segmentation.each("Segment")]
+        return _elected(model, segments, given if method.startswith("weighted") else [1.0] * len(given), inner, context)
     if method == "modelChain":
         return _chain(model, segments, inner, context)
     if len(segments) == 1 and method in ("selectFirst", "selectAll", "sum", "average"):
@@ -150,20 +170,21 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
         grown = tuple(tree_of(tree, inner, _checked(tree, "regression", score), 1) for tree in segments)
         value = Sum(grown, context.arithmetic, model, average=len(grown) if method == "average" else 1)
         return _targeted(model, _regression(value), context.arithmetic)
-    if function == "classification" and method in ("average", "majorityVote") and trees:
-        return _voted(model, segments, method, inner, context.arithmetic)
+    if function == "classification" and method == "average" and trees:
+        _no_targets(model)
+        return _classification(segments, labels_of(segments), inner, model, context.arithmetic)
     raise segmentation.error(
         f"segments of {', '.join(sorted({s.tag for s in segments}))} under `{method[:40]}` are not supported",
-        "supported: trees that are added up or averaged, and chains of them that end in a RegressionModel",
+        "supported: trees that are added up or averaged, models that vote, and chains that end in a RegressionModel",
     )
 
 
-def _segment(segment: Element, fields: Fields) -> Element:
+def _segment(segment: Element, fields: Fields, *, weighs: bool = False) -> Element:
     """The model of a segment that holds for every input."""
     predicate = predicate_of(segment, fields)
     if not (isinstance(predicate, Always) and predicate.truth):
         raise segment.error("segments for some inputs only are not supported", "use the predicate True")
-    if segment.number("weight", 1.0) != 1.0:
+    if not weighs and segment.number("weight", 1.0) != 1.0:
         raise segment.error("segments of other weights than 1 are not supported", "put the weights into the scores")
     models = [child for child in segment.children if child.tag in MODELS or child.tag.endswith("Model")]
     if len(models) != 1:
@@ -260,22 +281,14 @@ def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
     return _changed(value, 1.0, constant, at) if name == "+" else _changed(value, constant, 0.0, at)
 
 
-# --- trees that vote ------------------------------------------------------------------------------------------------------
+# --- classes --------------------------------------------------------------------------------------------------------------
 
 
-def _labels(trees: Sequence[Element]) -> list[str]:
-    """The classes of distributions, in the order in which they first appear: of equal shares the first one wins."""
-    labels: dict[str, None] = {}
-    for tree in trees:
-        todo = list(tree.each("Node"))
-        while todo:
-            node = todo.pop(0)
-            for part in node.each("ScoreDistribution"):
-                labels.setdefault(part.require("value"))
-            todo = [*node.each("Node"), *todo]
-    if len(labels) < 2:
-        raise trees[0].error("a classifier of fewer than two classes", "export the probabilities of all classes")
-    return list(labels)
+def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
+    """One tree: by its probabilities, or by the scores alone if these say otherwise."""
+    if score_decides(model):
+        return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
+    return _classification([model], labels_of([model]), fields, model, arithmetic)
 
 
 def _classification(
@@ -286,19 +299,72 @@ def _classification(
     score = class_score(labels)
     grown = tuple(tree_of(tree, fields, _checked(tree, "classification", score), len(labels)) for tree in trees)
     value = Sum(grown, arithmetic, model, average=len(grown))
-    task = Task.BINARY if len(labels) == 2 else Task.MULTICLASS
-    return Read((value,), task, Link.IDENTITY, tuple(labels), width=len(labels))
+    return Read((value,), task_of(labels), Link.IDENTITY, tuple(labels), width=len(labels))
 
 
-def _voted(model: Element, trees: Sequence[Element], method: str, fields: Fields, arithmetic: str) -> Read:
-    if model.child("Targets") is not None:
-        raise model.error("a classifier with targets is not supported", _EXPORT)
-    if method == "average":
-        return _classification(trees, _labels(trees), fields, model, arithmetic)
-    raise model.error(
-        "trees that vote by majority are not supported: which of two equal classes wins depends on the order of the votes",
-        'export the probabilities (multipleModelMethod="average")',
+def _ballots(
+    trees: Sequence[Element],
+    values: Sequence[float],
+    labels: list[str],
+    fields: Fields,
+    model: Element,
+    arithmetic: str,
+) -> Read:
+    """Trees whose votes are added up: there are no probabilities, and the greatest sum wins."""
+    if arithmetic != "double":
+        raise model.error("votes in float32 are not supported", "export the model without x-mathContext")
+    grown = tuple(
+        tree_of(tree, fields, _checked(tree, "classification", vote_score(labels, value)), len(labels))
+        for tree, value in zip(trees, values, strict=True)
     )
+    value = Sum(grown, arithmetic, model)
+    ballots = tuple(zip(trees, values, strict=True))
+    return Read((value,), task_of(labels), Link.RAW, tuple(labels), width=len(labels), ballots=ballots)
+
+
+def _elected(
+    model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
+) -> Read:
+    """Models that vote for a class: trees as sums of their votes if float64 holds them, others each with scores of its own."""
+    _no_targets(model)
+    if context.outputs:
+        raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
+    if min(weights) < 0 or not any(weights):
+        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside it one by one")
+    trees = [segment for segment in segments if segment.tag == "TreeModel"]
+    if len(trees) == len(segments):
+        labels = labels_of(trees, voting=True)
+        values = vote_values(weights, len(labels))
+        if values is not None:
+            return _ballots(trees, values, labels, fields, model, context.arithmetic)
+        classes = tuple(labels)
+    # The vote of a tree is its score, so that its classes have any order.
+    others = {id(s): _voting(s, fields, context) for s in segments if s.tag != "TreeModel"}
+    for read in others.values():
+        classes = read.classes
+    voters = []
+    for segment, weight in zip(segments, weights, strict=True):
+        read = others.get(id(segment)) or _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
+        if read.classes != classes:
+            different = "in different orders" if set(read.classes) == set(classes) else "of their own"
+            raise segment.error(f"the models of a vote have classes {different}", "train all of them on all classes")
+        voters.append(Voter(segment, read, weight))
+    if len(classes) ** len(voters) > MOST_COMBINATIONS:
+        raise model.error(
+            f"which of equal classes wins a vote of {len(voters)} models for {len(classes)} classes depends on the order "
+            "of the votes, and there are too many orders",
+            'export the probabilities (multipleModelMethod="average")',
+        )
+    return Read((), task_of(classes), Link.COUNTED, classes, voters=tuple(voters))
+
+
+def _voting(model: Element, fields: Fields, context: _Context) -> Read:
+    read = _read(model, fields, context)
+    if not read.classes:
+        raise model.error("this is not a model for classification")
+    if read.voters:
+        raise model.error("a vote of votes is not supported", "give the models inside it one by one")
+    return read
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------------
@@ -317,28 +383,29 @@ def _regressions(model: Element, function: str, fields: Fields, context: _Contex
             raise model.error(f"the normalisation `{method[:40]}` is not supported", f"supported: {', '.join(links)}")
         value = _table(tables[0], model, inner, context)
         read = _regression(value, links[method])
-        return _targeted(model, read, context.arithmetic) if method == "none" else _no_targets(model, read)
+        if method == "none":
+            return _targeted(model, read, context.arithmetic)
+        _no_targets(model)
+        return read
+    _no_targets(model)
     labels = tuple(table.require("targetCategory") for table in tables)
     if len(set(labels)) != len(labels) or len(labels) < 2:
         raise model.error("a classifier needs a table for each of its classes")
     if method == "logit" and len(tables) == 2 and _is_empty(tables[1]):
         value = _table(tables[0], model, inner, context)
-        read = Read((value,), Task.BINARY, Link.LOGISTIC, labels[::-1], chosen_from_half=True)
-        return _no_targets(model, read)
+        return Read((value,), Task.BINARY, Link.LOGISTIC, labels[::-1], chosen_from_half=True)
     if method == "softmax":
         sums = tuple(_table(table, model, inner, context) for table in tables)
-        task = Task.BINARY if len(labels) == 2 else Task.MULTICLASS
-        return _no_targets(model, Read(sums, task, Link.SOFTMAX, labels))
+        return Read(sums, task_of(labels), Link.SOFTMAX, labels)
     raise model.error(
         f"the normalisation `{method[:40]}` of {len(tables)} tables is not supported",
         "supported: logit of two tables of which the second is empty, and softmax",
     )
 
 
-def _no_targets(model: Element, read: Read) -> Read:
+def _no_targets(model: Element) -> None:
     if model.child("Targets") is not None:
-        raise model.error("targets behind a link are not supported", _EXPORT)
-    return read
+        raise model.error("targets of anything but one sum are not supported", _EXPORT)
 
 
 def _is_empty(table: Element) -> bool:

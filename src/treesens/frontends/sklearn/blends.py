@@ -63,12 +63,12 @@ def is_blend(obj: Any) -> bool:
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
     """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
     place, kind = source.path, type(obj).__name__
-    if counts_votes(obj) and hasattr(obj, "estimators_"):
-        return read_hard_votes(obj, load, source, name)
     if not is_calibrated(obj) and not hasattr(obj, "estimators_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     classes = plain_classes(obj, place) if hasattr(obj, "classes_") else ()
     try:
+        if counts_votes(obj):
+            return read_hard_votes(obj, load, source, name)
         parts = _parts_of(obj, load, place)
     except AttributeError as error:
         message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"

@@ -39,14 +39,21 @@ def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Calibratio
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
     inner = folds[fold].estimator
     if len(obj.classes_) != 2 or len(inner.classes_) != 2:
-        message = "a calibrated model of more than two classes divides each probability by the sum of all"
-        raise ModelError(message, place=place, remedy=_INSIDE)
+        raise _of_classes(len(folds), place)
     if type(_last(inner)).__name__.startswith("AdaBoost"):
         message = "calibrated AdaBoost is not supported: its decision function is divided by the sum of its weights"
         raise ModelError(message, place=place, remedy=_INSIDE)
     # scikit-learn calibrates the decision function of models that have one, and the probability of others.
     of_probability = not hasattr(inner, "decision_function")
     return inner, _read(folds[fold].calibrators[0], of_probability, place)
+
+
+def _of_classes(folds: int, place: str) -> ModelError:
+    """Each class has a calibrator of its own, and their values are divided by their sum: a ratio of several scores."""
+    message = "a calibrated model of more than two classes divides each probability by the sum of all"
+    if folds > 1:
+        message += f", and the mean of {folds} such ratios is no sum of functions of one score each"
+    return ModelError(message, place=place, remedy=f"{_INSIDE}; or calibrate a model of one class against the others")
 
 
 def _last(estimator: Any) -> Any:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.bisection import largest_true
 from treesens.errors import ModelError
 from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
+from treesens.frontends.sklearn.rough import Rough, normal_function, power_function, thresholds_behind
 
 Float64 = NDArray[np.float64]
 Function = Callable[[Float64], Float64]
@@ -44,6 +46,8 @@ class Column:
     picks: Float64 | None = None
     falls: Float64 | None = None
     """Values [n, 2] between which `present` may fall by its last digit: no split may stand between the two."""
+    rough: Rough | None = None
+    """What `present` is if one of its steps is known up to its last digits; `falls` are of what is before that step then."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function (of NaN too)."""
@@ -55,13 +59,46 @@ class Column:
             images=None if self.images is None else function(self.images),
             levels=self.levels if self.levels is None or self.picks is not None else function(self.levels),
             picks=None if self.picks is None else function(self.picks),
-            falls=None if self.falls is None else function(self.falls),
+            falls=self.falls if self.falls is None or self.rough is not None else function(self.falls),
+            rough=None if self.rough is None else self.rough.then(function),
         )
+
+    def roughly(self, name: str, function: Function, error: Function, place: str) -> Column:
+        """The column after an increasing function that is computed up to `error`."""
+        if self.rough is not None:
+            raise ModelError(f"{name} follows {self.rough.name}", place=place, remedy="use one of them")
+        if self.images is not None or self.levels is not None:
+            return self.mapped(function)
+        made = replace(self, falls=None).mapped(function)
+        return replace(made, falls=self.falls, rough=Rough(name, self.present, function, error, _same))
 
     @property
     def raw(self) -> bool:
         """Whether it still holds what the user gave."""
         return self.present is _same and self.images is None
+
+
+def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int, place: str) -> Float64:
+    """The last number of the user's column that goes left at each of `count` splits of what was made of it, as `goes` says.
+
+    ModelError for a split that would hold, fail and hold again, because the column falls by a last digit there.
+    """
+    before = column.present
+    if column.rough is not None and count:
+        last = thresholds_behind(column.rough, goes, count, place, falls=column.falls is not None)
+        before = column.rough.before
+
+        def goes(values: Float64) -> NDArray[np.bool_]:
+            return np.asarray(values <= last)
+
+    for low, high in column.falls if column.falls is not None else ():
+        if (goes(np.full(count, low)) != goes(np.full(count, high))).any():
+            raise ModelError(
+                "a split stands where the interpolation of QuantileTransformer falls by its last digit",
+                place=place,
+                remedy="leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
+            )
+    return largest_true(lambda x: goes(before(x)), count)
 
 
 def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -79,7 +116,11 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
             place=place,
             remedy=f"supported: {', '.join(sorted(_STEPS))}; or give the model behind it alone",
         )
-    return follow(step, columns, place)
+    try:
+        return follow(step, columns, place)
+    except AttributeError as error:
+        message = f"the step {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
 
 
 def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -151,21 +192,29 @@ def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]
 
 
 def _quantiles(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    if step.output_distribution != "uniform":
-        raise ModelError(
-            "the step QuantileTransformer cannot be traced back: the last digit of normal quantiles differs between processors",
-            place=place,
-            remedy="use output_distribution='uniform'; or leave it out: trees do not need quantiles",
-        )
+    normal = step.output_distribution == "normal"
     references = np.asarray(step.references_, np.float64)
     result = []
     for i, column in enumerate(columns):
-        if column.falls is not None:
-            raise ModelError("one QuantileTransformer follows another", place=place, remedy="use one of them")
+        if column.falls is not None or column.rough is not None:
+            raise ModelError(
+                "one transformation of a distribution follows another", place=place, remedy="use one of them"
+            )
         knots = np.asarray(step.quantiles_[:, i], np.float64)
-        function = quantile_function(knots, references, place)
-        result.append(replace(column.mapped(function), falls=falls_of(function, knots)))
+        function, marks = quantile_function(knots, references, place, _BOUND if normal else 0.0)
+        made = replace(column.mapped(function), falls=falls_of(function, marks))
+        result.append(made.roughly("QuantileTransformer", *normal_function(_BOUND), place) if normal else made)
     return result
+
+
+def _powers(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if step.method != "yeo-johnson":
+        message = "PowerTransformer(method='box-cox') predicts nothing for numbers that are not positive"
+        raise ModelError(message, place=place, remedy="use method='yeo-johnson'")
+    powers = [float(power) for power in step.lambdas_]
+    functions = [power_function(step, power, place) for power in powers]
+    made = [c.roughly("PowerTransformer", *f, place) for c, f in zip(columns, functions, strict=True)]
+    return _standard(step._scaler, made, place) if step.standardize else made
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
@@ -315,14 +364,12 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     return result
 
 
+_BOUND = 1e-7
+"""How close to the ends of its quantiles QuantileTransformer takes a number for an end, and levels for 0 and 1."""
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
 _MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
 _SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
 _NO_STEPS: dict[str, tuple[str, str]] = {
-    "PowerTransformer": (
-        "the last digit of its powers and logarithms differs between processors",
-        "trees do not need powers: leave it out; or give the model behind it alone",
-    ),
     **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
     "SplineTransformer": _SPREAD,
 }
@@ -352,6 +399,7 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "OrdinalEncoder": _ordinal,
     "TargetEncoder": _target,
     "KBinsDiscretizer": _bins,
+    "PowerTransformer": _powers,
     "QuantileTransformer": _quantiles,
     "Binarizer": _binarized,
     **dict.fromkeys(_SELECTIONS, _selected),

@@ -7,25 +7,22 @@ the class is a formula about what each of them predicts (`binder/votes.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model import Link, ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain_classes
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
 from treesens.frontends.sklearn.trees import tree_nodes
+from treesens.frontends.voting import adds_up, task_of, vote_of
 
-_MOST_COMBINATIONS = 1024
-"""Of classes that members may predict; the formula of a vote goes through all of them."""
-_SOFT = "use voting='soft', or give the models inside it one by one"
+_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"
 
 
 def counts_votes(obj: Any) -> bool:
@@ -35,10 +32,17 @@ def counts_votes(obj: Any) -> bool:
 
 def weights_of(obj: Any, place: str) -> list[float] | None:
     """What the members of a vote count; None if all count the same. ModelError for weights that make no vote."""
-    given = obj._weights_not_none
-    weights = None if given is None else [float(w) for w in given]
+    try:
+        given = obj._weights_not_none
+        weights = None if given is None else [float(w) for w in given]
+    except (IndexError, TypeError, ValueError):
+        message = "the models of the vote, or their weights, are no lists of either"
+        raise ModelError(message, place=place, remedy="the file is damaged; save the model again") from None
     if weights is None:
         return None
+    if len(weights) != len(obj.estimators_):
+        message = f"{len(weights)} weights for {len(obj.estimators_)} models"
+        raise ModelError(message, place=place, remedy="the file is damaged; save the model again")
     if not np.isfinite(weights).all():
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     if min(weights) < 0 or not any(weights):
@@ -51,31 +55,21 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
     """The model of a fitted vote. ModelError for members whose class is no function of their scores here."""
     place, classes = source.path, plain_classes(obj, source.path)
     weights = weights_of(obj, place)
-    if all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_):
+    trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
+    # Sums that are rounded are told by the table of all combinations.
+    if trees and adds_up(weights):
         return _of_trees(obj, weights, classes, source, name)
     members = [load(e) for e in obj.estimators_]
-    for model in members:
-        _check(model.ensemble, len(classes), place)
-    if len(classes) ** len(members) > _MOST_COMBINATIONS:
-        raise ModelError(
-            f"the votes of {len(members)} models for {len(classes)} classes have too many outcomes",
-            place=place,
-            remedy=f"{_SOFT}; at most {_MOST_COMBINATIONS} combinations are looked at, 10 models of two classes",
-        )
-    shares = [Fraction(1)] * len(members) if weights is None else [Fraction(w) for w in weights]
-    ensemble = blend_of(
+    ensemble = vote_of(
         [model.ensemble for model in members],
-        shares,
+        weights,
         Way.COUNT,
         names_of(obj),
         place,
-        weights=weights,
-        is_sum=False,
+        classes=classes,
+        remedy=_SOFT,
         name=name,
         source=source,
-        classes=classes,
-        link=Link.COUNTED,
-        task=_task(classes),
     )
     rows = rows_of_members(obj, members, ensemble, place)
     formats = ", ".join(dict.fromkeys(model.ensemble.source.format for model in members))
@@ -90,20 +84,6 @@ def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelS
         predicts=replayer(obj, rows, ensemble),
         inputs=rows,
     )
-
-
-def _task(classes: Sequence[Any]) -> Task:
-    return Task.BINARY if len(classes) == 2 else Task.MULTICLASS
-
-
-def _check(e: Ensemble, classes: int, place: str) -> None:
-    if len(e.classes) != classes:
-        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
-        raise ModelError(message, place=place, remedy="train all of them on all classes")
-    cut = e.cutoff is not None and e.link is not Link.LOGISTIC and not (e.link is Link.IDENTITY and e.n_outputs > 1)
-    if cut or e.link in (Link.CALIBRATED, Link.BLENDED):
-        message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
-        raise ModelError(message, place=place, remedy=f"leave it out, or {_SOFT}")
 
 
 def _of_trees(
@@ -121,7 +101,7 @@ def _of_trees(
         nodes=stack_trees(trees),
         features=feature_tuple(names_of(obj), source.path),
         outputs=count,
-        task=_task(classes),
+        task=task_of(classes),
         link=Link.RAW,
         margins=_votes,
         leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),

@@ -1,7 +1,8 @@
-"""Logistic and linear regression behind encoders and bins: a coefficient times a column of finitely many values is a table.
+"""Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
 
-Each column is a tree of its values, and the model is their sum with the coefficients as weights, as a scorecard is. A column
-that is a number has no such table, and is refused.
+Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
+and the model is their sum with the coefficients as weights, as a scorecard is. A column that is a number has no such table, and
+is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.compiler.model.blend import Way
@@ -22,11 +22,30 @@ from treesens.errors import ModelError
 from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
-from treesens.frontends.sklearn.columns import Column
+from treesens.frontends.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
+_VALUES = (
+    *LINEAR,
+    "ARDRegression",
+    "BayesianRidge",
+    "HuberRegressor",
+    "LinearSVR",
+    "SGDRegressor",
+    "TheilSenRegressor",
+)
+_CLASSES = (
+    *LOGISTIC,
+    "LinearSVC",
+    "PassiveAggressiveClassifier",
+    "Perceptron",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+    "SGDClassifier",
+)
+_HOMES = ("sklearn.linear_model", "sklearn.svm")
 _FINITE = "bin it first: KBinsDiscretizer; or use a tree model, which needs no bins"
 
 
@@ -39,9 +58,18 @@ class Linear:
 
 
 def is_linear(estimator: Any) -> bool:
-    """Whether an estimator is a linear or logistic regression of scikit-learn."""
+    """Whether an estimator of scikit-learn predicts by one product of columns and coefficients."""
     kind = type(estimator)
-    return kind.__module__.startswith("sklearn.linear_model") and kind.__name__ in (*LINEAR, *LOGISTIC)
+    return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
+
+
+def _link_of(estimator: Any) -> Link:
+    """What makes a probability of the sum; of margins (SVMs, perceptrons, ridges) nothing does."""
+    name = type(estimator).__name__
+    if name in _VALUES:
+        return Link.IDENTITY
+    logistic = name in LOGISTIC or (name == "SGDClassifier" and estimator.loss in ("log_loss", "log"))
+    return Link.LOGISTIC if logistic else Link.RAW
 
 
 def check_finite(estimator: Any, place: str) -> None:
@@ -56,7 +84,7 @@ def read_linear(
     """The model over the user's columns. ModelError for a column that is a number, and for several scores at once."""
     if not hasattr(estimator, "coef_"):
         raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
-    classifier = type(estimator).__name__ in LOGISTIC
+    classifier = type(estimator).__name__ in _CLASSES
     classes = plain_classes(estimator, place) if classifier else ()
     weights = np.asarray(estimator.coef_, dtype=np.float64)
     if len(classes) > 2 or weights.size != len(columns):
@@ -80,7 +108,7 @@ def read_linear(
         name="model",
         source=ModelSource(format="sklearn", path=place),
         classes=classes,
-        link=Link.LOGISTIC if classifier else Link.IDENTITY,
+        link=_link_of(estimator),
         task=Task.BINARY if classifier else Task.REGRESSION,
         ranks_scores=True,
     )
@@ -120,7 +148,7 @@ def _axis(column: Column, features: tuple[Feature, ...], place: str) -> tuple[Ax
         message = f"`{name}` reaches a linear model as a number: its part of the score has no end of values"
         raise ModelError(message, place=place, remedy=_FINITE)
     levels = np.unique(column.levels)
-    below = largest_true(lambda x: column.present(x) <= levels[:-1], len(levels) - 1)
+    below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1, place)
     values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
     cuts = np.nextafter(below, np.inf)
     # A level that no number reaches has no bin of its own.

@@ -74,7 +74,7 @@ def read_estimator(estimator: Any, place: str) -> Read:
         raise ModelError(
             f"{kind.__module__}.{kind.__qualname__} is not supported",
             place=place,
-            remedy=_OTHERS.get(kind.__name__, f"supported: {', '.join(sorted(_READERS))}"),
+            remedy=_OTHERS.get(kind.__name__) or _remedy_of(kind),
         )
     width = getattr(estimator, "n_features_in_", 1)
     if not isinstance(width, int | np.integer) or not 0 < width <= MAX_FEATURES:
@@ -96,14 +96,15 @@ _OF_NUMBERS = (
     "make_pipeline(KBinsDiscretizer(), LogisticRegression())"
 )
 _OTHERS = {
-    **dict.fromkeys(
-        ("LinearRegression", "LogisticRegression", "LogisticRegressionCV", "Ridge", "RidgeCV"), _OF_NUMBERS
-    ),
-    **dict.fromkeys(("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "SGDClassifier"), _OF_NUMBERS),
-    **dict.fromkeys(("GammaRegressor", "PoissonRegressor", "TweedieRegressor"), _OF_NUMBERS),
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
 }
+
+
+def _remedy_of(kind: type) -> str:
+    if kind.__module__.startswith("sklearn.linear_model") or kind.__name__ in ("LinearSVC", "LinearSVR"):
+        return _OF_NUMBERS
+    return f"supported: {', '.join(sorted(_READERS))}"
 
 
 def names_of(estimator: Any) -> list[str]:

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
-from treesens.frontends.sklearn.columns import Column, transform_columns
+from treesens.frontends.sklearn.columns import Column, thresholds_of, transform_columns
 from treesens.frontends.sklearn.linear import is_linear, read_linear
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
@@ -89,9 +88,16 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         model.frontend,
         before(model.margins, ensemble.n_outputs),
         before(model.leaf_ids, ensemble.n_trees) if model.leaf_ids else None,
-        model.notes,
+        (*model.notes, *_about_digits(columns)),
         predicts=replayer(pipeline, rows, ensemble),
         inputs=rows,
+    )
+
+
+def _about_digits(columns: Sequence[Column]) -> tuple[str, ...]:
+    names = dict.fromkeys(column.rough.name for column in columns if column.rough is not None)
+    return tuple(
+        f"thresholds behind {name} are those of the processor and the libraries that are here" for name in names
     )
 
 
@@ -138,10 +144,8 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
 
         if not np.isnan(column.missing):
             default[nodes] = goes(np.full(len(nodes), column.missing))
-        if column.falls is not None and column.images is None:
-            _check_falls(column.falls, cut, goes, place)
         if column.images is None:
-            threshold[nodes] = largest_true(lambda x, goes=goes, g=column.present: goes(g(x)), len(nodes))  # type: ignore[misc]
+            threshold[nodes] = thresholds_of(column, goes, len(nodes), place)
             continue
         for node, c in zip(nodes.tolist(), cut, strict=True):
             left = goes(column.images, c)
@@ -161,16 +165,3 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         zero_band=0.0,
         source=replace(e.source, path=place),
     ).validate()
-
-
-def _check_falls(
-    falls: Float64, cuts: Float64, goes: Callable[[Float64, Float64], NDArray[np.bool_]], place: str
-) -> None:
-    """ModelError for a split that stands where a column falls by its last digit: it would hold, fail and hold again."""
-    for low, high in falls:
-        if (goes(np.full(len(cuts), low), cuts) != goes(np.full(len(cuts), high), cuts)).any():
-            raise ModelError(
-                "a split stands where the interpolation of QuantileTransformer falls by its last digit",
-                place=place,
-                remedy="leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
-            )

@@ -1,4 +1,4 @@
-"""`QuantileTransformer` with a uniform output: a piecewise linear function, computed in floats, and where it may fall.
+"""Levels of `QuantileTransformer`, its uniform output: a piecewise linear function, computed in floats, and where it may fall.
 
 Between two neighbouring quantiles all that the library computes is differences, products with a slope that is not negative, and
 sums, each of which is rounded in order. So its result never falls there, and only at a quantile itself can its last digit.
@@ -12,15 +12,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.bisection import largest_true
 from treesens.errors import ModelError
 
 Float64 = NDArray[np.float64]
 
 
-def quantile_function(knots: Float64, references: Float64, place: str) -> Callable[[Float64], Float64]:
-    """What `transform` makes of a column with quantiles `knots` [n], whose levels are `references` [n].
+def quantile_function(
+    knots: Float64, references: Float64, place: str, bound: float
+) -> tuple[Callable[[Float64], Float64], Float64]:
+    """What `transform` makes of a column with quantiles `knots` [n], whose levels are `references` [n]; and where it may fall.
 
-    ModelError for quantiles that do not ascend, or are closer than floats tell.
+    Numbers within `bound` of the ends have their levels (0: the ends alone). ModelError for quantiles that do not ascend, or
+    are closer than floats tell.
     """
     with np.errstate(all="ignore"):
         steps, rises = np.diff(knots), np.diff(references)
@@ -30,14 +34,24 @@ def quantile_function(knots: Float64, references: Float64, place: str) -> Callab
         message = "the quantiles of a column do not ascend, or are too close to each other"
         raise ModelError(message, place=place, remedy="leave out that column; or fit it again")
 
+    def is_low(x: Float64) -> NDArray[np.bool_]:
+        return np.asarray(x - bound < knots[0] if bound else x == knots[0])
+
+    def is_high(x: Float64) -> NDArray[np.bool_]:
+        return np.asarray(x + bound > knots[-1] if bound else x == knots[-1])
+
     def function(values: Float64) -> Float64:
         x = np.asarray(values, np.float64)
         # The mean of both directions, as the library has it for repeated quantiles.
         found = 0.5 * (np.interp(x, knots, references) - np.interp(-x, -knots[::-1], -references[::-1]))
-        found = np.where(x == knots[-1], 1.0, found)
-        return np.asarray(np.where(x == knots[0], 0.0, found), np.float64)
+        return np.asarray(np.where(is_low(x), 0.0, np.where(is_high(x), 1.0, found)), np.float64)
 
-    return function
+    if not bound:
+        return function, knots
+    if references[0] < 0 or references[-1] > 1:
+        raise ModelError("the levels of QuantileTransformer are no shares", place=place, remedy="fit it again")
+    ends = [largest_true(is_low, 1), largest_true(lambda x: ~is_high(x), 1)]
+    return function, np.concatenate([knots, *ends, *(np.nextafter(end, np.inf) for end in ends)])
 
 
 def falls_of(function: Callable[[Float64], Float64], knots: Float64) -> Float64 | None:
