@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.frontends.trained import MODELS
-from treesens.compiler.base import plugins
 from treesens.errors import ModelError
 from treesens.frontends import Frontend, frontend, frontend_names, load, registry
 
@@ -31,7 +30,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 
     def entry(name: str, value: str) -> None:
         points = [EntryPoint(name, value, registry.FORMATS.group)]
-        monkeypatch.setattr(plugins, "entry_points", lambda group: points)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
         monkeypatch.setattr(registry, "FORMATS", replace(registry.FORMATS, _plugins=None))
 
     return entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
-from treesens.compiler.base.tolerance import EXACT, Tolerance
+from treesens.compiler.base.tolerance import EXACT, Closeness, Tolerance
 from treesens.compiler.query.evaluate import Inputs, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import Result, Verdict
@@ -79,6 +79,8 @@ def left_open(result: Result, close: float = 1e-9, tolerance: Tolerance = EXACT)
     if result.verdict is not Verdict.FOUND:
         return result.verdict is Verdict.UNKNOWN
     if goal is None:
+        return False
+    if tolerance.closeness(goal.value, goal.bound) is not Closeness.OPEN:
         return False
     near = close * max(1.0, abs(goal.value)) if goal.kind.startswith("distance") else 1e-9 * abs(goal.value)
     enough = max(near, tolerance.relative * abs(goal.value), tolerance.absolute)
