@@ -55,6 +55,7 @@ SMALLEST = {
         "--rows",
         "50",
     ),
+    "solver_starts": ("--times", "1"),
     "forests": ("{bench}/data/diabetes/train.csv", "--depths", "1", "--limit", "1"),
     "highs_options": ("--bench", "{bench}", "--limit", "1"),
     "likelihood": ("--bench", "{bench}", "--every", "5", "--limit", "1", "--solver", "", "--output", "{out}/l.jsonl"),

@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from treesens.backends.base import get_backend
@@ -60,6 +61,18 @@ if sys.platform == "linux":
     atexit.register(_known.end)
 
 
+def start_loading(backends: Iterable[str], threads: int) -> None:
+    """Starts the servers of several backends, which load beside each other while their models are written."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # `fork_of` does without
+            for backend in backends:
+                _known.server(backend, threads, _place(threads))
+
+
+def _place(threads: int) -> Place:
+    return os.getcwd(), tuple(sorted(environment(OMP_NUM_THREADS=str(threads)).items()))
+
+
 def fork_of(backend: str, threads: int) -> Forked | None:
     """A process with the backend's library loaded; None if this system has no servers of processes, or no room for one.
 
@@ -71,8 +84,7 @@ def fork_of(backend: str, threads: int) -> Forked | None:
     for _ in range(2):
         server = None
         try:
-            place = os.getcwd(), tuple(sorted(environment(OMP_NUM_THREADS=str(threads)).items()))
-            server = _known.server(backend, threads, place)
+            server = _known.server(backend, threads, _place(threads))
             return server.fork()
         except OSError:  # killed from outside: the second one is new
             _known.drop(backend, threads, server)

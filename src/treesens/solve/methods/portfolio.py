@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
+from treesens.backends.solver_processes import start_loading
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import Flag, OutOfTime, working_within
@@ -250,6 +251,7 @@ class _Race:
                 self._judge(engine.backend, engine.artifact, engine.result(), time.monotonic() - engine.started)
             return
         backends = self._racers(seats)
+        start_loading((backend.name for backend in backends), threads)
         by_name: dict[str, Backend] = {b.name: b for b in backends}
         artifacts = self._written_for(backends, engine)
         limits = limits_of(self.compilation.query, self.options, self.budget.left())
