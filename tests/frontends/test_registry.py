@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -73,3 +74,14 @@ print(sorted({{m.split('.')[0] for m in sys.modules}} & {LIBRARIES!r}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_models_of_h2o_and_spark_are_refused_by_name(tmp_path: Path) -> None:
+    """A MOJO is a zip archive with `model.ini`; Spark saves a folder with `metadata`."""
+    with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
+        archive.writestr("model.ini", "[info]\nalgo = gbm\nmojo_version = 1.40\n")
+    (tmp_path / "spark" / "metadata").mkdir(parents=True)
+    for name, remedy in (("m.zip", "jpmml-h2o"), ("spark", "jpmml-sparkml"), (".", "give the model file inside it")):
+        with pytest.raises(ModelError) as refused:
+            registry.load(tmp_path / name)
+        assert remedy in str(refused.value)

@@ -107,7 +107,7 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
             head = file.read(HEAD_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ModelError(f"the model file cannot be read: {reason}", place=place) from None
+        raise ModelError(f"the model file cannot be read: {reason}", place=place, remedy=_of_folder(path)) from None
     _refuse_hopeless(place, size, head)
     if is_pickle(head):
         if not trust_pickle:
@@ -128,6 +128,19 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
             place=place,
             remedy="save the model again with the library",
         ) from error
+
+
+def _of_folder(path: Path) -> str | None:
+    """What to do about a model that is a folder."""
+    try:
+        if not path.is_dir():
+            return None
+        spark = (path / "metadata").is_dir()
+    except (OSError, ValueError):
+        return None
+    if spark:
+        return "Spark saves models as folders: make PMML of it (jpmml-sparkml), which is read, and compare the two on your rows"
+    return "give the model file inside it"
 
 
 def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:

@@ -124,6 +124,11 @@ def open_skops(data: bytes, place: str) -> Any:
             size = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
+    if "model.ini" in names:  # the index of a MOJO
+        raise ModelError(
+            "this is a MOJO of H2O, which is not read", place=place,
+            remedy="make PMML of it (jpmml-h2o), which is, and compare the two on your rows",
+        )  # fmt: skip
     if "schema.json" not in names:
         raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
     if size > 100 * len(data) + (1 << 20):
