@@ -130,14 +130,14 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
         ) from error
 
 
-def _of_folder(path: Path) -> str | None:
-    """What to do about a model that is a folder."""
+def _of_folder(path: Path) -> str:
+    """What to do about a model that is a folder; nothing if it is none."""
     try:
         if not path.is_dir():
-            return None
+            return ""
         spark = (path / "metadata").is_dir()
     except (OSError, ValueError):
-        return None
+        return ""
     if spark:
         return "Spark saves models as folders: make PMML of it (jpmml-sparkml), which is read, and compare the two on your rows"
     return "give the model file inside it"
