@@ -13,7 +13,6 @@ import importlib
 import os
 import pickle
 import pkgutil
-import resource
 import struct
 import subprocess
 import sys
@@ -97,6 +96,8 @@ def _run() -> None:
     (size,) = _HEADER.unpack(_read(_HEADER.size))
     folder, arguments, env, memory = pickle.loads(_read(size))
     if memory is not None:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     os.environ.clear()
     os.environ.update(env)

@@ -16,6 +16,7 @@ import pytest
 from treesens.backends import solver_processes
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.backends.worker import Worker, run_all, solve_isolated
+from treesens.compiler.base import fork_server
 from treesens.compiler.base.fork_server import ForkServer, cpu_seconds
 from treesens.compiler.ir.cases import cases, hard_module
 
@@ -66,6 +67,18 @@ def test_a_server_that_was_killed_is_started_again() -> None:
     assert until(lambda: not Path(f"/proc/{first.process.pid}/exe").exists() or first.process.poll() is not None)
     assert solved() is Termination.SATISFIED
     assert the_server() is not first
+
+
+def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solve has its time limit: it must not wait for a library that never loads."""
+    monkeypatch.setattr(fork_server, "PATIENCE", 0.5)
+    monkeypatch.setenv("TREESENS_OF_A_TEST", "2")  # a server of its own, which has this patience
+    assert solved() is Termination.SATISFIED
+    silent = the_server()
+    os.kill(silent.process.pid, signal.SIGSTOP)
+    assert solved() is Termination.SATISFIED
+    assert the_server() is not silent
+    assert until(lambda: silent.process.poll() is not None)
 
 
 def test_a_solve_whose_server_is_killed_is_a_crash() -> None:

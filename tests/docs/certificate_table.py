@@ -102,8 +102,7 @@ class Table:
     def ask(self, construct: Construct, question: str) -> Result:
         text = f"{HEAD}{construct.declared}query q: {question}\n"
         (asked,) = bind(parse(text, "<table>"), self.folder).queries
-        # Without a tolerance: how near a bound comes within one depends on what else the machine does.
-        options = Options(time_limit=20, certificates=self.folder / "out", regions=False, tolerance=0.0)
+        options = Options(time_limit=20, certificates=self.folder / "out", regions=False)
         return answer_question(asked, options)
 
     def row(self, construct: Construct) -> list[str]:

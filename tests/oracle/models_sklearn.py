@@ -332,6 +332,16 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
     return model
 
 
+def _thresholds_of_all(
+    members: Sequence[Any], features: Sequence[Feature]
+) -> tuple[dict[str, list[float]], tuple[bool, ...]]:
+    """Of several models together: the thresholds by feature, and which features any of them asks about."""
+    names = tuple(f.name for f in features)
+    told = [_thresholds(member, names)[0] for member in members]
+    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
+    return found, tuple(n in found for n in names)
+
+
 def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
     """A mean of the probabilities of two or three models: a soft vote, or the folds of a calibration."""
     from sklearn import calibration, ensemble
@@ -353,11 +363,8 @@ def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str,
     if any(getattr(c, "a_", -1.0) >= 0 for fold in folds for c in fold.calibrators):
         raise ValueError("a calibration that turns the order of the scores round is refused")
     members = [fold.estimator for fold in folds] or whole.estimators_
-    names = tuple(f.name for f in features)
-    told = [_thresholds(member, names)[0] for member in members]
-    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
-    used = tuple(n in found for n in names)
-    model = _sklearn_model(whole, name, "sklearn vote", kind, "calibrated", features, False, (found, used))
+    told = _thresholds_of_all(members, features)
+    model = _sklearn_model(whole, name, "sklearn vote", kind, "calibrated", features, False, told)
     model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)
     model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, np.float32
     model.sigmoid = True  # compared up to the last digits: a mean of steps has no knots
@@ -379,11 +386,8 @@ def train_count(rng: np.random.Generator, features: Sequence[Feature], name: str
     weights = None if rng.random() < 0.5 else [float(w) for w in rng.choice([0.1, 0.2, 0.3, 1.0, 2.0], len(drawn))]
     whole = ensemble.VotingClassifier([(f"e{i}", e) for i, e in enumerate(drawn)], voting="hard", weights=weights)
     whole.fit(_shown(columns, features), y)
-    names = tuple(f.name for f in features)
-    told = [_thresholds(member, names)[0] for member in whole.estimators_]
-    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
-    used = tuple(n in found for n in names)
-    model = _sklearn_model(whole, name, "sklearn count", kind, "counted", features, False, (found, used))
+    told = _thresholds_of_all(whole.estimators_, features)
+    model = _sklearn_model(whole, name, "sklearn count", kind, "counted", features, False, told)
     # It has no scores: what stands for them is 1 for the class that it predicts, and no question asks about it.
     model.margins_of = lambda c: np.eye(len(known))[np.searchsorted(whole.classes_, whole.predict(_shown(c, features)))]
     model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, np.float32
@@ -416,12 +420,9 @@ def train_stack(rng: np.random.Generator, features: Sequence[Feature], name: str
         [(f"e{i}", e) for i, e in enumerate(kept)], linear_model.LogisticRegression(), cv=2
     )
     whole.fit(_shown(columns, features), y)
-    names = tuple(f.name for f in features)
-    told = [_thresholds(member, names)[0] for member in whole.estimators_]
-    found = {n: [t for one in told for t in one.get(n, [])] for n in names if any(n in one for one in told)}
+    told = _thresholds_of_all(whole.estimators_, features)
     link = "logit" if kind == "binary" else "softmax"
-    used = tuple(n in found for n in names)
-    model = _sklearn_model(whole, name, "sklearn stack", kind, link, features, False, (found, used))
+    model = _sklearn_model(whole, name, "sklearn stack", kind, link, features, False, told)
     model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, np.float32
     return model
 

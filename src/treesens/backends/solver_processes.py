@@ -38,10 +38,12 @@ class _Known:
             return known
 
     def drop(self, backend: str, threads: int, server: ForkServer | None) -> None:
-        """Forgets a server that is gone, if it is still the one in use."""
+        """Ends a server that does not answer, and forgets it if it is still the one in use."""
         with self.lock:
             if server is not None and self.servers.get((backend, threads)) is server:
                 del self.servers[backend, threads]
+        if server is not None:
+            server.process.kill()
 
     def forget(self) -> None:
         """A fork of this process must not talk with our servers, nor keep them alive."""

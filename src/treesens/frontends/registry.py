@@ -139,7 +139,9 @@ def _of_folder(path: Path) -> str:
     except (OSError, ValueError):
         return ""
     if spark:
-        return "Spark saves models as folders: make PMML of it (jpmml-sparkml), which is read, and compare the two on your rows"
+        return (
+            "a model of Spark? Convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
+        )
     return "give the model file inside it"
 
 

@@ -71,9 +71,11 @@ def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Toleranc
     return Tolerance(tolerance.relative, absolute), offset
 
 
-def left_open(result: Result, close: float = 1e-9, tolerance: Tolerance = EXACT) -> bool:
-    """Whether there is no verdict, or an optimum that is not proved within the tolerance; distances may be `close` to their
-    bound, everything else 1e-9 of the value, however small it is.
+def left_open(result: Result, close: float = 0.0, tolerance: Tolerance = EXACT) -> bool:
+    """Whether there is no verdict, or an optimum that is not proved within the tolerance.
+
+    If there is a tolerance, distances may be `close` to their bound, which the engine has in units of its own; without one they
+    may not. Everything else may be 1e-9 of the value away from it, however small it is.
     """
     goal = result.objective
     if result.verdict is not Verdict.FOUND:
@@ -82,6 +84,9 @@ def left_open(result: Result, close: float = 1e-9, tolerance: Tolerance = EXACT)
         return False
     if tolerance.closeness(goal.value, goal.bound) is not Closeness.OPEN:
         return False
-    near = close * max(1.0, abs(goal.value)) if goal.kind.startswith("distance") else 1e-9 * abs(goal.value)
+    if goal.kind.startswith("distance"):
+        near = 0.0 if tolerance.is_exact else close * max(1.0, abs(goal.value))
+    else:
+        near = 1e-9 * abs(goal.value)
     enough = max(near, tolerance.relative * abs(goal.value), tolerance.absolute)
     return goal.gap is None or goal.gap > enough

@@ -43,11 +43,9 @@ def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method
 
 
 def _settles(method: Method, so_far: Result, options: Options, budget: Budget) -> bool:
-    # Distances are close to a bound in units of the engine. Without a tolerance that is not enough while there is time.
-    close = 0.0 if options.closeness.is_exact and not budget.over else CLOSE
     if method.to_the_last_unit:
-        return not left_open(so_far, min(close, 1e-9))
-    return budget.over or not left_open(so_far, close, options.closeness)
+        return not left_open(so_far)
+    return budget.over or not left_open(so_far, CLOSE, options.closeness)
 
 
 def search_cells(

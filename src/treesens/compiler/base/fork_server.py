@@ -29,6 +29,8 @@ from typing import IO
 _REQUEST = struct.Struct("<cq")
 _ANSWER = struct.Struct("<qd")
 _FORK, _WAIT = b"f", b"w"
+PATIENCE = 20.0
+"""Seconds without an answer after which a server is given up: loading a library takes a few even on a busy machine."""
 RUNNING = 1 << 32
 """The state of a process that has not ended; any other number is its code as `subprocess` has it."""
 
@@ -120,6 +122,7 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        ours.settimeout(PATIENCE)
         return ForkServer(place, process, ours)
 
     def fork(self) -> Forked:
@@ -151,6 +154,7 @@ class ForkServer:
         except OSError:
             answer = b""
         if len(answer) != _ANSWER.size:
+            self.process.kill()  # its forks end with it, if it was only silent
             return -signal.SIGKILL, 0.0
         state, seconds = _ANSWER.unpack(answer)
         return int(state), float(seconds)

@@ -127,7 +127,7 @@ def open_skops(data: bytes, place: str) -> Any:
     if "model.ini" in names:  # the index of a MOJO
         raise ModelError(
             "this is a MOJO of H2O, which is not read", place=place,
-            remedy="make PMML of it (jpmml-h2o), which is, and compare the two on your rows",
+            remedy="convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows",
         )  # fmt: skip
     if "schema.json" not in names:
         raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
