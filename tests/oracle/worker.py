@@ -26,8 +26,8 @@ from tests.oracle.studies import Studied, record_of, run_studies
 SHRUNK_PER_KIND = 3
 """How many failures of a kind a worker makes smaller."""
 
-OTHERS_GET = 6
-"""Questions of a case for a backend that starts a process for each."""
+OTHERS_GET = 24
+"""Questions of a case for another backend: a process for each, and each fork of a loaded solver takes a few hundredths."""
 
 PARTS_EVERY, PARTS_GET = 9, 8
 """Every so many seeds, so many questions of the engine are asked in boxes of the domain, too."""
