@@ -33,6 +33,10 @@ def draw_share(d: Draw, question: dict[str, Any]) -> None:
         return
     if any(d.models[m].link == "calibrated" for _, m in question["points"]):
         return  # a bound on a calibrated probability may be an alternative of scores
+    if any(d.models[m].link == "counted" for _, m in question["points"]) and '"class"' in json.dumps(
+        question["constraints"]
+    ):
+        return  # the class of votes that are counted is an alternative of scores
     if any(d.models[m].link == "softmax" for _, m in question["points"]) and '"prob"' in json.dumps(
         question["constraints"]
     ):
