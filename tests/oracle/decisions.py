@@ -27,13 +27,17 @@ def draw_decision(d: Draw, point: list[str], draw: Any) -> Node:
     return [name, *point, cases, str(d.pick(OUTCOMES))]
 
 
+def outcomes(decision: Node) -> list[str]:
+    """The outcomes of a decision, in the order in which they are named."""
+    return list(dict.fromkeys([*(outcome for outcome, _ in decision[3]), decision[4]]))
+
+
 def draw_decided(d: Draw, points: list[list[str]], draw: Any) -> Node:
     """A comparison with an outcome, or of two decisions."""
     one, op = draw_decision(d, d.pick(points), draw), d.pick(["=", "!="])
     if d.chance(0.4):
         return ["alike", one, op, draw_decision(d, d.pick(points), draw)]
-    known = sorted({*(outcome for outcome, _ in one[3]), one[4]})
-    return ["decided", one, op, str(d.pick(known))]
+    return ["decided", one, op, str(d.pick(sorted(outcomes(one))))]
 
 
 def declared(nodes: list[Node]) -> Iterator[Node]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.cases import Case
+from tests.oracle.decisions import outcomes
 from tests.oracle.meaning import Setting, holds
 from tests.oracle.models import quoted_class
 from tests.oracle.questions import NOTHING
@@ -44,7 +45,9 @@ def _draw(case: Case, rng: np.random.Generator, name: str) -> dict[str, Any] | N
 
 
 class Truth:
-    """What holds of a row: for every set of features whether all inputs that agree with the row on it have its class."""
+    """What holds of a row: for every set of features whether all inputs that agree with the row on it have its class, or its
+    outcome of the `decision` that is asked about.
+    """
 
     def __init__(self, case: Case, question: dict[str, Any], *, exact: bool) -> None:
         self.world, self.asked = case.world, question["explain"]
@@ -61,8 +64,13 @@ class Truth:
             self.world.tables,
             exact=exact,
         )
-        classes = [str(c) for c in case.models[model].classes]
-        judged = {c: holds(["class", point, "=", quoted_class(c), "", ""], s) for c in classes}
+        policy = self.asked.get("decision")
+        if policy is None:
+            classes = [str(c) for c in case.models[model].classes]
+            judged = {c: holds(["class", point, "=", quoted_class(c), "", ""], s) for c in classes}
+        else:
+            classes = outcomes(policy)
+            judged = {c: holds(["decided", policy, "=", c], s) for c in classes}
         self.own = [c for c in classes if judged[c][0][place]]
         self.may_be = [c for c in classes if judged[c][1][place]]
         self.judged = judged

@@ -354,7 +354,7 @@ def one(text: str) -> Node:
 def unary(d: Draw, points: list[list[str]]) -> Node:
     p = d.pick(points)[0]
     f: Feature = d.pick(d.space.features)
-    if f.missing and d.chance(0.3):
+    if f.missing and (d.chance(0.3) or not f.constants):  # of a column without a number there is nothing else to say
         return ["missing", p, f.name]
     if f.kind == "category":
         shown = [f.text_of(v) for v in f.typed if v is not None]

@@ -18,15 +18,23 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.cases import WIDEST, Case, save_case
-from tests.oracle.decisions import declaration, draw_decision
+from tests.oracle.decisions import declaration, draw_decision, outcomes
 from tests.oracle.judge import HURRIES
-from tests.oracle.language import constraint
+from tests.oracle.language import Node, constraint
 from tests.oracle.models_sklearn import WITHOUT_SCORES
 from tests.oracle.questions import Draw, case_of_decision
 from tests.oracle.spaces import Feature, number, quoted
 from tests.oracle.study import Asked, Study
 from tests.oracle.study_pairs import judge_audit, judge_count, judge_gap, judge_outcomes, judge_range, judge_sets
-from tests.oracle.study_rows import draw_rules_table, judge_diff, judge_learn, judge_robust, judge_why, tabled
+from tests.oracle.study_rows import (
+    draw_rules_table,
+    judge_changed_outcomes,
+    judge_diff,
+    judge_learn,
+    judge_robust,
+    judge_why,
+    tabled,
+)
 from tests.oracle.study_scores import favourable_node, judge_groups, judge_reasons, judge_shape
 
 MARGINS = ["0", "0.125", "0.25", "0.5", "1"]
@@ -275,17 +283,25 @@ class Asking:
         )  # fmt: skip
         self.run(study, lambda r, wrong: judge_audit(self.case, r, asked, sets, wrong))
 
+    def policy(self) -> tuple[Node, Path] | None:
+        """A decision and the file that holds it; None if it has one outcome alone."""
+        world = self.case.world
+        d = Draw(self.rng, world.space, self.case.models, world.points, world.tables, WIDEST)
+        policy = draw_decision(d, ["a", "m"], case_of_decision)
+        if len(outcomes(policy)) < 2:
+            return None
+        place = self.folder / f"{policy[0]}.sens"
+        place.write_text(declaration(policy, constraint).replace(" of a in m:", " of a:"))
+        return policy, place
+
     def outcomes(self) -> None:
         """An audit by the outcomes of a decision. Its cases name features by the labels that the domain file declares."""
         if not self.plain:
             return
-        world = self.case.world
-        d = Draw(self.rng, world.space, self.case.models, world.points, world.tables, WIDEST)
-        policy, sets = draw_decision(d, ["a", "m"], case_of_decision), self.varied()
-        if len({*(outcome for outcome, _ in policy[3]), policy[4]}) < 2:
+        sets, drawn = self.varied(), self.policy()
+        if drawn is None:
             return
-        place = self.folder / "decision.sens"
-        place.write_text(declaration(policy, constraint).replace(" of a in m:", " of a:"))
+        policy, place = drawn
         study = self.study(
             "audit", vary=[list(s) for s in sets], domain=str(self.domain), time_limit=self.limit(), jobs=1,
             decision=str(place),
@@ -362,8 +378,6 @@ class Asking:
         return sorted(int(r) for r in self.rng.permutation(count)[: int(self.rng.integers(4, 13))])
 
     def why(self) -> None:
-        if self.model.kind == "regression":
-            return
         rows, names = self.rows(), [f.name for f in self.case.features]
         arguments: dict[str, Any] = {"rows": rows, "time_limit": self.limit()}
         if self.chance(0.4):
@@ -372,10 +386,16 @@ class Asking:
             arguments["smallest"] = True
         if self.chance(0.3):
             arguments["without"] = [str(n) for n in self.rng.permutation(names)[: int(self.rng.integers(1, 3))]]
-        if self.chance(0.4):
+        drawn = self.policy() if self.chance(0.3) else None
+        if drawn is not None:
+            arguments["decision"] = str(drawn[1])
+        elif self.model.kind == "regression":
+            return
+        elif self.chance(0.4):
             arguments["also"] = ["radius", "recourse"]
         study = self.study("why", **arguments)
-        self.run(study, lambda r, wrong: judge_why(self.case, r, rows, arguments, wrong))
+        policy = None if drawn is None else drawn[0]
+        self.run(study, lambda r, wrong: judge_why(self.case, r, rows, arguments, wrong, policy))
 
     def robust(self) -> None:
         if self.model.kind == "regression":
@@ -430,10 +450,14 @@ class Asking:
             self.shortened()
             new = "short"
         pair = ["m", new] if self.chance(0.5) else [new, "m"]
-        study = self.study("diff", models=pair, time_limit=self.limit())
+        drawn = self.policy() if self.chance(0.4) else None
+        decided = {} if drawn is None else {"decision": str(drawn[1])}
+        study = self.study("diff", models=pair, time_limit=self.limit(), **decided)
 
         def judge(record: Any, wrong: Any) -> int:
             judge_diff(self.case, record, pair[0], pair[1], wrong)
+            if drawn is not None:
+                judge_changed_outcomes(self.case, record["outcomes"], drawn[0], pair[0], pair[1], wrong)
             return len(record["scores"]) + record["data"]["rows"]
 
         self.run(study, judge)

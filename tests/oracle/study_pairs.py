@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.oracle.brute import World
 from tests.oracle.cases import Case
+from tests.oracle.decisions import outcomes
 from tests.oracle.judge import witness_setting
 from tests.oracle.language import Node
 from tests.oracle.meaning import Points, Rows, Setting, holds
@@ -95,7 +96,7 @@ def judge_outcomes(
     (docs/cli-study.md, audit).
     """
     points = case.world.points["m"]
-    names = list(dict.fromkeys([*(outcome for outcome, _ in policy[3]), policy[4]]))
+    names = outcomes(policy)
     wanted = Counter((s, frozenset(two)) for s in sets for two in combinations(names, 2))
     complete(records, wanted, lambda r: (tuple(r["varied"]), frozenset(r["outcomes"])), wrong)
     truth = {name: alone(case.world, points, ["decided", policy, "=", name], policy[1]) for name in names}

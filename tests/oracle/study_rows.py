@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 from math import isnan
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +16,14 @@ import numpy as np
 
 from tests.oracle.brute import World
 from tests.oracle.cases import LARGEST, Case, draw_places, ranged, rows_of
+from tests.oracle.decisions import outcomes
 from tests.oracle.explained import Truth, judge_explained
 from tests.oracle.judge import witness_setting
-from tests.oracle.meaning import Setting, distance, predicted
+from tests.oracle.language import Node
+from tests.oracle.meaning import Setting, distance, holds, predicted
 from tests.oracle.models import evaluate
-from tests.oracle.spaces import column, combinations, complete
-from tests.oracle.study import Wrong
+from tests.oracle.spaces import column, combinations, complete, number
+from tests.oracle.study import Wrong, alone
 from tests.oracle.study_pairs import tolerance
 
 NEAR = 1.1e-6
@@ -40,7 +43,7 @@ def tabled(case: Case, rng: np.random.Generator) -> Case | None:
         plain = tuple(None if isnan(v) else v for v in f.stored)
         free = replace(
             f, kind="real" if f.kind == "real" else "integer", typed=plain, user=f.stored, unit=None, group=None,
-            declaration=None, missing_text=f.missing,
+            declaration=None, missing_text=f.missing, constants=f.constants or tuple(number(v) for v in plain if v is not None),
         )  # fmt: skip
         found = ranged(free, places[:, i], "undeclared")
         if found is None or len(found[0].typed) > 12:
@@ -72,14 +75,23 @@ def tabled(case: Case, rng: np.random.Generator) -> Case | None:
 
 
 def judge_why(
-    case: Case, records: list[dict[str, Any]], rows: list[int], arguments: dict[str, Any], wrong: Wrong
+    case: Case,
+    records: list[dict[str, Any]],
+    rows: list[int],
+    arguments: dict[str, Any],
+    wrong: Wrong,
+    policy: Node | None = None,
 ) -> None:
+    """Reasons for the classes of rows, or for their outcomes of a decision."""
     if [r["row"] for r in records] != rows:
         wrong("lost", f"rows {[r['row'] for r in records]} instead of {rows}")
         return
     without = list(arguments.get("without", []))
     for record in records:
-        asked = {"data": "D", "row": record["row"], "without": without, "smallest": bool(arguments.get("smallest"))}
+        asked = {
+            "data": "D", "row": record["row"], "without": without, "smallest": bool(arguments.get("smallest")),
+            "decision": policy,
+        }  # fmt: skip
         question = {"name": "why", "points": [["a", "m"]], "constraints": [], "explain": asked}
         known = {"class": str(record["class"]), "sufficient": record["sufficient"], "contrast": record["contrast"]}
         said = {"verdict": "found", "explanation": known, "reason": record["reason"]}
@@ -96,13 +108,20 @@ def judge_why(
                 _several(t, record, arguments["most"], wrong)
         if record["point"] is not None:
             s = witness_setting(case, {**question, "points": [["a", "m"]]}, {"a": record["point"]}, wrong)
-            if s is not None and str(case.models["m"].classes[int(s.points["a"].classes[0])]) == str(record["class"]):
+            if s is not None and _is_of(case, s, str(record["class"]), policy):
                 wrong("wrong found", f"{record['point']} has the class of the row")
         for kind, norm in (("radius", "linf"), ("recourse", "l1")):
             if record.get(kind):
                 # A change may use no feature that a reason may not use; the distance is about any input.
                 held = without if kind == "recourse" else []
                 _distance(case, record["row"], record[kind], norm, None, wrong, held)
+
+
+def _is_of(case: Case, s: Setting, name: str, policy: Node | None) -> bool:
+    """Whether a point has a class by the library, or for sure an outcome."""
+    if policy is not None:
+        return bool(holds(["decided", policy, "=", name], s)[0][0])
+    return str(case.models["m"].classes[int(s.points["a"].classes[0])]) == name
 
 
 def _values(case: Case, record: dict[str, Any], wrong: Wrong) -> None:
@@ -267,6 +286,46 @@ def judge_diff(case: Case, record: dict[str, Any], old: str, new: str, wrong: Wr
     if record["bound"] is not None and record["bound"] < largest - slack:
         wrong("bound", f"the bound {record['bound']} of all, by brute force {largest}")
     _changed_rows(case, record["data"], old, new, slack, wrong)
+
+
+def judge_changed_outcomes(
+    case: Case, records: list[dict[str, Any]], policy: Node, old: str, new: str, wrong: Wrong
+) -> None:
+    """Which outcomes of a decision become which from one model to the other (docs/cli-compare.md, diff)."""
+    names = outcomes(policy)
+    if sorted((r["old"], r["new"]) for r in records) != sorted(permutations(names, 2)):
+        wrong("lost", f"records of {[(r['old'], r['new']) for r in records]}")
+        return
+    world, point = case.world, policy[1]
+    every = np.array([world.place(p) for p in world.tables["D"].places], int)
+    for record in records:
+        asked = [(m, ["decided", policy, "=", o]) for m, o in ((old, record["old"]), (new, record["new"]))]
+        both = [alone(world, world.points[m], node, point) for m, node in asked]
+        sure, may = (np.logical_and(both[0][i], both[1][i]) for i in (0, 1))
+        said = f"{record['old']} to {record['new']}: {record['verdict']} ({record['reason']}), {sure.sum()}..{may.sum()} inputs"
+        if record["verdict"] == "none" and sure.any():
+            wrong("wrong none", said)
+        elif record["verdict"] == "found" and not may.any():
+            wrong("wrong found", said)
+        elif record["verdict"] == "unknown" and (sure.any() or not may.any()):
+            wrong("lost", said)
+        if record["input"] is not None:
+            question = {"name": "diff", "points": [["a", old], ["b", new]], "constraints": []}
+            s = witness_setting(case, question, {"a": record["input"], "b": record["input"]}, wrong)
+            for name, (_, node) in zip("ab", asked, strict=True):
+                if s is None:
+                    break
+                there = replace(s, points={point: s.points[name]}, at={point: s.at[name]}, cache={})
+                if not holds(node, there)[1][0]:
+                    wrong("wrong found", f"{record['input']} does not have the outcome {node[3]}: {said}")
+        rows_sure, rows_may = sure[every], may[every]
+        listed = record["changed_rows"]
+        if record["rows"] != len(every) or not rows_sure.sum() <= record["rows_changed"] <= rows_may.sum():
+            wrong(
+                "rows", f"{record['rows_changed']} of {record['rows']} rows, by brute force {rows_sure.sum()}: {said}"
+            )
+        elif not all(rows_may[r] for r in listed):
+            wrong("rows", f"rows {listed}, by brute force {np.flatnonzero(rows_may).tolist()}: {said}")
 
 
 def _changed_rows(case: Case, told: dict[str, Any], old: str, new: str, slack: float, wrong: Wrong) -> None:
