@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 import treesens as ts
 from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
-from treesens.compiler.query.curves import Value, floats_of, least_constant, slope_above, steepest
+from treesens.compiler.query.curves import Value, floats_of, greatest_curvature, least_constant, slope_above, steepest
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 
@@ -293,7 +294,18 @@ CURVES: list[Calibration] = [
     Sigmoid(-7.5, 3.0, of_probability=True),
     Isotonic((-1.0, -0.5, 0.5, 0.5000000001), (0.1, 0.3, 0.3, 0.9)),
     Isotonic((0.2, 0.4, 0.9), (0.0, 0.25, 1.0), of_probability=True),
+    Isotonic((0.5, 0.50000001, 0.9), (0.0, 0.75, 1.0), of_probability=True),
+    Sigmoid(-400.0, 1.0),
+    Sigmoid(-300.0, 150.0, of_probability=True),
 ]
+
+
+def knots(curve: Calibration) -> NDArray[np.float64]:
+    """The scores at which a function has a kink."""
+    if isinstance(curve, Sigmoid):
+        return np.zeros(0)
+    at = np.array(curve.scores)
+    return np.log(at / (1 - at)) if curve.of_probability else at
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -303,9 +315,17 @@ def test_lines_lie_above_functions_and_enclosures_hold_what_floats_say(curve: Ca
         above = floats_of(curve, 1.0)
         for at in (low, (low + high) / 2, high):
             slope = slope_above(above, low, high, at, np.zeros(0))
-            constant = float(least_constant(above, low, high, slope))
-            places = np.concatenate([random.uniform(low, high, 2000), [low, high]])
-            assert (plain(places) <= constant + slope * places + 1e-12).all()
+            constant = float(least_constant(above, low, high, slope, knots(curve), greatest_curvature(curve)))
+            around = [k + np.linspace(-1e-6, 1e-6, 201) for k in [*knots(curve), at, 0.0] if low <= k <= high]
+            places = np.clip(np.concatenate([np.linspace(low, high, 20001), *around]), low, high)
+            most = (plain(places) - slope * places).max()
+            assert most <= constant + 1e-12
+            assert (
+                constant <= most + 2e-6
+            )  # on a grid as fine as this no function has its greatest value far from a point
+            for rising in (random.uniform(0, 2, 5) * float(steepest(curve))).tolist():
+                least = float(least_constant(above, low, high, rising, knots(curve), greatest_curvature(curve)))
+                assert (plain(places) <= least + rising * places + 1e-12 * (1 + rising)).all()
     for score in (-2.25, -0.5, 0.0, 0.25, 1.5):
         value = Value()
         value.add(Fraction(2), curve, Fraction(score))

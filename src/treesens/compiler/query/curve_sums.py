@@ -18,7 +18,7 @@ from treesens.compiler.base.dyadic import ScaledIntegers
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.calibration import Calibration, Isotonic
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.curves import ROUNDING, Value, floats_of, least_constant, slope_above
+from treesens.compiler.query.curves import ROUNDING, Value, floats_of, greatest_curvature, least_constant, slope_above
 from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
@@ -149,14 +149,14 @@ def _line(term: Curve, place: Range) -> tuple[Fraction, Fraction]:
         return Fraction(1), Fraction(0)
     at, low, high = place
     f = floats_of(term.calibration, 1.0 if term.factor > 0 else -1.0)
-    knots = _knots(term.calibration)
+    knots, bend = _knots(term.calibration), greatest_curvature(term.calibration)
     if term.factor > 0:
         slope = float(np.float32(slope_above(f, low, high, at, knots)))
-        constant = least_constant(f, low, high, slope)
+        constant = least_constant(f, low, high, slope, knots, bend)
         return Fraction(slope), Fraction((constant * _GRID).__ceil__(), _GRID)
     # -f(-s) never decreases either, and lies below a line if f lies above one.
     slope = float(np.float32(slope_above(lambda s: -f(-s), -high, -low, -at, -knots)))
-    constant = least_constant(lambda s: -f(-s), -high, -low, slope)
+    constant = least_constant(lambda s: -f(-s), -high, -low, slope, -knots, bend)
     return Fraction(slope), -Fraction((constant * _GRID).__ceil__(), _GRID)
 
 
