@@ -221,3 +221,32 @@ def test_records_hold_all_answers(tmp_path: Path, capsys: pytest.CaptureFixture[
     shown = capsys.readouterr().out
     assert "answer 2 of 2" in shown
     assert "only 2 regions (exact proof), 3 were wanted" in shown
+
+
+def test_regions_of_diverse_answers_need_no_term_of_a_distance() -> None:
+    """A point that is the row has a distance of 0 whatever else happens: the row of the program is about nothing."""
+    import pandas as pd
+    import xgboost
+
+    import treesens as ts
+
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, (60, 2)).astype(float)
+    model = xgboost.XGBClassifier(n_estimators=4, max_depth=2).fit(x, x.sum(axis=1) > 3)
+    text = """model m from "m"
+data d from "d"
+feature f0: integer in [0, 3]
+feature f1: integer in [0, 3]
+query q:
+  find a, b in m such that
+    a = row 11 of d except {f1}
+    margin(a) <= 50
+    distance(a, row 11 of d, l0) < 1
+  maximize changes(a, b)
+  top 3 diverse
+"""
+    frame = pd.DataFrame(x, columns=["f0", "f1"])
+    answer = ts.check_text(text, models={"m": model}, data={"d": frame}, time_limit=10)["q"].to_dict()
+    assert answer["verdict"] == "found"
+    assert answer["points"]["a"] == {"f0": x[11, 0], "f1": x[11, 1]}
+    assert answer["objective"]["value"] == 2  # b differs in both

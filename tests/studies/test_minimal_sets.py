@@ -167,7 +167,7 @@ def test_a_journal_answers_what_was_asked_before(tmp_path: Path) -> None:
         second = asked(model, 0.4, memory=memory)
         after = sum(1 for _ in memory.entries())
     assert before == 2
-    # How many are asked depends on the pairs that answer: a busy machine may give another pair, with more features to leave out.
+    # How many are asked depends on the pairs that answer, and a busy machine may give another pair.
     assert after == second.asked
     assert plain(second.record())["flip"] == plain(whole.record())["flip"]
     assert plain(second.record())["hold"] == plain(whole.record())["hold"]

@@ -151,7 +151,8 @@ class RegionFinder:
             (len(self.keys) + self.forests.index(replace(t, coefficient=1)), Fraction(t.coefficient))
             for t in row.form.forests
         ]
-        unit = Unit(max([*(shifts[i] for i, _ in terms), *(cost.shift for cost in row.form.costs)]))
+        # A distance from a row whose features are all held is a number: there is nothing to weigh.
+        unit = Unit(max([*(shifts[i] for i, _ in terms), *(cost.shift for cost in row.form.costs)], default=0))
         whole = lcm(*(c.denominator for _, c in terms))
         scores = [(i, int(unit.count(c * whole * Unit(shifts[i]).size))) for i, c in terms]
         most = sum(abs(weight) * 4 * BEYOND for _, weight in scores)

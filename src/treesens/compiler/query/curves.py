@@ -5,8 +5,8 @@ At one input such a term is a rational number, a share 1 / (1 + e**v) of one, or
 lies below lines (`least_constant`), which make linear rows of a sum: for a slope b >= 0 the least a with f(s) <= a + b s. On a
 piece [u, v] f(s) - b s is at most f(v) - b u, since f never decreases. If f is smooth there, it is also at most its greater end
 and what the second derivative allows. Halving the pieces that are above the best value so far closes in on the maximum from
-above, which is what a row needs (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972; with derivatives Breiman and Cutler, Math.
-Programming 58, 1993).
+above, which is what a row needs (Piyavskii, U.S.S.R. Comput. Math. Math. Phys. 12, 1972; with derivatives Breiman and Cutler,
+Mathematical Programming 58, 1993).
 """
 
 from __future__ import annotations
