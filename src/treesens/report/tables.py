@@ -14,8 +14,6 @@ from rich.text import Text
 from treesens.report.wrapping import wrapped
 from treesens.visible import visible
 
-_WIDE = 10_000
-
 
 class Table(RichTable):
     """A table whose cells are names from files."""
@@ -35,14 +33,13 @@ class Table(RichTable):
             if column is not None:
                 self._keep([c for c in self.columns if c is not column])
                 left_out.append(name)
-        if not self._fits(console):
-            widths = self._broken_widths(console.width)
-            if widths is None:
-                self._keep(every)
-                self._print_blocks(console)
-                return
-            for column, width in zip(self.columns, widths, strict=True):
-                column.width = width
+        widths = self._whole_widths() if self._fits(console) else self._broken_widths(console.width)
+        if widths is None:
+            self._keep(every)
+            self._print_blocks(console)
+            return
+        for column, width in zip(self.columns, widths, strict=True):
+            column.width = width  # rich would measure every cell once more
         console.print(self, soft_wrap=False)
         if left_out:
             for line in wrapped(f"left out at this width: {', '.join(left_out)} (--json has all)", console.width):
@@ -53,7 +50,16 @@ class Table(RichTable):
         self._keep([c for c in self.columns if c.header not in names or any(map(str, c.cells))])
 
     def _fits(self, console: Console) -> bool:
-        return console.measure(self, options=console.options.update(width=_WIDE)).maximum <= console.width
+        return sum(self._whole_widths()) + self._between() <= console.width
+
+    def _whole_widths(self) -> list[int]:
+        """Widths of the columns with every cell whole."""
+        cells = ((column.header, *column.cells) for column in self.columns)
+        return [max((cell_len(str(cell)) for cell in column), default=0) for column in cells]
+
+    def _between(self) -> int:
+        """What stands between the columns and around them."""
+        return self._extra_width + sum(self._get_padding_width(number) for number in range(len(self.columns)))
 
     def _broken_widths(self, room: int) -> list[int] | None:
         """Widths of the columns, none below that of its longest word, with as many as possible whole; None if words need more
@@ -61,8 +67,8 @@ class Table(RichTable):
         """
         cells = [[column.header, *column.cells] for column in self.columns]
         widths = [max(map(_longest_word, column), default=0) for column in cells]
-        wanted = [max((cell_len(str(cell)) for cell in column), default=0) for column in cells]
-        left = room - sum(widths) - sum(self._get_padding_width(number) for number in range(len(widths)))
+        wanted = self._whole_widths()
+        left = room - sum(widths) - self._between()
         if left < 0:
             return None
         for number in sorted(range(len(widths)), key=lambda n: wanted[n] - widths[n]):
