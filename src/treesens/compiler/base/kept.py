@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar, cast
 
@@ -27,11 +26,12 @@ class Kept(Generic[Value]):
 
         Two threads may both make it, and either gets a good one. With `anew` it is made in any case.
         """
-        place = (id(self), tuple(map(id, owners)), key)
+        place = _Place(self, owners, key)
         with _LOCK:
-            if place in _THINGS and not anew:
-                _THINGS.move_to_end(place)
-                return cast(Value, _THINGS[place].value)
+            known = None if anew else _THINGS.pop(place, None)
+            if known is not None:
+                _THINGS[place] = known  # now it is the last one
+                return cast(Value, known.value)
         value = make()
         with _LOCK:
             self._drop(place)
@@ -46,6 +46,22 @@ class Kept(Generic[Value]):
     def _drop(self, place: _Place) -> None:
         if _THINGS.pop(place, None) is not None:
             self._held -= 1
+
+
+class _Place:
+    """A key, whose hash is taken once: that of a question goes through all of its arrays and fractions."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, kind: Kept[Any], owners: Sequence[object], key: Hashable) -> None:
+        self._parts = (id(kind), tuple(map(id, owners)), key)
+        self._hash = hash(self._parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place) and self._hash == other._hash and self._parts == other._parts
 
 
 class _Thing:
@@ -71,10 +87,10 @@ def forget() -> None:
         _THINGS.clear()
 
 
-_Place = tuple[int, tuple[int, ...], Hashable]
 _LOCK = threading.Lock()
 _KINDS: list[Kept[Any]] = []
-_THINGS: OrderedDict[_Place, _Thing] = OrderedDict()
+_THINGS: dict[_Place, _Thing] = {}
+"""What was asked for last is the last. A plain dictionary, as an ordered one takes the hash of every key that it shows."""
 
 # Objects of the engine have to go before the engine does, and modules are cleared in no order that says so.
 atexit.register(forget)
