@@ -12,12 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, Link, ModelSource, Task
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, legal_cells
-from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells
+from treesens.compiler.query.evaluate import Inputs, holds
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -215,6 +216,18 @@ def random_objective(rng: np.random.Generator, space: Space) -> Objective | None
 
 def every_input(query: Query) -> Iterator[Inputs]:
     """All combinations of legal cells that `SameExcept` allows, with exact scores. Values play no part here."""
+    left, size = _every_cells(query), 4
+    while batch := list(itertools.islice(left, size)):
+        cells = np.stack(batch)
+        scores = zip(
+            *(_exact_scores(query, number, cells[:, number]) for number in range(len(query.points))), strict=True
+        )
+        for one, known in zip(batch, scores, strict=True):
+            yield Inputs(one.astype(float), one, known)
+        size = min(2 * size, 1024)  # who stops early has not paid for all
+
+
+def _every_cells(query: Query) -> Iterator[Int32Array]:
     features = range(len(query.space.names))
     legal = [np.flatnonzero(mask) for mask in query.space.legal]
     same = next((c for c in query.constraints if isinstance(c, SameExcept)), None)
@@ -223,7 +236,15 @@ def every_input(query: Query) -> Iterator[Inputs]:
         for changed in itertools.product(*(legal[f] for f in varied)):
             cells = np.array([base, base], np.int32)
             cells[1, varied] = changed
-            yield Inputs(cells.astype(float), cells, scores_of_cells(query, cells))
+            yield cells
+
+
+def _exact_scores(query: Query, point: int, cells: Int32Array) -> list[tuple[Fraction, ...]]:
+    """The exact raw sums of a point at its model, for many rows of cells."""
+    model = query.models[query.points[point].model]
+    sums = model.ensemble.sums_exact(model.leaves(np.ascontiguousarray(cells)))
+    outputs = range(model.ensemble.n_outputs)
+    return [tuple(sums.fraction(row, output) for output in outputs) for row in range(len(cells))]
 
 
 def oracle(query: Query) -> tuple[bool, Fraction | None]:

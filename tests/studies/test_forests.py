@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.command import run_command
+
 NAMES = ["p", "q", "r"]
 
 
 def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "treesens", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    done = run_command(Path.cwd(), *map(str, arguments))
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
