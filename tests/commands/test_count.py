@@ -180,9 +180,7 @@ def test_the_audit_has_shares_and_the_same_bytes_again(small: Any) -> None:
     for measure in ("uniform", "uniform", "rows"):
         line = ["audit", "m.json", "--data", "d.csv", "--label", "label", "-v", "sex", "--margin", "0.3,3", "-j", "1"]
         line += ["--measure", measure, "--report", str(page), "--date", "2026-01-01", "-t", "20"]
-        done = subprocess.run(
-            [sys.executable, "-m", "treesens", *line], capture_output=True, text=True, check=False, cwd=folder
-        )
+        done = run_command(folder, *line)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "share of inputs" in done.stdout
         text = page.read_text()
@@ -210,9 +208,7 @@ def test_an_audit_says_at_once_what_it_cannot_count(small: Any) -> None:
     for domain, message in ((rules, "`onehot`"), (ends, "has no ends")):
         line = ["audit", folder / "m.json", "--data", folder / "d.csv", "--label", "label", "-v", "sex,age"]
         line += ["--measure", "uniform", "--domain", domain]
-        done = subprocess.run(
-            [sys.executable, "-m", "treesens", *map(str, line)], capture_output=True, text=True, check=False
-        )
+        done = run_command(folder, *map(str, line))
         assert done.returncode == 1
         assert message in done.stderr
         assert "Traceback" not in done.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 from tests.solve.test_least_radius import NAMES, training_set, xgboost_model
 from tests.studies.test_reasons import decides, sets_of_features
 from treesens.compiler.base.diagnostics import DiagnosticsError
@@ -120,8 +119,8 @@ def test_certificates_say_that_no_other_class_agrees_with_the_reason(tmp_path: P
     features = len(answer.result.explanation.features)
     assert [claim.claim for claim in claims] == ["none", *["found"] * features, "manifest"]
     assert all(claim.path for claim in claims)
-    command = [sys.executable, "-m", "treesens", "verify", claims[-1].path, "--model", str(path)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    ran = run_command(tmp_path, "verify", str(claims[-1].path), "--model", str(path))
+    assert ran.returncode == 0, ran.stderr
     assert "if any one of these features is free, there are inputs of one of the cases" in ran.stdout
     assert f"{claims[-1].path}: accepted" in ran.stdout
 
