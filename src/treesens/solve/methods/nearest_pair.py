@@ -21,6 +21,7 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.query import NearestRows, Query
@@ -30,6 +31,7 @@ from treesens.data.flips import flip_question, flips
 from treesens.data.neighbours import Neighbours
 from treesens.data.pair_search import RowSearch
 from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_infeasible, leave_open
+from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options, for_engine
 from treesens.values.relations import relates_values
@@ -92,7 +94,13 @@ class _NearestPair:
             return self._result(0.0, "rows")
         if relates_values(self.plain) and (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
             return settled
-        engine = IncrementalSearch(self.plain, self.nearest.point, self.nearest.features, **for_engine(self.options))
+        try:
+            with working_within(self.budget.at_least(FIRST_MOMENT)):
+                engine = IncrementalSearch(
+                    self.plain, self.nearest.point, self.nearest.features, **for_engine(self.options)
+                )
+        except OutOfTime:
+            return self._result(0.0, "native")
         if engine.decided is not None:
             return conclude_contradiction(self.query.name, engine.decided)
         if engine.artifact.adapted is None:
