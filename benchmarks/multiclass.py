@@ -6,8 +6,8 @@
 A published model is asked about every feature, every ordered pair of classes and three factors (every n-th question with
 `--every`). Five of the paper's models are not public. `--train` makes models of their size instead (784 features, 10 classes,
 200 rounds), each also as `-moved`: trained on rows that are moved at random besides, which is not the paper's robust training.
-The tables are `digits` (scikit-learn's own, 8 x 8, drawn larger: no network is needed), `mnist` and `fashion` of OpenML, and
-`covtype` of scikit-learn. The SHA-256 of each table is printed, and compared where it is known.
+The tables are `digits` (scikit-learn's own, 8 x 8, drawn larger: no network is needed), `mnist` and `fashion` of
+`benchmarks/image_tables.py`, and `covtype` of scikit-learn. The SHA-256 of each table is printed, and compared if it is known.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from benchmarks.image_tables import images_of
 from benchmarks.published import FOLDER
 
 FACTORS = ("1", "1.5", "4.5")
 TABLES = ("digits", "mnist", "fashion", "covtype")
-OPENML = {"mnist": 554, "fashion": 40996}
-DIGESTS = {"digits": "1e7c998c3c6264c15a26308e7df76d7dfae0ca0a38099520d65d1bd1ad3bcf74"}
+DIGESTS = {
+    "digits": "1e7c998c3c6264c15a26308e7df76d7dfae0ca0a38099520d65d1bd1ad3bcf74",
+    "mnist": "4e58fb0c0b85b6ad09782d2d836314b8ea3baff605a87f81b9eafca02c083e5e",
+    "fashion": "846d63706fd4e3109156062030d0f059b74b1555a42d1e5624decd784666de76",
+}
 SEED = 7
 Question = tuple[int, int, int, str]
 """Feature, from class, to class, factor."""
@@ -50,8 +54,7 @@ def table_of(name: str) -> tuple[Any, Any]:
         x = ((x - x.min(axis=0)) / np.maximum(x.max(axis=0) - x.min(axis=0), 1)).astype(np.float32)
         y = y.astype(np.int64) - 1
     else:
-        x, y = datasets.fetch_openml(data_id=OPENML[name], return_X_y=True, as_frame=False)
-        x, y = (x / 255).astype(np.float32), y.astype(np.int64)
+        x, y = images_of(name)
     x = np.ascontiguousarray(x)
     digest = hashlib.sha256(x.tobytes() + y.tobytes()).hexdigest()
     if DIGESTS.get(name, digest) != digest:

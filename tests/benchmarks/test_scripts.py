@@ -124,7 +124,13 @@ SMALLEST = {
     "typical": ("--bench", "{bench}", "--models", "diabetes_robust", "--every", "9", "--seconds", "1"),
 }
 """Arguments of the smallest run."""
-LIBRARIES = {"local": "veritas", "two_copies": "veritas", "recourse_treecf": "treecf"}
+LIBRARIES = {
+    "local": "veritas",
+    "two_copies": "veritas",
+    "two_copies_classes": "veritas",
+    "recourse_treecf": "treecf",
+    "exact_program": "exact",
+}
 """Scripts that compare with a library that the tests do not install: started by hand."""
 LONG = {"scale", "published", "fetch_data"}
 """The first trains at least a hundred trees of depth 8, the others need the network."""
