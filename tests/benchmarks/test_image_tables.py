@@ -37,9 +37,8 @@ def test_images_come_class_by_class_without_empty_lists(tmp_path: Path, monkeypa
     assert classes.tolist() == list(range(10))
     assert pixels.dtype == np.float32
     assert pixels.shape == (10, 784)
-    assert np.unique(pixels[1]).tolist() == [1.0] and np.unique(pixels[0]).tolist() == [
-        np.float32(51) / np.float32(255)
-    ]
+    assert np.unique(pixels[1]).tolist() == [1.0]
+    assert np.unique(pixels[0]).tolist() == [np.float32(51) / np.float32(255)]
     served.unlink()
     assert image_tables.images_of("fashion")[0].shape == (10, 784), "what was fetched is kept"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -76,12 +75,10 @@ print(sorted({{m.split('.')[0] for m in sys.modules}} & {LIBRARIES!r}))
     assert done.stdout.strip() == "[]"
 
 
-def test_models_of_h2o_and_spark_are_refused_by_name(tmp_path: Path) -> None:
-    """A MOJO is a zip archive with `model.ini`; Spark saves a folder with `metadata`."""
-    with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
-        archive.writestr("model.ini", "[info]\nalgo = gbm\nmojo_version = 1.40\n")
+def test_models_of_spark_are_refused_by_name(tmp_path: Path) -> None:
+    """Spark saves a folder with `metadata`."""
     (tmp_path / "spark" / "metadata").mkdir(parents=True)
-    for name, remedy in (("m.zip", "jpmml-h2o"), ("spark", "jpmml-sparkml"), (".", "give the model file inside it")):
+    for name, remedy in (("spark", "jpmml-sparkml"), (".", "give the model file inside it")):
         with pytest.raises(ModelError) as refused:
             registry.load(tmp_path / name)
         assert remedy in str(refused.value)

@@ -290,6 +290,22 @@ def of_skops(data: bytes, rng: random.Random) -> bytes:
     return out.getvalue()
 
 
+def of_mojo(data: bytes, rng: random.Random) -> bytes:
+    """The index of the archive as words, its trees as bytes; or the archive as bytes."""
+    if rng.random() < 0.2:
+        return of_bytes(data, rng)
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        names = [name for name in old.namelist() if not name.endswith("_aux.bin")]
+        chosen = "model.ini" if rng.random() < 0.4 else rng.choice(names)
+        for name in names:
+            content = old.read(name)
+            if name == chosen:
+                content = of_bytes(content, rng) if name.startswith("trees/") else of_words(content, rng)
+            new.writestr(name, content)
+    return out.getvalue()
+
+
 def of_onnx(data: bytes, rng: random.Random) -> bytes:
     """Attributes of the nodes as lists of numbers and texts; or bytes."""
     import onnx
@@ -370,6 +386,7 @@ MUTATIONS: dict[str, Mutation] = {
     "chain.pmml": of_xml,
     "ballots.pmml": of_xml,
     "vote.pmml": of_xml,
+    "boosting.mojo": of_mojo,
     "catboost.cbm": of_bytes,
     "onnx.onnx": of_onnx,
     "treelite.tl": of_bytes,

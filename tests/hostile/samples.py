@@ -280,6 +280,7 @@ SCORECARD = (
     'feature,bin,points\n(base),,3\nx,"(-inf, 2)",5\nx,"[2, inf)",7.5\nx,Missing,1\nc,"[\'a\' \'b\']",2\nc,other,0\n'
 )
 PMML = Path(__file__).parents[1] / "data" / "pmml"
+H2O = Path(__file__).parents[1] / "data" / "h2o"
 
 MAKERS: dict[str, Callable[[Path], bytes]] = {
     "xgboost.json": lambda _: _xgboost("json"),
@@ -298,6 +299,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
     "ballots.pmml": lambda _: (PMML / "vote_weights.pmml").read_bytes(),
     "vote.pmml": lambda _: (PMML / "vote_mixed_three.pmml").read_bytes(),
+    "boosting.mojo": lambda _: (H2O / "boosting_two.zip").read_bytes(),
     "sklearn.skops": lambda _: _skops(),
     "votes.skops": lambda _: _skops_of_several(),
     "pipeline.skops": lambda _: _skops_of_pipeline(),

@@ -40,6 +40,7 @@ FORMATS: Final = Registry(
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
         "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",
         "pmml": "treesens.frontends.pmml.frontend:PMMLFrontend",
+        "h2o": "treesens.frontends.h2o.frontend:H2OFrontend",
         "scorecard": "treesens.frontends.scorecard.frontend:ScorecardFrontend",
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.h2o.archive import is_mojo
 from treesens.frontends.monotone import directions_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class SklearnFrontend:
     reads_with = "skops"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        return head.startswith(b"PK\x03\x04")
+        return head.startswith(b"PK\x03\x04") and not is_mojo(head)
 
     def recognises_object(self, obj: object) -> bool:
         base = sys.modules.get("sklearn.base")
@@ -124,11 +125,10 @@ def open_skops(data: bytes, place: str) -> Any:
             size = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
-    if "model.ini" in names:  # the index of a MOJO
+    if "model.ini" in names:  # the index of a MOJO whose files are in another order
         raise ModelError(
-            "this is a MOJO of H2O, which is not read", place=place,
-            remedy="convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows",
-        )  # fmt: skip
+            "this is a MOJO of H2O", place=place, remedy="name the format: --format h2o, after h2o saved it again"
+        )
     if "schema.json" not in names:
         raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
     if size > 100 * len(data) + (1 << 20):

@@ -1,0 +1,1 @@
+"""Models of H2O-3, as MOJO files."""

@@ -1,0 +1,176 @@
+"""The trees of a MOJO: bytes, in which every node is followed by its left side and then by its right side.
+
+A node is its type (one byte: bits 0 to 5 and 6, 7 say what its sides are, bits 2 and 3 what it asks), the column (two bytes;
+65535: this is a leaf) and where a missing value goes (one byte). Then comes what it asks, a float32 or a set of categories,
+and the length of its left side unless that is a leaf. A number goes right if it is not below the float; a category goes right
+if it is in the set, and where missing values go if the set does not reach it or the column does not list it
+(`SharedTreeMojoModel.scoreTree` of h2o-genmodel 3.46).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.errors import ModelError
+from treesens.frontends.columns import Nodes
+from treesens.frontends.growing import Growing
+
+_LEAF = 65535
+_NA_VS_REST, _NA_LEFT, _LEFT = 1, 2, 4
+_DIRECTIONS = range(6)
+_DAMAGED = "the file is damaged; save the model again"
+
+
+@dataclass(frozen=True)
+class _Set:
+    """Categories that go right: `members` bool[n] of codes from `first` on."""
+
+    first: int
+    members: NDArray[np.bool_]
+
+    def goes_left(self, categories: int, missing_left: bool) -> NDArray[np.bool_]:
+        """bool[categories + 1] of codes, the last one for categories that the column does not list."""
+        left = np.full(categories + 1, missing_left)
+        end = min(self.first + len(self.members), categories)
+        if self.first < end:
+            left[self.first : end] = ~self.members[: end - self.first]
+        return left
+
+
+@dataclass
+class _Open:
+    """A node of which only the left side is read."""
+
+    node: int
+    start: int
+    leaf: bool
+    swapped: bool
+    seen: _Set | None
+
+
+class _Bytes:
+    """The bytes of a tree, read from the start; ModelError where they end too early."""
+
+    def __init__(self, data: bytes, place: str) -> None:
+        self.data, self.place, self.at = data, place, 0
+
+    def number(self, size: int) -> int:
+        """An unsigned integer of so many bytes, the lowest first."""
+        return int.from_bytes(self.take(size), "little")
+
+    def real(self) -> float:
+        """A float32."""
+        return float(struct.unpack("<f", self.take(4))[0])
+
+    def take(self, size: int) -> bytes:
+        if size > len(self.data) - self.at:
+            raise self.error("the tree ends in the middle of a node")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def error(self, message: str) -> ModelError:
+        return ModelError(message, place=f"{self.place}, byte {self.at}", remedy=_DAMAGED)
+
+
+def tree_of(data: bytes, categories: Sequence[int], place: str, sign: float = 1.0) -> Nodes:
+    """The tree of a file; `categories` of every column (0: a number). Leaves are multiplied by `sign`."""
+    source, growing = _Bytes(data, place), Growing(1)
+    waiting: list[_Open] = []
+    below: list[tuple[_Open, bool]] = []  # whose side the next node is
+
+    def attach(number: int) -> None:
+        if not below:
+            return
+        parent, right = below.pop()
+        side = growing.right if right != parent.swapped else growing.left
+        side[parent.node] = number
+
+    seen: _Set | None = None
+    leaf = False
+    while True:
+        if leaf:
+            attach(growing.leaf([sign * source.real()]))
+        else:
+            kind, column = source.number(1), source.number(2)
+            if column == _LEAF:
+                attach(growing.leaf([sign * source.real()]))
+            else:
+                opened, leaf, seen = _node(source, growing, kind, column, categories, seen)
+                attach(opened.node)
+                waiting.append(opened)
+                below.append((opened, False))
+                continue
+        # A side has ended: the right side of the last open node begins here, or nowhere.
+        if not waiting:
+            break
+        last = waiting.pop()
+        if last.start >= 0 and source.at != last.start:
+            raise source.error("the left side of a node does not end where its right side begins")
+        below.append((last, True))
+        leaf, seen = last.leaf, last.seen
+    if source.at != len(data):
+        raise source.error("something follows the tree")
+    return growing.nodes()
+
+
+def _node(
+    source: _Bytes, growing: Growing, kind: int, column: int, categories: Sequence[int], seen: _Set | None
+) -> tuple[_Open, bool, _Set | None]:
+    """The node that begins here, whether its left side is a leaf, and the last set on the way down to there."""
+    if column >= len(categories):
+        raise source.error(f"a node asks column {column} of {len(categories)}")
+    direction = source.number(1)
+    if direction not in _DIRECTIONS:
+        raise source.error(f"missing values go to {direction}, which is nowhere")
+    missing_left = direction in (_NA_LEFT, _LEFT)
+    asked = kind & 12
+    if asked == 4 or (asked and not categories[column]):
+        raise source.error("a node asks in a way that is not known")
+    swapped = direction == _NA_VS_REST and not categories[column]
+    if direction == _NA_VS_REST:
+        # The reference looks at the range of the set that it met last, if this node has the type of a set.
+        old = seen if asked else None
+        node = growing.inner(column, -math.inf if swapped else 0.0, missing_left=swapped)
+        if not swapped:
+            everything = np.ones(categories[column] + 1, np.bool_)
+            everything[-1] = False
+            if old is not None:
+                everything[: old.first] = False
+                everything[old.first + len(old.members) :] = False
+            growing.sets[node] = everything
+    elif asked:
+        seen = _set(source, short=asked == 8)
+        node = growing.inner(column, 0.0, missing_left=missing_left)
+        growing.sets[node] = seen.goes_left(categories[column], missing_left)
+    else:
+        threshold = source.real()
+        if math.isnan(threshold):
+            raise source.error("a threshold is NaN")
+        node = growing.inner(column, 0.0 if categories[column] else threshold, missing_left=missing_left)
+        if categories[column]:
+            codes = np.arange(categories[column] + 1)
+            growing.sets[node] = np.where(codes < categories[column], codes < threshold, missing_left)
+    left = kind & 51
+    start = -1
+    if left <= 3:
+        size = source.number(left + 1)
+        start = source.at + size
+    elif left != 48:
+        raise source.error("a node has a side that is not known")
+    right = (kind & 0xC0) >> 2
+    return _Open(node, start, bool(right & 16), swapped, seen), left == 48, seen
+
+
+def _set(source: _Bytes, *, short: bool) -> _Set:
+    """Categories as bits: 32 from the first one on, or as many as it says from where it says."""
+    first, bits = (0, 32) if short else (source.number(2), source.number(4))
+    if bits > 8 * len(source.data):
+        raise source.error(f"a set of {bits} categories is longer than the tree")
+    packed = np.frombuffer(source.take((bits + 7) // 8), np.uint8)
+    return _Set(first, np.unpackbits(packed, bitorder="little")[:bits].astype(np.bool_))
