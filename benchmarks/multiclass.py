@@ -1,11 +1,12 @@
 """Models of several classes as large as the paper's: is one class turned into another by a single feature?
 
     python -m benchmarks.multiclass --published covtype_unrobust --limit 10 --markdown out/covtype.md
-    python -m benchmarks.multiclass --train digits,mnist,fashion --questions 538 --limit 60 --markdown out/multiclass.md
+    python -m benchmarks.multiclass --train mnist,mnist-moved,digits --questions 538 --markdown out/m.md
 
 A published model is asked about every feature, every ordered pair of classes and three factors (every n-th question with
 `--every`). Five of the paper's models are not public. `--train` makes models of their size instead (784 features, 10 classes,
-200 rounds), each also as `-moved`: trained on rows that are moved at random besides, which is not the paper's robust training.
+200 rounds); one whose name ends in `-moved` is trained on rows that are moved at random besides, which is not the paper's
+robust training.
 The tables are `digits` (scikit-learn's own, 8 x 8, drawn larger: no network is needed), `mnist` and `fashion` of
 `benchmarks/image_tables.py`, and `covtype` of scikit-learn. The SHA-256 of each table is printed, and compared if it is known.
 """
@@ -35,6 +36,7 @@ DIGESTS = {
     "mnist": "4e58fb0c0b85b6ad09782d2d836314b8ea3baff605a87f81b9eafca02c083e5e",
     "fashion": "846d63706fd4e3109156062030d0f059b74b1555a42d1e5624decd784666de76",
 }
+MOVED = "-moved"
 SEED = 7
 Question = tuple[int, int, int, str]
 """Feature, from class, to class, factor."""
@@ -67,7 +69,7 @@ def trained(name: str, folder: Path, rounds: int, *, moved: bool) -> Path:
     """The file of a model, trained unless it is there."""
     import xgboost as xgb
 
-    path = folder / f"{name}{'-moved' if moved else ''}-{rounds}.json"
+    path = folder / f"{name}{MOVED * moved}-{rounds}.json"
     if path.is_file():
         return path
     x, y = table_of(name)
@@ -148,7 +150,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bench", type=Path, default=FOLDER)
     parser.add_argument("--published", default="", help="published models, comma-separated")
-    parser.add_argument("--train", default="", help=f"tables, comma-separated: {', '.join(TABLES)}")
+    parser.add_argument(
+        "--train", default="", help=f"tables, comma-separated, perhaps with {MOVED}: {', '.join(TABLES)}"
+    )
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--questions", type=int, default=538, help="for all trained models together")
     parser.add_argument("--every", type=int, default=1, help="of the questions about published models")
@@ -158,7 +162,7 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
     work = [(given.bench / f"models/{n}.json", None) for n in given.published.split(",") if n]
-    made = [(name, moved) for name in given.train.split(",") if name for moved in (False, True)]
+    made = [(name.removesuffix(MOVED), name.endswith(MOVED)) for name in given.train.split(",") if name]
     for number, (name, moved) in enumerate(made):
         share = given.questions // len(made) + (number < given.questions % len(made))
         work.append((trained(name, given.folder, given.rounds, moved=moved), share))

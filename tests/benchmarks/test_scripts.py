@@ -16,7 +16,7 @@ SCRIPTS = sorted(p.stem for p in BENCHMARKS.glob("*.py") if '__name__ == "__main
 SMALLEST = {
     "certificate_coverage": ("--bench", "{bench}", "--only", "published", "--seconds", "1"),
     "certificates": ("--bench", "{bench}", "--only", "published none", "--limit", "5"),
-    "conquest": ("extra:1:f22:0.1", "--workers", "2", "--limit", "20", "--slice", "1", "--kill", "0"),
+    "conquest": ("extra:1:f22:0.1", "--workers", "2", "--limit", "5", "--slice", "1", "--kill", "0"),
     "curves": ("{bench}/models/diabetes_robust.json", "--at", "0.1"),
     "data_aware": (
         "--bench",
@@ -43,6 +43,8 @@ SMALLEST = {
         "f0",
         "--output",
         "{out}/large",
+        "--only",
+        "xgboost",
     ),
     "shapes": (
         "{bench}/data/diabetes/train.csv",
