@@ -203,22 +203,26 @@ def random_problem(rng: np.random.Generator, shape: Shape) -> SearchProblem:
 
 
 def rows_at(problem: SearchProblem, points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Value of every row (the objective last) at every point, straight from the definition."""
+    """Value of every row (the objective last) at every point, straight from the definition.
+
+    A box holds a point if none of its literals is broken, and a leaf is reached if one of its boxes holds the point.
+    """
     p = problem
-    out = np.zeros((len(points), p.constraints + p.objective), np.int64)
-    for leaf in range(len(p.leaf_offset) - 1):
-        reached = np.zeros(len(points), bool)
-        for box in range(p.leaf_offset[leaf], p.leaf_offset[leaf + 1]):
-            inside = np.ones(len(points), bool)
-            for i in range(p.box_offset[box], p.box_offset[box + 1]):
-                column = points[:, p.literal_variable[i]]
-                inside &= (column >= p.literal_low[i]) & (column <= p.literal_high[i])
-            reached |= inside
-        for i in range(p.coefficient_offset[leaf], p.coefficient_offset[leaf + 1]):
-            out[reached, p.coefficient_row[i]] += p.coefficient_value[i]
-    for row, v, k, value in zip(p.unary_row, p.unary_variable, p.unary_cell, p.unary_value, strict=True):
-        out[points[:, v] == k, row] += value
-    return out
+    column = points[:, p.literal_variable]
+    broken = _sums((column < p.literal_low) | (column > p.literal_high), p.box_offset)
+    reached = _sums(broken == 0, p.leaf_offset) > 0
+    leaf = np.repeat(np.arange(len(p.leaf_offset) - 1), np.diff(p.coefficient_offset))
+    out = np.zeros((p.constraints + p.objective, len(points)), np.int64)
+    np.add.at(out, p.coefficient_row, (reached[:, leaf] * p.coefficient_value).T)
+    np.add.at(out, p.unary_row, ((points[:, p.unary_variable] == p.unary_cell) * p.unary_value).T)
+    return out.T
+
+
+def _sums(flags: NDArray[np.bool_], offset: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many flags [points, n] are set from each offset to the next one, [points, len(offset) - 1]."""
+    counts = np.zeros((len(flags), flags.shape[1] + 1), np.int64)
+    np.cumsum(flags, axis=1, out=counts[:, 1:])
+    return counts[:, offset[1:]] - counts[:, offset[:-1]]
 
 
 def satisfies(problem: SearchProblem, points: NDArray[np.int64]) -> NDArray[np.bool_]:
