@@ -125,7 +125,7 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
     cleared = assignment.copy()
     cleared[module.leaf_variables()] = False
     leaves, literals = leaf_implications(module)
-    for x in (assignment, *leaf_choices(module, cleared, leaves, literals)):
+    for x in (assignment, *leaf_choices(module, cleared[None, :], leaves, literals)):
         if satisfies(module, x[None, :])[0]:
             return x
     return None

@@ -18,6 +18,11 @@ from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum
 from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 from treesens.errors import UsageError
 
+_CHUNK = 4096
+"""Assignments that are completed at a time."""
+_MOST_CHOICES = 4096
+"""Ways to choose leaves for the same cells."""
+
 
 def satisfies(module: Module, assignments: BoolArray) -> BoolArray:
     """Which of the assignments bool[N, variables] satisfy every block and every op; bool[N]."""
@@ -107,12 +112,7 @@ def op_holds(module: Module, op: Op, x: BoolArray) -> BoolArray:
 def _table_holds(module: Module, op: Membership, x: BoolArray) -> BoolArray:
     holds = np.ones(len(x), bool)
     for i in range(len(op.members)):
-        block = module.blocks[op.orders[i]]
-        assert isinstance(block, Order)
-        cell = block.cells[len(block.variables) - np.count_nonzero(x[:, block.variables], axis=1)]
-        runs = slice(op.indptr[i], op.indptr[i + 1])
-        inside = np.any((cell[:, None] >= op.low[runs]) & (cell[:, None] <= op.high[runs]), axis=1)
-        holds &= x[:, op.members[i]] == inside
+        holds &= x[:, op.members[i]] == _inside(module, op, i, x)
     return holds
 
 
@@ -158,11 +158,11 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
     for block in orders:
         fixed[block.variables] = True
     fixed[list(members)] = True
-    choices: list[tuple[Int32Array, list[BoolArray]]] = []
+    choices: list[tuple[Int32Array, BoolArray]] = []
     for block in orders:
         m = len(block.variables)
-        choices.append((block.variables, [np.arange(m) >= position for position in range(m + 1)]))
-    both = [np.array([False]), np.array([True])]
+        choices.append((block.variables, np.arange(m) >= np.arange(m + 1)[:, None]))
+    both = np.array([[False], [True]])
     choices.extend((np.array([v], np.int32), both) for v in np.flatnonzero(~fixed))
     levels = [variables for variables, _ in choices]
     too_many = UsageError(
@@ -173,32 +173,33 @@ def _assignments(module: Module, limit: int) -> Iterator[BoolArray]:
         raise too_many
     checks = _early_checks(module, levels)
     leaves, literals = leaf_implications(module)
-    batch: list[BoolArray] = []
     visited = 0
-    x = np.zeros(module.variables, bool)
 
-    def descend(level: int) -> Iterator[BoolArray]:
+    def descend(level: int, rows: BoolArray) -> Iterator[BoolArray]:
+        """What becomes of partial assignments, in the order in which one after the other would be completed."""
         nonlocal visited
         if level == len(choices):
-            yield x
+            yield rows
             return
         variables, values = choices[level]
-        for value in values:
-            visited += 1
+        step = max(1, _CHUNK // len(values))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            grown = np.repeat(part, len(values), axis=0)
+            grown[:, variables] = np.tile(values, (len(part), 1))
+            visited += len(grown)
             if visited > limit:
                 raise too_many
-            x[variables] = value
-            if all(np.any(literal_values(clause, x)) for clause in checks[level]):
-                yield from descend(level + 1)
+            for clause in checks[level]:
+                grown = grown[np.any(literal_values(clause, grown), axis=1)]
+            if len(grown):
+                yield from descend(level + 1, grown)
 
-    for cells in descend(0):
+    for cells in descend(0, np.zeros((1, module.variables), bool)):
         _set_members(module, tables, cells)
-        batch.extend(leaf_choices(module, cells.copy(), leaves, literals))
-        if len(batch) >= 4096:
-            yield np.array(batch)
-            batch = []
-    if batch:
-        yield np.array(batch)
+        chosen = leaf_choices(module, cells, leaves, literals)
+        if len(chosen):
+            yield chosen
 
 
 def _combinations(module: Module, levels: list[Int32Array], sizes: list[int]) -> int:
@@ -240,31 +241,36 @@ def _early_checks(module: Module, levels: list[Int32Array]) -> list[list[Int32Ar
 def _set_members(module: Module, tables: list[Membership], x: BoolArray) -> None:
     for op in tables:
         for i in range(len(op.members)):
-            block = module.blocks[op.orders[i]]
-            assert isinstance(block, Order)
-            cell = block.cells[len(block.variables) - np.count_nonzero(x[block.variables])]
-            runs = slice(op.indptr[i], op.indptr[i + 1])
-            x[op.members[i]] = bool(np.any((cell >= op.low[runs]) & (cell <= op.high[runs])))
+            x[:, op.members[i]] = _inside(module, op, i, x)
 
 
-def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> list[BoolArray]:
-    """Every way to choose one leaf per tree among those whose guards hold (one way only, unless a pass lost a guard)."""
-    open_leaf = module.leaf_variables()
-    open_leaf[leaves[~literal_values(literals, x)]] = False
-    partial = [x]
+def _inside(module: Module, op: Membership, i: int, x: BoolArray) -> BoolArray:
+    """Whether the cell of a member's feature lies in its runs, bool[N]."""
+    block = module.blocks[op.orders[i]]
+    assert isinstance(block, Order)
+    cell = block.cells[len(block.variables) - np.count_nonzero(x[:, block.variables], axis=1)]
+    runs = slice(op.indptr[i], op.indptr[i + 1])
+    return np.asarray(np.any((cell[:, None] >= op.low[runs]) & (cell[:, None] <= op.high[runs]), axis=1))
+
+
+def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: IntegerArray) -> BoolArray:
+    """Every way to choose one leaf per tree among those whose guards hold, for assignments x bool[N, variables] of cells.
+
+    One way only for each of them, unless a pass lost a guard.
+    """
+    open_leaf = np.tile(module.leaf_variables(), (len(x), 1))
+    row, guard = np.nonzero(~literal_values(literals, x))
+    open_leaf[row, leaves[guard]] = False
+    origin = np.arange(len(x))
     for block in module.blocks_of(ExactlyOne):
         for t in range(len(block.tree)):
             variables = block.variables[block.offset[t] : block.offset[t + 1]]
-            grown = []
-            for assignment in partial:
-                if assignment[variables].any():  # a leaf shared with another point was chosen already
-                    grown.append(assignment)
-                    continue
-                for v in variables[open_leaf[variables]]:
-                    extended = assignment.copy()
-                    extended[v] = True
-                    grown.append(extended)
-            partial = grown
-            if len(partial) > 4096:
+            undecided = ~x[:, variables].any(axis=1)  # a leaf shared with another point was chosen already
+            row, leaf = np.nonzero(open_leaf[:, variables] & undecided[:, None])
+            ways = np.where(undecided, np.bincount(row, minlength=len(x)), 1)
+            kept = np.repeat(np.arange(len(x)), ways)
+            x, open_leaf, origin = x[kept], open_leaf[kept], origin[kept]
+            x[undecided[kept], variables[leaf]] = True
+            if len(x) and np.bincount(origin).max() > _MOST_CHOICES:
                 raise UsageError("brute force: the leaves of this module are not determined by its cells")
-    return partial
+    return x
