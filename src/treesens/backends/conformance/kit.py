@@ -125,10 +125,9 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
     cleared = assignment.copy()
     cleared[module.leaf_variables()] = False
     leaves, literals = leaf_implications(module)
-    for x in (assignment, *leaf_choices(module, cleared[None, :], leaves, literals)):
-        if satisfies(module, x[None, :])[0]:
-            return x
-    return None
+    ways = np.concatenate((assignment[None, :], leaf_choices(module, cleared[None, :], leaves, literals)))
+    right = np.flatnonzero(satisfies(module, ways))
+    return ways[right[0]] if len(right) else None
 
 
 def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:

@@ -265,7 +265,8 @@ def leaf_choices(module: Module, x: BoolArray, leaves: IntegerArray, literals: I
     for block in module.blocks_of(ExactlyOne):
         for t in range(len(block.tree)):
             variables = block.variables[block.offset[t] : block.offset[t + 1]]
-            undecided = ~x[:, variables].any(axis=1)  # a leaf shared with another point was chosen already
+            # A leaf that is shared with another point may have been chosen already.
+            undecided: BoolArray = np.logical_not(np.any(x[:, variables], axis=1))
             row, leaf = np.nonzero(open_leaf[:, variables] & undecided[:, None])
             ways = np.where(undecided, np.bincount(row, minlength=len(x)), 1)
             kept = np.repeat(np.arange(len(x)), ways)
