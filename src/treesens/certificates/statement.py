@@ -312,11 +312,13 @@ class _Parts:
         whole = [int(c) for c in cost.costs]
         written = {c: str(Unit(cost.shift).value(c)) for c in {*whole}}
         numbers = [written[c] for c in whole]
+        # A category begins at its number; the other cells begin at their cuts.
+        lows = np.arange(float(grid.present_cells)) if grid.categories else grid.intervals()[0]
         steps: list[list[Any]] = []
         for cell in range(grid.present_cells):
             if steps and steps[-1][1] == numbers[cell]:
                 continue
-            steps.append([None if cell == 0 else grid.interval(cell)[0], numbers[cell]])
+            steps.append([None if cell == 0 else float(lows[cell]), numbers[cell]])
         return [cost.point, cost.feature, steps, numbers[grid.missing_cell] if grid.missing else "0"]
 
 

@@ -31,14 +31,12 @@ class Places:
         if variable < 0:
             raise BackendError("the native engine takes no clauses over leaf indicators")
         size = self.size[variable]
-        mask = np.zeros(size, bool)
-        if v in self.member:
-            mask |= self.member[v]
-        else:
-            mask[: int(self.position[v]) + 1] = True
-        if literal & 1:
-            mask = ~mask
-        low, high = runs_of(mask)
+        if v not in self.member:  # true up to its position: asked of every cost of every row
+            position = int(self.position[v])
+            first, last = (position + 1, size - 1) if literal & 1 else (0, position)
+            return variable, [(first, last)] if first <= last else []
+        mask = self.member[v]
+        low, high = runs_of(~mask if literal & 1 else mask)
         return variable, list(zip(low.tolist(), high.tolist(), strict=True))
 
 
