@@ -9,6 +9,9 @@ CORE := $(filter-out src/treesens/engine/bindings/%,$(filter %.cpp,$(ENGINE)))
 # Clang's sanitizers also tell conversions that lose their value.
 SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 
+# Tests start Python many hundred times: without files of bytecode, each start compiles the package again (0.3 s of CPU).
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test \
   coverage bench-data paper paper-small clean coq verify-coq
 .DEFAULT_GOAL := help
