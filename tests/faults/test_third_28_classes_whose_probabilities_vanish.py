@@ -37,7 +37,7 @@ def test_no_none_is_contradicted_by_the_library(objective: str, seed: int, tmp_p
     for replay in ("emulated", "library"):
         answers = {
             name: one.to_dict()
-            for name, one in ts.check(tmp_path / "q.sens", replay=replay, backend="native", time_limit=2).items()
+            for name, one in ts.check(tmp_path / "q.sens", replay=replay, backend="native", time_limit=60).items()
         }
         for k in range(3):
             said = {"is": k in predicted, "not": predicted != {k}}

@@ -74,7 +74,7 @@ def test_rows_that_flip_are_those_that_the_library_flips() -> None:
         table("diabetes"),
         varied=[["f8"]],
         gaps=gaps_of([], ["0.5"]),
-        options=AuditOptions(time_limit=1.0),
+        options=AuditOptions(time_limit=20.0),
     )
     (record,) = found.records
     rows = table("diabetes").matrix([f"f{i}" for i in range(1, 9)])
@@ -98,14 +98,14 @@ def test_probability_gaps_and_margins_say_the_same() -> None:
         table("diabetes"),
         varied=[["f2"]],
         gaps=gaps_of(["0.1"], []),
-        options=AuditOptions(time_limit=0.5),
+        options=AuditOptions(time_limit=20.0),
     )
     by_margin = audit(
         model("diabetes_unrobust"),
         table("diabetes"),
         varied=[["f2"]],
         gaps=gaps_of([], [repr(float(np.log(0.6 / 0.4)))]),
-        options=AuditOptions(time_limit=0.5),
+        options=AuditOptions(time_limit=20.0),
     )
     assert by_gap.records[0]["rows_flipped"] == by_margin.records[0]["rows_flipped"]
 
@@ -177,7 +177,7 @@ def test_features_that_cannot_change_are_warned_of() -> None:
         read_table(one, label="label"),
         varied=[["f8"], ["f2", "f6"]],
         gaps=gaps_of([], ["1"]),
-        options=AuditOptions(time_limit=0.5),
+        options=AuditOptions(time_limit=20.0),
     )
     (warning,) = (text for text in found.warnings if "single value" in text)
     assert "`f8`, `f2` and `f6` have a single value" in warning

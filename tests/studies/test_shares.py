@@ -133,7 +133,7 @@ def test_rows_are_the_rows_that_the_audit_finds(make: Any) -> None:
         case = make(np.random.default_rng(100 + seed))
         gaps = gaps_of(case.sizes, []) if case.kind == "gap" else gaps_of([], case.sizes)
         table = read_table(case.frame)
-        audited = audit(case.model, table, gaps=gaps, options=AuditOptions(time_limit=0.3, jobs=1)).records
+        audited = audit(case.model, table, gaps=gaps, options=AuditOptions(time_limit=20.0, jobs=1)).records
         options = CountOptions(measure="rows", **{case.kind: case.sizes})
         counted = map(plain, count_shares(case.model, table, options=options).records)
         flipped = {(tuple(r["varied"]), str(r.get("classes")), r[case.kind]): r["rows_flipped"] for r in audited}
