@@ -38,7 +38,7 @@ def test_a_direction_holds_in_the_library_on_the_whole_domain(kind: str, method:
     model, data, _ = ready(kind, tmp_path, 3)
     output = tmp_path / f"o{Path(model.ensemble.source.path).suffix}"
     found = ts.repair(
-        model, data, increasing=["b"], decreasing=["a"], label="y", output=output, method=method, time_limit=1.0,
+        model, data, increasing=["b"], decreasing=["a"], label="y", output=output, method=method, time_limit=20.0,
         certificates=tmp_path / "proofs",
     )  # fmt: skip
     (record,) = found.records
@@ -61,7 +61,7 @@ def test_a_gap_a_swing_and_a_direction_hold_together(method: Any, seed: int, tmp
     output = tmp_path / "o.json"
     found = ts.repair(
         model, data, vary=["f"], gap=0.05, swing=0.6, increasing=["b"], label="y", output=output, method=method,
-        time_limit=2.0,
+        time_limit=20.0,
     )  # fmt: skip
     after = predict(output, GRID)
     assert not crosses(*extremes(after, [0]), 0.05)
@@ -79,7 +79,7 @@ def test_the_leaves_in_order_cost_less_than_their_first_projection(tmp_path: Pat
     for method in ("average", "blend", "leaves"):
         output = tmp_path / f"{method}.json"
         ts.repair(
-            model, data, increasing=["b"], decreasing=["a"], label="y", output=output, method=method, time_limit=3.0
+            model, data, increasing=["b"], decreasing=["a"], label="y", output=output, method=method, time_limit=20.0
         )
         apart[method] = float(((predict(output, x) - predict(tmp_path / "m.json", x)) ** 2).mean())
     assert apart["leaves"] < apart["blend"] < apart["average"]
@@ -125,7 +125,7 @@ def test_what_cannot_hold_together_is_refused(tmp_path: Path) -> None:
 
     def refused(words: str, **options: Any) -> None:
         with pytest.raises(UsageError, match=words):
-            ts.repair(model, data, label="y", time_limit=1.0, output=tmp_path / "o.json", **options)
+            ts.repair(model, data, label="y", time_limit=20.0, output=tmp_path / "o.json", **options)
         assert not (tmp_path / "o.json").exists()
 
     refused("cannot stay as it is", vary=["f"], gap=0.05, keep_rows=twins)
@@ -142,4 +142,4 @@ def test_what_cannot_hold_together_is_refused(tmp_path: Path) -> None:
 def test_a_category_has_no_direction(tmp_path: Path) -> None:
     model, data, _ = ready("xgboost-categories", tmp_path, 2)
     with pytest.raises(UsageError, match="no order"):
-        ts.repair(model, data, increasing=["f"], label="y", time_limit=1.0)
+        ts.repair(model, data, increasing=["f"], label="y", time_limit=20.0)
