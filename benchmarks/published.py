@@ -42,24 +42,27 @@ def is_whole(path: Path, digest: str) -> bool:
 
 def fetch(folder: Path, address: str, manifest: Path = MANIFEST) -> int:
     """Fetches what is missing; the number of files that came. A file with another digest is refused and not kept."""
-    fetched = 0
-    for digest, place, source in files(manifest):
-        path = folder / place
-        if is_whole(path, digest):
-            continue
-        try:
-            with urlopen(f"{address}/{source}", timeout=SECONDS) as answer:
-                content = answer.read()
-        except (URLError, TimeoutError) as error:
-            raise SystemExit(f"{address}/{source} cannot be fetched: {error}. Files fetched so far are kept.") from None
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise SystemExit(f"{address}/{source} is not the file that was measured: its SHA-256 digest differs.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(path.name + ".part")
-        partial.write_bytes(content)
-        partial.replace(path)
-        fetched += 1
-    return fetched
+    return sum(
+        fetch_file(folder / place, f"{address}/{source}", digest)
+        for digest, place, source in files(manifest)
+        if not is_whole(folder / place, digest)
+    )
+
+
+def fetch_file(path: Path, address: str, digest: str) -> bool:
+    """Fetches one file. SystemExit if it cannot be had, or has another digest; then nothing is kept of it."""
+    try:
+        with urlopen(address, timeout=SECONDS) as answer:
+            content = answer.read()
+    except (URLError, TimeoutError) as error:
+        raise SystemExit(f"{address} cannot be fetched: {error}. Files fetched so far are kept.") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise SystemExit(f"{address} is not the file that was measured: its SHA-256 digest differs.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(content)
+    partial.replace(path)
+    return True
 
 
 def main() -> None:
