@@ -105,6 +105,7 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
         "explainable boosting": _interpret,
         "scorecard": _scorecard,
         **pmml(),
+        **h2o(),
     }
 
 
@@ -143,6 +144,31 @@ def pmml() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
         ),
         "PMML of scikit-learn": written(RandomForestClassifier(TREES, max_depth=4, random_state=0), nyoka.skl_to_pmml),
     }
+
+
+def h2o() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
+    """MOJO files, judged by h2o-genmodel. A server of H2O trains the models."""
+    if any(importlib.util.find_spec(name) is None for name in ("h2o", "jpype")):
+        print("no H2O here: pip install h2o==3.46.0.6 jpype1, and Java", file=sys.stderr)
+        return {}
+    import h2o as library
+    from h2o.estimators import H2OGradientBoostingEstimator, H2ORandomForestEstimator
+
+    def saved(kind: Any) -> Callable[[pd.DataFrame, np.ndarray, list[str]], Any]:
+        def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Path:
+            library.init(max_mem_size="1G", nthreads=1, verbose=False)
+            library.no_progress()
+            folder = Path(tempfile.mkdtemp())
+            x.assign(target=np.where(y, "yes", "no")).to_csv(folder / "table.csv", index=False)
+            types = {name: "enum" if name in categories else "numeric" for name in x.columns}
+            frame = library.import_file(str(folder / "table.csv"), col_types=types | {"target": "enum"})
+            model = kind(ntrees=3 * TREES, max_depth=5, seed=1)
+            model.train(x=list(x.columns), y="target", training_frame=frame)
+            return Path(model.save_mojo(path=str(folder), force=True))
+
+        return fit
+
+    return {"H2O boosting": saved(H2OGradientBoostingEstimator), "H2O forest": saved(H2ORandomForestEstimator)}
 
 
 def _catboost(x: pd.DataFrame, y: np.ndarray, names: list[str]) -> Any:
