@@ -32,10 +32,12 @@ void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, Loc
 // --- who is next -----------------------------------------------------------------------------------------------------
 
 // The overlap prover is for deep trees, and for the largest difference of two points: it sharpens the bound to the last
-// unit, which messages, whose numbers are rounded, do not. It holds the numbers of cells in 16 bits.
+// unit, which messages, whose numbers are rounded, do not. Of several classes a node of messages goes through all
+// leaves once for each pair of classes, and a decision is often refuted by a few trees. It holds the numbers of cells
+// in 16 bits.
 bool Provers::wants_overlap() const {
     if (method_ == Method::messages || !fits_overlap(problem_)) return false;
-    return method_ != Method::automatic || is_deep() || objective_cancels_;
+    return method_ != Method::automatic || is_deep() || objective_cancels_ || decides_many_rows();
 }
 
 bool Provers::wants_messages() const {

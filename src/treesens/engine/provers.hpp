@@ -73,6 +73,7 @@ public:
     void set_parts(std::int32_t depth) { parts_depth_ = depth; }
 
     bool is_deep() const { return problem_.leaves() >= schedule.deep_tree * problem_.groups(); }
+    bool decides_many_rows() const { return goal_.mode == Mode::decide && problem_.constraints >= schedule.many_rows; }
     bool wants_overlap() const;
     // Whether trees come to share factors if the search is long (ADR 0013).
     bool will_bundle() const {
