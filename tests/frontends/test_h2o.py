@@ -7,6 +7,7 @@ import json
 import math
 import struct
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import treesens
 from tests.frontends.damage import refusals
-from treesens.compiler.model import Link
+from treesens.compiler.model import Ensemble, Feature, Link
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 from treesens.frontends.h2o.frontend import H2OFrontend
@@ -43,7 +44,7 @@ def test_files_are_read_as_h2o_scores_them(name: str) -> None:
     e = load(FOLDER / f"{name}.zip").ensemble
     rows, expected, classes = answered(name)
     margins = e.margins_emulated(rows)
-    shown = e.probabilities(margins)[:, 0]
+    shown = e.probabilities(margins)[:, -1]
     assert len(rows) == 80
     assert np.isnan(rows).any()
     if e.link is Link.IDENTITY:
@@ -84,6 +85,40 @@ def test_classes_of_a_pair_are_those_of_the_threshold(tmp_path: Path) -> None:
     assert [record["scores"][point]["class"] for point in "ab"] == ["bad", "good"]
 
 
+@pytest.mark.parametrize("name", [name for name in FILES if answered(name)[2] is not None])
+def test_questions_about_the_class_of_a_row_are_answered_as_h2o_predicts(name: str) -> None:
+    """The class is that of H2O, and no other: a forest's score once was read as a margin, so that no input was `bad`."""
+    model = load(FOLDER / f"{name}.zip")
+    e = model.ensemble
+    rows, probabilities, classes = answered(name)
+    assert classes is not None
+    assert e.cutoff is not None
+    chosen = [i for i in range(len(rows)) if is_plain(e, rows[i]) and abs(probabilities[i] - float(e.cutoff)) > 1e-9][
+        :12
+    ]
+    assert {classes[i] for i in chosen} == {0, 1}
+    lines, wanted = [], {}
+    for i in chosen:
+        values = "; ".join(f"a.{f.name} = {written_as(f, x)}" for f, x in zip(e.features, rows[i], strict=True))
+        for number, label in enumerate(e.classes):
+            lines.append(f"query q{i}_{number}: find a in m such that class(a) = {label}; {values}")
+            wanted[f"q{i}_{number}"] = "found" if number == classes[i] else "none"
+    answers = treesens.check_text('model m from "m"\n' + "\n".join(lines), models={"m": model})
+    assert {key: answers[key].to_dict()["verdict"] for key in wanted} == wanted
+
+
+def written_as(feature: Feature, x: float) -> str:
+    """A value as a question names it: a number with all of its digits."""
+    return f'"{feature.labels[int(x)]}"' if feature.labels else format(Decimal(float(x)), "f")
+
+
+def is_plain(e: Ensemble, row: np.ndarray) -> bool:
+    """Whether a question can name each value: none is missing, unlisted, infinite or very long."""
+    listed = [not f.categories or x in range(f.categories) for f, x in zip(e.features, row.tolist(), strict=True)]
+    written = max(len(format(Decimal(x), "f")) for x in row.tolist())
+    return bool(np.isfinite(row).all()) and all(listed) and written < 80
+
+
 def test_calibration_beside_the_scores_is_told() -> None:
     notes = load(FOLDER / "boosting_calibrated.zip").notes
     assert any("cal_p1" in note for note in notes)
@@ -105,8 +140,8 @@ def node(
     return bytes([kind]) + struct.pack("<HB", column, direction) + asked + left + right
 
 
-def written(folder: Path, tree: bytes, categories: int = 6, **info: str) -> Path:
-    """A MOJO of one tree over a number `x` and a category `c`."""
+def written(folder: Path, tree: bytes, categories: int = 6, targets: tuple[str, ...] = (), **info: str) -> Path:
+    """A MOJO of one tree over a number `x` and a category `c`, for a number or two classes."""
     lines = {
         "mojo_version": "1.40", "algo": "gbm", "endianness": "LITTLE_ENDIAN", "category": "Regression", "supervised": "true",
         "n_features": "2", "n_classes": "1", "n_columns": "3", "n_domains": "1", "balance_classes": "false",
@@ -119,6 +154,9 @@ def written(folder: Path, tree: bytes, categories: int = 6, **info: str) -> Path
     with zipfile.ZipFile(path, "w") as archive:
         index = "[info]\n" + "".join(f"{k} = {v}\n" for k, v in lines.items())
         index += f"\n[columns]\nx\nc\ny\n\n[domains]\n1: {categories} d000.txt\n"
+        if targets:
+            index += f"2: {len(targets)} d001.txt\n"
+            archive.writestr("domains/d001.txt", "".join(f"{target}\n" for target in targets))
         archive.writestr("trees/t00_000.bin", tree)
         archive.writestr("trees/t00_000_aux.bin", b"")
         archive.writestr("domains/d000.txt", "".join(f"k{i}\n" for i in range(categories)))
@@ -203,6 +241,40 @@ def test_h2o_itself_sends_them_there(case: int, tmp_path: Path) -> None:
     assert said[:, 0].tolist() == expected
 
 
+@pytest.mark.parametrize("algorithm", ["gbm", "drf"])
+def test_pairs_are_there_if_the_threshold_lies_between_the_probabilities(algorithm: str, tmp_path: Path) -> None:
+    """By the arithmetic of the module's docstring: a sigmoid of the leaf and `init_f`, or 1 less the leaf."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        leaves = rng.random(2).astype(np.float32)
+        chances = [1 - float(v) if algorithm == "drf" else 1 / (1 + math.exp(-(float(v) + 0.25))) for v in leaves]
+        threshold = float(rng.uniform(0.05, 0.95)) if rng.random() < 0.5 else sum(chances) / 2
+        info = {
+            "algo": algorithm,
+            "category": "Binomial",
+            "n_classes": "2",
+            "n_domains": "2",
+            "default_threshold": repr(threshold),
+        }
+        info |= {
+            "distribution": "bernoulli",
+            "link_function": "logit",
+            "init_f": "0.25",
+            "binomial_double_trees": "false",
+        }
+        info["algorithm"] = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}[algorithm]
+        tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(float(leaves[0])), leaf(float(leaves[1])))
+        model = load(written(tmp_path, tree, targets=("no", "yes"), **info))
+        answers = treesens.check_text(
+            'model m from "m"\nquery pair: sensitive m to x from no to yes\nquery no: find a in m such that class(a) = no\n'
+            "query yes: find a in m such that class(a) = yes",
+            models={"m": model},
+        )
+        found = {name: answers[name].to_dict()["verdict"] == "found" for name in ("pair", "no", "yes")}
+        yes = [chance >= threshold for chance in chances]
+        assert found == {"pair": any(yes) and not all(yes), "no": not all(yes), "yes": any(yes)}, (leaves, threshold)
+
+
 # --- what is refused --------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +295,8 @@ def changed(folder: Path, name: str = "boosting_two", drop: str = "", **info: st
 
 REFUSED: list[tuple[dict[str, str], str]] = [
     ({"algo": "xgboost"}, "MOJO of `xgboost`"),
+    ({"algo": "drf"}, "and `algorithm` Gradient Boosting Machine"),
+    ({"algorithm": "Distributed Random Forest"}, "`algo` is gbm"),
     ({"mojo_version": "1.10"}, "version 1.1"),
     ({"mojo_version": "1.50"}, "version 1.5"),
     ({"endianness": "BIG_ENDIAN"}, "highest byte first"),
@@ -262,6 +336,7 @@ def test_what_is_not_represented_is_refused_by_name(case: int, tmp_path: Path) -
 def test_a_field_that_decides_may_not_be_missing(tmp_path: Path) -> None:
     for name in (
         "algo",
+        "algorithm",
         "mojo_version",
         "default_threshold",
         "init_f",

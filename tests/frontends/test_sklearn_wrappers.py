@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,30 @@ def test_what_cannot_be_read_says_so() -> None:
     raw = selection.FixedThresholdClassifier(boosted, threshold=0.1, response_method="decision_function").fit(x, y)
     with pytest.raises(ModelError, match="raw scores"):
         ts.load(raw)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_share_of_votes_that_is_the_cutoff_reaches_it(seed: int) -> None:
+    """The float next to 3/10 lies below it: an answer once was `none` where scikit-learn predicts the class."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, (60, 2)).astype(float)
+    y = (x.sum(axis=1) > 1 + rng.integers(0, 2)).astype(int)  # a function of x, so that leaves are pure
+    forest = ensemble.RandomForestClassifier(10, random_state=seed, max_features=1, max_samples=6).fit(x, y)
+    grid = np.array([[a, b] for a in range(3) for b in range(3)], float)
+    shares = forest.predict_proba(grid)[:, 1]
+    reached = sorted({float(p) for p in shares if 0 < p < 1 and Fraction(repr(float(p))).denominator in (2, 5, 10)})
+    assert reached
+    for cut in reached:
+        model = selection.FixedThresholdClassifier(forest, threshold=cut).fit(x, y)
+        said = model.predict(grid)
+        loaded = ts.load(model)
+        one, two = loaded.ensemble.feature_names
+        header = f'model m from "m"\nfeature `{one}`: integer in [0, 2]\nfeature `{two}`: integer in [0, 2]\n'
+        asked = [
+            f"query q{i}_{c}: find a in m such that class(a) = {c}; a.`{one}` = {int(p)}; a.`{two}` = {int(q)}"
+            for i, (p, q) in enumerate(grid)
+            for c in (0, 1)
+        ]
+        answers = ts.check_text(header + "\n".join(asked), models={"m": loaded})
+        for i, c in itertools.product(range(len(grid)), (0, 1)):
+            assert answers[f"q{i}_{c}"].to_dict()["verdict"] == ("found" if said[i] == c else "none"), (cut, grid[i], c)

@@ -368,13 +368,25 @@ def _past_threshold(scope: Scope, voter: _Voter, wanted: int, threshold: Fractio
     """The second class has at least this probability, or (the first is wanted) less."""
     ensemble, name = voter.ensemble, f"class.{scope.points[voter.point]}"
     operator: ast.Operator = ">=" if wanted == 1 else "<"
+    shown = q.Shown(voter.point, threshold, (wanted == 1) is positive, (wanted == 1) is not positive)
     if predicts_probabilities(ensemble):
         votes = {voter.score(1): Fraction(1)}
-        return compare(scope, votes, operator, LogRational(threshold), positive, name)
+        return _about(shown, compare(scope, votes, operator, LogRational(threshold), positive, name))
     if ensemble.link is Link.LOGISTIC:
         bound, margin = LogRational.ln(threshold / (1 - threshold)), {voter.score(0): Fraction(1)}
-        return compare(scope, margin, operator, bound, positive, row_name(scope, margin))
+        return _about(shown, compare(scope, margin, operator, bound, positive, name))
     return _one_linked(scope, LinkedAtom(voter.point, 1, ensemble.link), operator, threshold, positive, ast.NOWHERE)
+
+
+def _about(shown: q.Shown, row: Pending) -> Pending:
+    """A row of scores that is about a probability."""
+
+    def made(space: q.Space) -> q.Constraint:
+        found = row(space)
+        assert isinstance(found, q.AtLeast)
+        return replace(found, shown=shown)
+
+    return made
 
 
 def _past_score(scope: Scope, voter: _Voter, wanted: int, decides_at: float, positive: bool) -> Pending:

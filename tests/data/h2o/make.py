@@ -55,7 +55,7 @@ def answers(path: Path) -> dict[str, Any]:
     assert told.probabilities is not None
     return {
         "rows": [[None if math.isnan(x) else x.hex() for x in row] for row in rows.tolist()],
-        "answers": [float(p).hex() for p in told.probabilities[:, 0]],
+        "answers": [float(p).hex() for p in told.probabilities[:, -1]],
         "classes": None if told.classes is None else told.classes.tolist(),
     }
 

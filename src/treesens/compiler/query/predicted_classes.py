@@ -43,10 +43,17 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
 
 def voter_of(ensemble: Ensemble, output: int) -> Ensemble:
     """The model whose own class a score decides: the ensemble, or that member of a vote which has the score."""
+    return _voter_at(ensemble, output)[0]
+
+
+def _voter_at(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
+    """The same, and the number of its first score."""
     if ensemble.link is not Link.COUNTED:
-        return ensemble
+        return ensemble, 0
     assert ensemble.blend is not None
-    return next(voter_of(member, output - first) for member, first, end in ensemble.blend.parts() if output < end)
+    member, first = next((member, first) for member, first, end in ensemble.blend.parts() if output < end)
+    voter, inside = _voter_at(member, output - first)
+    return voter, first + inside
 
 
 def unit_of(term: ScoreTerm, ensemble: Ensemble) -> Fraction:
@@ -125,7 +132,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
         if isinstance(row, ProbabilitySum):
             return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
-            return _as_shown(query, row.shown, seen)
+            return _as_shown(query, row, row.shown, seen, doubted=False)
         hidden = _hidden_lead(query, row, seen) if row.strict else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 
@@ -140,7 +147,7 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
             hidden = unshown(query, row)
             return replace(row, bound=row.bound - hidden, strict=False) if hidden else row
         if row.shown is not None:
-            return _as_shown(query, row.shown, seen)
+            return _as_shown(query, row, row.shown, seen, doubted=True)
         hidden = _hidden_lead(query, row, seen)
         return replace(row, bound=row.bound + LogRational(-hidden), strict=False) if hidden else row
 
@@ -154,13 +161,20 @@ def unshown(query: Query, row: ProbabilitySum) -> Fraction:
     return max(resolution_of(query.models[query.points[point].model].ensemble) for point in points_in(row))
 
 
-def _as_shown(query: Query, shown: Shown, seen: Inputs) -> Constraint:
-    """What the library's own probability says of a row: true or false. Its digits count as they are written, 0.3 as 3/10."""
-    ensemble = query.models[query.points[shown.point].model].ensemble
-    margin = float(seen.scores[shown.point][0] / ensemble.average)
-    probability = Fraction(repr(float(ensemble.probabilities(np.array([[margin]]))[0, 0])))
+def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:
+    """What the library's own probability says of a row: true or false. Its digits count as they are written, 0.3 as 3/10.
+
+    A sigmoid is rounded in other ways by other libraries: if only that decides, it is as `doubted` says.
+    """
+    whole = query.models[query.points[shown.point].model].ensemble
+    voter, first = _voter_at(whole, row.form.scores[0].output)
+    margins = [float(score / whole.average) for score in seen.scores[shown.point][first : first + voter.n_outputs]]
+    probability = Fraction(repr(float(voter.probabilities(np.array([margins]))[0, -1])))
     ahead = probability - shown.probability if shown.above else shown.probability - probability
-    return AllOf(()) if ahead > 0 or (ahead == 0 and not shown.strict) else AnyOf(())
+    holds = ahead > 0 or (ahead == 0 and not shown.strict)
+    if voter.link is Link.LOGISTIC and abs(ahead) <= resolution_of(voter):
+        holds = doubted
+    return AllOf(()) if holds else AnyOf(())
 
 
 def with_rows(constraint: Constraint, change: Callable[[AtLeast | ProbabilitySum], Constraint]) -> Constraint:

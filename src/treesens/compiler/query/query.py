@@ -145,8 +145,8 @@ class CellSet(ArrayRecord):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a row of one score is about: the calibrated probability of a point is at least (`above`) or at most this number,
-    `strict` if it is never equal to it.
+    """What a row of one score is about: the probability of the second class of a point, which is calibrated or compared with
+    the cut-off of its model, is at least (`above`) or at most this number, `strict` if it is never equal to it.
     """
 
     point: int
@@ -157,7 +157,7 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class AtLeast(ArrayRecord):
-    """form >= bound (> bound if strict). `shown` says which probability the row is about, if a calibration lies between."""
+    """form >= bound (> bound if strict). `shown` says which probability the row is about, if the library compares that."""
 
     form: LinearForm
     bound: LogRational

@@ -36,7 +36,7 @@ def harden(query: Query) -> Query:
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
             return replace(row, bound=row.bound + 2 * _band_of_sum(query, row))
-        return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * band_of(query, row)))
+        return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * _off_by(query, row)))
 
     return replace(query, constraints=tuple(with_rows(c, harder) for c in query.constraints))
 
@@ -51,7 +51,7 @@ def soften(query: Query) -> Query:
     def easier(row: AtLeast | ProbabilitySum) -> Constraint:
         if isinstance(row, ProbabilitySum):
             return replace(row, bound=row.bound - _band_of_sum(query, row), strict=False)
-        return _moved(query, row, -1) or _easier_by(row, band_of(query, row) + _hidden_by_probabilities(query, row))
+        return _moved(query, row, -1) or _easier_by(row, _off_by(query, row) + _hidden_by_probabilities(query, row))
 
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
 
@@ -63,7 +63,9 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
         if isinstance(row, ProbabilitySum):
             return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
-            return replace(row, bound=row.bound + LogRational(_uncalibrated(query, row)))
+            calibrated = _ensemble(query, row.shown.point).calibration is not None
+            vague = _uncalibrated(query, row) if calibrated else _hidden_by_probabilities(query, row)
+            return replace(row, bound=row.bound + LogRational(vague))
         hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 
@@ -79,10 +81,21 @@ def band_of(query: Query, row: AtLeast) -> Fraction:
     return total
 
 
+def _off_by(query: Query, row: AtLeast) -> Fraction:
+    """The band, and by how much the digits of a probability and of its cut-off differ from what they are written for."""
+    written = Fraction(0)
+    if row.shown is not None:
+        written = sum((unit_of(term, _ensemble(query, term.point)) for term in row.form.scores), Fraction(0)) / (
+            1 << 50
+        )
+    return band_of(query, row) + written
+
+
 def _easier_by(row: AtLeast, slack: Fraction) -> AtLeast:
     # A row that is easier than its class asks no longer for that class: replay then compares no labels.
     name = f"about.{row.name}" if row.name.startswith(CLASS_ROW) else row.name
-    return replace(row, bound=row.bound + LogRational(-slack), strict=False, name=name) if slack else row
+    easier = replace(row, bound=row.bound + LogRational(-slack), strict=False, name=name, shown=None)
+    return easier if slack else row
 
 
 def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
@@ -115,7 +128,8 @@ def _moved(query: Query, row: AtLeast, direction: int) -> Constraint | None:
         return None
     ensemble = _ensemble(query, row.shown.point)
     calibration = ensemble.calibration
-    assert calibration is not None
+    if calibration is None:
+        return None
     # The probability that is compared is rounded, and so is the score that it is made of.
     sign = 1 if row.shown.above else -1
     coarse = isinstance(calibration, Isotonic) and calibration.single

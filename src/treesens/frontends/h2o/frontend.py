@@ -44,7 +44,8 @@ _FAMILIES = {
 """The link of every family that is read: its name, and ours."""
 _ENCODINGS = ("AUTO", "Enum")
 _ANOTHER = "convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows"
-_ALGORITHMS = ("gbm", "drf")
+_ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
+"""What is read, and the name by which the library chooses how it scores."""
 
 
 class H2OFrontend:
@@ -76,14 +77,14 @@ class H2OFrontend:
         if not trees:
             raise mojo.error("the model has no trees", "train it again")
         categories = [feature.categories for feature in features]
-        # The trees of a forest say how probable the first class is; the score is about the second.
-        sign = -1.0 if forest and classes else 1.0
+        # The trees of a forest say how probable the first class is; the second has what is left of 1.
+        signs = (1.0, -1.0) if forest and classes else (1.0,)
         names = [f"trees/t00_{number:03d}.bin" for number in range(trees)]
         blobs = [mojo.archive.blob(name) for name in names]
         nodes = stack_trees(
-            [tree_of(b, categories, f"{place}: {name}", sign) for b, name in zip(blobs, names, strict=True)]
+            [tree_of(b, categories, f"{place}: {name}", signs) for b, name in zip(blobs, names, strict=True)]
         )
-        base = float(bool(classes)) if forest else mojo.number("init_f")
+        base = [0.0, 1.0][: len(signs)] if forest else [mojo.number("init_f")]
         link = Link.IDENTITY if forest else _link(mojo)
         ensemble = ensemble_of(
             nodes,
@@ -98,9 +99,9 @@ class H2OFrontend:
             ),
             number_type=NumberType.FLOAT64,
             comparison="<",
-            tree_output=np.zeros(trees, np.int32),
+            tree_output=np.full(trees, 0 if len(signs) == 1 else -1),
             tree_weight=np.ones(trees),
-            base=np.array([base]),
+            base=np.array(base),
             link=link,
             task=Task.BINARY if classes else Task.REGRESSION,
             accumulation=Accumulation.FLOAT64_BASE_LAST,
@@ -108,7 +109,7 @@ class H2OFrontend:
             classes=classes,
             cutoff=_cutoff(mojo) if classes else None,
         )
-        library = GenModel(data, blobs, ensemble, sign)
+        library = GenModel(data, blobs, ensemble, signs)
         return LoadedModel(ensemble, self.name, library.margins, notes=notes, predicts=library.predicts)
 
 
@@ -122,6 +123,8 @@ def _refuse(mojo: Mojo) -> None:
     algorithm = mojo.text("algo")
     if algorithm not in _ALGORITHMS:
         raise mojo.error(f"a MOJO of `{algorithm[:40]}` is not read", f"read are {', '.join(_ALGORITHMS)}; {_ANOTHER}")
+    if mojo.text("algorithm") != _ALGORITHMS[algorithm]:
+        raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
     version = mojo.number("mojo_version")
     if not 1.2 <= version <= 1.4:
         raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")

@@ -7,10 +7,20 @@ _EXPLICIT = "categories become other columns before the trees see them"
 
 TABLE: Table = {
     "model": {
-        **used("algo", "mojo_version", "endianness", "category", "supervised", "n_features", "n_classes", "n_columns"),
+        **used(
+            "algo",
+            "algorithm",
+            "mojo_version",
+            "endianness",
+            "category",
+            "supervised",
+            "n_features",
+            "n_classes",
+            "n_columns",
+        ),
         **used("n_domains", "default_threshold", "n_trees", "n_trees_per_class", "distribution", "link_function"),
         **used("init_f", "_genmodel_encoding", "balance_classes", "binomial_double_trees", "h2o_version"),
-        **irrelevant("a name, a date or a licence", ("algorithm", "license", "uuid", "timestamp")),
+        **irrelevant("a name, a date or a licence", ("license", "uuid", "timestamp")),
         **irrelevant("texts of categories with a quote or a backslash are not used", ("escape_domain_values",)),
         **irrelevant("used only if classes are balanced", ("prior_class_distrib", "model_class_distrib")),
         **refused(_EXPLICIT, ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")),

@@ -23,15 +23,15 @@ VARIABLE = "TREESENS_H2O_JAR"
 class GenModel:
     """A MOJO for h2o-genmodel; Java starts when it is asked first.
 
-    `blobs` are the trees as they are in the file, `sign` is -1 if they are about the first class and the score is not.
+    `blobs` are the trees as they are in the file, `signs` what each score takes them times.
     """
 
-    def __init__(self, data: bytes, blobs: Sequence[bytes], ensemble: Ensemble, sign: float) -> None:
-        self._data, self._blobs, self._ensemble, self._sign = data, blobs, ensemble, sign
+    def __init__(self, data: bytes, blobs: Sequence[bytes], ensemble: Ensemble, signs: Sequence[float]) -> None:
+        self._data, self._blobs, self._ensemble, self._signs = data, blobs, ensemble, np.array(signs)
         self._model: Any = None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Scores before the link float64[rows, 1]: the library's value of every tree, added up in its order."""
+        """Scores before the link float64[rows, n_outputs]: the library's value of every tree, added up in its order."""
         java = _java()
         score = java.JClass("hex.genmodel.algos.tree.SharedTreeMojoModel").scoreTree
         domains = self._opened().getDomainValues()
@@ -39,12 +39,12 @@ class GenModel:
         given = [java.JArray(java.JDouble)(row) for row in self._inputs(rows).tolist()]
         for blob in self._blobs:
             tree = java.JArray(java.JByte)(np.frombuffer(blob, np.int8))
-            total += self._sign * np.array([float(score(tree, row, False, domains)) for row in given])
-        scores: NDArray[np.float64] = total / self._ensemble.average + self._ensemble.base[0]
-        return scores[:, None]
+            total += np.array([float(score(tree, row, False, domains)) for row in given])
+        scores: NDArray[np.float64] = self._signs * total[:, None] / self._ensemble.average + self._ensemble.base
+        return scores
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
-        """What the library itself predicts: the value, or the probability of the second class, and the class."""
+        """What the library itself predicts: the value, or probabilities as the scores have them, and the class."""
         java, model = _java(), self._opened()
         told = np.empty((len(rows), 3))
         for number, row in enumerate(self._inputs(rows).tolist()):
@@ -52,7 +52,7 @@ class GenModel:
             told[number] = [float(scores[0]), float(scores[1]), float(scores[2])]
         if not self._ensemble.classes:
             return Predicted(told[:, :1], None)
-        return Predicted(told[:, 2:], told[:, 0].astype(np.int64))
+        return Predicted(told[:, 3 - self._ensemble.n_outputs :], told[:, 0].astype(np.int64))
 
     def _inputs(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows as the library takes them: what is no code of a column becomes the code after its last one."""

@@ -78,9 +78,9 @@ class _Bytes:
         return ModelError(message, place=f"{self.place}, byte {self.at}", remedy=_DAMAGED)
 
 
-def tree_of(data: bytes, categories: Sequence[int], place: str, sign: float = 1.0) -> Nodes:
-    """The tree of a file; `categories` of every column (0: a number). Leaves are multiplied by `sign`."""
-    source, growing = _Bytes(data, place), Growing(1)
+def tree_of(data: bytes, categories: Sequence[int], place: str, signs: Sequence[float] = (1.0,)) -> Nodes:
+    """The tree of a file; `categories` of every column (0: a number). A leaf feeds one score for each of `signs`, times it."""
+    source, growing = _Bytes(data, place), Growing(len(signs))
     waiting: list[_Open] = []
     below: list[tuple[_Open, bool]] = []  # whose side the next node is
 
@@ -95,11 +95,11 @@ def tree_of(data: bytes, categories: Sequence[int], place: str, sign: float = 1.
     leaf = False
     while True:
         if leaf:
-            attach(growing.leaf([sign * source.real()]))
+            attach(growing.leaf(_values(source, signs)))
         else:
             kind, column = source.number(1), source.number(2)
             if column == _LEAF:
-                attach(growing.leaf([sign * source.real()]))
+                attach(growing.leaf(_values(source, signs)))
             else:
                 opened, leaf, seen = _node(source, growing, kind, column, categories, seen)
                 attach(opened.node)
@@ -165,6 +165,12 @@ def _node(
         raise source.error("a node has a side that is not known")
     right = (kind & 0xC0) >> 2
     return _Open(node, start, bool(right & 16), swapped, seen), left == 48, seen
+
+
+def _values(source: _Bytes, signs: Sequence[float]) -> list[float]:
+    """The values of a leaf."""
+    value = source.real()
+    return [sign * value for sign in signs]
 
 
 def _set(source: _Bytes, *, short: bool) -> _Set:

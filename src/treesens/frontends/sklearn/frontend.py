@@ -125,9 +125,11 @@ def open_skops(data: bytes, place: str) -> Any:
             size = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy="save the model again") from None
-    if "model.ini" in names:  # the index of a MOJO whose files are in another order
+    if "model.ini" in names:  # the index of a MOJO that has no trees
         raise ModelError(
-            "this is a MOJO of H2O", place=place, remedy="name the format: --format h2o, after h2o saved it again"
+            "this is a MOJO of H2O, and not one of gradient boosting or a random forest",
+            place=place,
+            remedy="convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows",
         )
     if "schema.json" not in names:
         raise ModelError("this is a zip archive, and not of skops", place=place, remedy="give the model file inside it")
