@@ -43,10 +43,6 @@ def validate(e: Ensemble) -> None:
         e.calibration is None or (outputs == 1 and len(e.classes) == 2), "calibration is for one margin of two classes"
     )
     # Scores that are no margins are the probabilities of all classes: what reads one score reads a margin.
-    require(
-        e.link is not Link.IDENTITY or len(e.classes) in (0, outputs),
-        "scores that are probabilities are one for each class",
-    )
     several = e.link in (Link.BLENDED, Link.COUNTED)
     require(several <= (e.blend is not None), "a link of several models needs them")
     require(e.blend is None or e.blend.trees[-1][1] <= trees, "the trees of a member are missing")
