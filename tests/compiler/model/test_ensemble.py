@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.compiler.model.build import random_ensemble, random_rows
 from treesens.compiler.base.floats import NumberType, next_up
-from treesens.compiler.model import Ensemble, FeatureGrid, Link, Task, strict_cut
+from treesens.compiler.model import Ensemble, FeatureGrid, strict_cut
 from treesens.compiler.model.assemble import MAX_DEPTH, order_nodes
 from treesens.errors import DataError, ModelError
 
@@ -252,7 +252,6 @@ def test_chains_have_a_limit_and_unreached_nodes_are_dropped() -> None:
         ({"threshold": [9.0]}, "one entry per node"),
         ({"set_codes": [99] * 99}, "set_offset"),
         ({"features": ()}, "feature"),
-        ({"link": Link.IDENTITY, "task": Task.BINARY, "classes": ("no", "yes")}, "one for each class"),
     ],
 )
 def test_broken_columns_are_refused(change: dict[str, object], message: str) -> None:
