@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.oracle.cases import reader
 from tests.oracle.coverage import Coverage
+from tests.oracle.language import family
 
 
 def add_record(coverage: Coverage, record: dict[str, Any]) -> None:
@@ -28,11 +31,14 @@ def add_record(coverage: Coverage, record: dict[str, Any]) -> None:
         coverage.studies[study, frontend] += count
 
 
-def cells_with(coverage: Coverage, least: int) -> tuple[int, int]:
-    """How many pairs of construct and frontend were compared at least so often, and how many pairs there are."""
-    counts: dict[tuple[str, str], int] = {}
+def cells_with(coverage: Coverage, least: int, whole: bool) -> tuple[int, int]:
+    """How many pairs of construct and frontend were compared at least so often, and how many pairs there are.
+
+    `whole` adds the forms of a construct, and the kinds of columns of a frontend; without it each is a pair of its own.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
     for (construct, frontend, _), count in coverage.seen.items():
-        counts[construct, frontend] = counts.get((construct, frontend), 0) + count
+        counts[(family(construct), reader(frontend)) if whole else (construct, frontend)] += count
     return sum(count >= least for count in counts.values()), len(counts)
 
 
@@ -60,9 +66,10 @@ def main(argv: list[str] | None = None) -> None:
     record = shortened(total.record()) if options.short else total.record()
     options.output.write_text(json.dumps(record, separators=(",", ":")).replace("],[", "],\n[") + "\n")
     print(f"{total.queries} questions and {total.judged} records of studies")
-    for least in (100, 300, 1000):
-        cells, pairs = cells_with(total, least)
-        print(f"{cells} of {pairs} pairs of construct and frontend were compared at least {least} times")
+    for whole, what in ((True, "construct and frontend"), (False, "form of a construct and kind of columns")):
+        for least in (100, 300, 1000):
+            cells, pairs = cells_with(total, least, whole)
+            print(f"{cells} of {pairs} pairs of {what} were compared at least {least} times")
     print(total.table_of_provers())
 
 

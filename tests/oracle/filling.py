@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.cases import TRAINERS
-from tests.oracle.language import constructs
+from tests.oracle.cases import TRAINERS, reader
+from tests.oracle.language import constructs, family
 
 DRAWN = 48
 """Questions that are drawn for each that is asked; to draw one takes a hundredth of the time that it takes to ask it."""
@@ -27,14 +27,22 @@ class Filling:
     def __init__(self, wanted: int, before: Path | None = None) -> None:
         self.wanted = wanted
         self.seen: Counter[tuple[str, str]] = Counter()
+        self.families: Counter[tuple[str, str]] = Counter()
+        """By the construct of the language and the reader of models."""
         self.drawn: Counter[str] = Counter()
         if before is not None:
             for construct, frontend, _, count in json.loads(before.read_text())["compared"]:
-                self.seen[construct, frontend] += count
+                self._count(construct, frontend, count)
+
+    def _count(self, construct: str, frontend: str, count: int) -> None:
+        self.seen[construct, frontend] += count
+        self.families[family(construct), reader(frontend)] += count
 
     def lack(self, construct: str, frontend: str) -> float:
-        """From 1 (never compared) to 0 (as often as wanted)."""
-        return max(0.0, 1 - self.seen[construct, frontend] / self.wanted)
+        """From 1 (never compared) to 0 (as often as wanted); what is lacking of the whole construct counts three times."""
+        form = max(0.0, 1 - self.seen[construct, frontend] / self.wanted)
+        whole = max(0.0, 1 - self.families[family(construct), reader(frontend)] / self.wanted)
+        return (3 * whole + form) / 4
 
     def trainer(self, seed: int) -> str:
         """The kind of model of a seed: by what is lacking, and less often what was drawn often without a gain."""
@@ -67,4 +75,4 @@ class Filling:
 
     def add(self, kinds: list[str], frontend: str) -> None:
         for construct in kinds:
-            self.seen[construct, frontend] += 1
+            self._count(construct, frontend, 1)

@@ -199,6 +199,17 @@ def constructs(question: dict[str, Any]) -> Iterator[str]:
         yield f"share of {question['share'].split()[0]}"
 
 
+_WITH_FORMS = (
+    "cavities", "class by", "distance", "explain", "for each", "near using", "objective",
+    "rowdistance", "share of", "top N", "typical",
+)  # fmt: skip
+
+
+def family(construct: str) -> str:
+    """The construct of the language of which `constructs` names a form: `near using` of `near using both`."""
+    return next((name for name in _WITH_FORMS if construct == name or construct.startswith(name + " ")), construct)
+
+
 def _parts(node: Node) -> Iterator[str]:
     kind, *rest = node
     if kind in ("and", "or"):

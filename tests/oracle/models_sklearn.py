@@ -249,7 +249,9 @@ def train_pipeline(rng: np.random.Generator, features: Sequence[Feature], name: 
         if kind != "regression"
         else None
     )
-    model.leaves_of, model.shorten, model.celled, model.real, model.trees = None, None, False, np.float64, 4
+    model.leaves_of, model.shorten, model.real, model.trees = None, None, np.float64, 4
+    # An imputer gives missing values the cell of another value.
+    model.celled = not gaps and not any(f.missing or f.missing_text for f in features)
     return model
 
 
@@ -274,7 +276,7 @@ def _pulled_back(whole: Any, features: Sequence[Feature], numeric: list[str]) ->
     """The last value of each real column that goes left, for every threshold behind the scalers, by bisection of floats."""
     found: dict[str, list[float]] = {}
     for i, f in enumerate(features):
-        if f.kind != "real":
+        if f.codes != "number":
             continue
         place = numeric.index(f.name)
         cuts = {
@@ -289,15 +291,25 @@ def _pulled_back(whole: Any, features: Sequence[Feature], numeric: list[str]) ->
 
 
 def _last_at_most(front: Any, features: Sequence[Feature], i: int, place: int, cuts: np.ndarray) -> list[float]:
-    """For every cut the largest float of feature `i` that the front does not send above it (in float32, as trees read it)."""
-    low = np.full(len(cuts), float(features[i].user[0]) - 1)
-    high = np.full(len(cuts), float(features[i].user[1]) + 1)
-    rest = [np.repeat(column(f.stored[:1]), len(cuts)) for f in features]
+    """For every cut the largest value of feature `i` that the front does not send above it (in float32, as trees read it): a
+    float of a real column, one of the few values of another.
+    """
+
+    def scaled(values: np.ndarray) -> np.ndarray:
+        rest = [np.repeat(column(f.stored[:1]), len(values)) for f in features]
+        sent = front.transform(_objects([*rest[:i], values, *rest[i + 1 :]], features))
+        whole = sent.toarray() if hasattr(sent, "toarray") else np.asarray(sent)
+        return whole[:, place].astype(np.float32).astype(float)
+
+    given = column(features[i].stored).astype(float)
+    given = np.unique(given[~np.isnan(given)])
+    if features[i].kind != "real":
+        left = scaled(given)[None, :] <= cuts[:, None]
+        return [float(given[row].max()) if row.any() else float(given[0]) - 1 for row in left]
+    low, high = np.full(len(cuts), given[0] - 1), np.full(len(cuts), given[-1] + 1)
     for _ in range(64):
         middle = low + (high - low) / 2
-        given = front.transform(_objects([*rest[:i], middle, *rest[i + 1 :]], features))
-        scaled = (given.toarray() if hasattr(given, "toarray") else np.asarray(given))[:, place]
-        left = scaled.astype(np.float32).astype(float) <= cuts
+        left = scaled(middle) <= cuts
         low, high = np.where(left, middle, low), np.where(left, high, middle)
     return [float(x) for x in low]
 

@@ -19,6 +19,9 @@ from tests.oracle.filling import DRAWN
 ELSEWHERE = ("open elsewhere", "lost elsewhere")
 """What other backends than `native` and `auto` leave open is told and counted, and no failure: an `unknown` is never wrong."""
 
+WRITTEN_EVERY = 60.0
+"""Seconds after which what is counted is written again."""
+
 HANG = 150.0
 """Seconds without a word after which a worker is ended, and its case is a failure; for cases of 24 questions."""
 
@@ -67,7 +70,7 @@ class Parent:
         self.coverage = Coverage()
         self.failures: list[dict[str, Any]] = []
         self.end = time.monotonic() + options.seconds if options.seconds else None
-        self.started = time.monotonic()
+        self.started = self.written = time.monotonic()
         self.cases = 0
 
     def run(self) -> int:
@@ -78,6 +81,8 @@ class Parent:
                 for worker in workers:
                     if worker.alive:
                         self.hear(worker)
+                if time.monotonic() > self.written + WRITTEN_EVERY:
+                    self.write()
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
         finally:
@@ -107,10 +112,8 @@ class Parent:
             if worker.finished:
                 worker.alive = False
             else:
-                code = worker.process.poll()
-                self.fail(
-                    {"kind": "crash", "seed": worker.seed, "detail": f"the process ended with {code}", "options": {}}
-                )
+                detail = f"the process ended with {worker.process.poll()}: {worker.said()}"
+                self.fail({"kind": "crash", "seed": worker.seed, "detail": detail, "options": {}})
                 worker.restart()
 
     def fail(self, failure: dict[str, Any]) -> None:
@@ -118,8 +121,9 @@ class Parent:
         again = f" --trainer '{failure['frontend']}'" if self.options.fill and "frontend" in failure else ""
         again += f" --ask '{failure['query']}'" if "query" in failure and "text" in failure else ""
         drawn = self.options.questions * (DRAWN if self.options.fill else 1)
+        told = failure["detail"] if failure["kind"] == "crash" else failure["detail"][:300]
         print(
-            f"FAILURE {failure['kind']}: seed {failure['seed']} {failure.get('query', '')} {failure['detail'][:300]}\n"
+            f"FAILURE {failure['kind']}: seed {failure['seed']} {failure.get('query', '')} {told}\n"
             f"  {json.dumps(failure['options'])}\n  {failure.get('folder', '')}\n"
             f"  again: python -m tests.oracle --seed {failure['seed']} --cases 1 --questions {drawn}{again}"
             f" --others {self.options.others:g} --studies {self.options.studies:g}",
@@ -128,14 +132,18 @@ class Parent:
         if self.options.stop:
             raise KeyboardInterrupt
 
-    def report(self) -> int:
-        seconds = time.monotonic() - self.started
-        kinds = Counter(f["kind"] for f in self.failures)
-        text = self.coverage.markdown()
-        (self.options.output / "coverage.md").write_text(text)
+    def write(self) -> None:
+        """What is known by now, into the folder: a run of hours that is ended from outside has lost a minute."""
+        self.written = time.monotonic()
+        (self.options.output / "coverage.md").write_text(self.coverage.markdown())
         (self.options.output / "coverage.json").write_text(json.dumps(self.coverage.record(), indent=1))
         with (self.options.output / "failures.jsonl").open("w") as file:
             file.writelines(json.dumps(f) + "\n" for f in self.failures)
+
+    def report(self) -> int:
+        self.write()
+        seconds = time.monotonic() - self.started
+        kinds = Counter(f["kind"] for f in self.failures)
         print(self.coverage.short())
         print(
             f"{self.cases} cases from seed {self.options.seed}, "
@@ -162,6 +170,7 @@ class Worker:
     def __init__(self, options: argparse.Namespace, number: int, seed: int) -> None:
         self.options, self.number, self.seed = options, number, seed
         self.alive, self.finished = True, False
+        self.log = options.output / f"worker-{number}.log"
         self.deadline = time.monotonic() + options.seconds if options.seconds else None
         self.start(seed)
 
@@ -181,7 +190,8 @@ class Worker:
         environment = (
             {"TREESENS_PB_SOLVER": pseudo_boolean} | os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         )
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
         assert self.process.stdout is not None
         os.set_blocking(self.process.stdout.fileno(), False)
         self.rest, self.last, self.frontend = b"", time.monotonic(), ""
@@ -206,6 +216,12 @@ class Worker:
     @property
     def dead(self) -> bool:
         return self.process.poll() is not None and not self.lines(0)
+
+    def said(self) -> str:
+        """The end of what the process printed: libraries print much, and the reason of its end comes last."""
+        with self.log.open("rb") as log:
+            log.seek(max(0, self.log.stat().st_size - 2000))
+            return log.read().decode(errors="replace").strip() or "it printed nothing"
 
     def stop(self) -> None:
         if self.process.poll() is None:
