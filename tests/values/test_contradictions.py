@@ -70,3 +70,41 @@ def test_a_contradiction_is_none_before_any_search(model: Path) -> None:
         f'model m from "{model.name}"\nquery q: find a, b such that changes(a, b) = 1 and changes(a, b) != 1\n'
     )
     assert ts.check(file, time_limit=10)["q"].result.backend == "compiler"
+
+
+def test_two_classes_whose_trees_ask_for_other_features_change_places_nowhere(tmp_path: Path) -> None:
+    """Every feature and ordered pair of classes, judged by the library on all inputs."""
+    xgboost = pytest.importorskip("xgboost")
+    import numpy as np
+
+    names = ["x", "y", "z", "s"]
+    rows = np.array(list(product(VALUES, repeat=4)))
+    draw = np.random.default_rng(5)
+    labels = np.where(
+        rows[:, 3] + draw.normal(0, 1, len(rows)) > 2.5, 3, (rows[:, 0] + draw.integers(0, 3, len(rows))) % 3
+    )
+    options = {"objective": "multi:softprob", "num_class": 4, "max_depth": 2}
+    booster = xgboost.train(options, xgboost.DMatrix(rows, labels, feature_names=names), 3)
+    booster.save_model(tmp_path / "m.json")
+    predicted = booster.predict(xgboost.DMatrix(rows, feature_names=names)).argmax(axis=1).reshape((4,) * 4)
+    trees = booster.trees_to_dataframe()
+    asked = {(name, tree % 4) for name, tree in zip(trees["Feature"], trees["Tree"], strict=True)}
+    cases = list(product(names, range(4), range(4)))
+    lines = ['model m from "m.json"', *(f"feature {f}: integer in [0, 3]" for f in names)]
+    for name, one, other in cases:
+        if one != other:
+            lines.append(f"query {name}{one}{other}: sensitive m to {name} from {one} to {other} factor 1")
+    (tmp_path / "q.sens").write_text("\n".join(lines) + "\n")
+    answers = ts.check(tmp_path / "q.sens", backend="native", time_limit=10)
+    at_once = 0
+    for name, one, other in cases:
+        if one == other:
+            continue
+        places = np.moveaxis(predicted, names.index(name), -1)
+        flips = bool(((places == one).any(axis=-1) & (places == other).any(axis=-1)).any())
+        record = answers[f"{name}{one}{other}"].to_dict()
+        assert record["verdict"] == ("found" if flips else "none"), (name, one, other)
+        if not {(name, one), (name, other)} & asked:
+            assert record["reason"] == "compiler: what is asked of a sum contradicts itself"
+            at_once += 1
+    assert at_once

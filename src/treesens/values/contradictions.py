@@ -1,4 +1,4 @@
-"""Alternatives that contradict what the question says of the same sum, of values or of scores, anyway.
+"""Constraints and alternatives that contradict what the question says of the same sum, of values or of scores, anyway.
 
 `changes(a, b) = 3` beside `changes(a, b) != 3` is plain to a reader. A search over cells does not see it: in one cell of
 several values two points may differ or not, so that it finds cells for both.
@@ -6,14 +6,14 @@ several values two points may differ or not, so that it finds cells for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, Query
 from treesens.compiler.query.values import ValueSum
 from treesens.values.objective_ranges import factors_of, stated_relations
-from treesens.values.score_clashes import ScoreEnds, narrowed
+from treesens.values.score_clashes import Score, ScoreEnds, equal_scores, narrowed
 
 NEVER = AnyOf(())
 """What no inputs satisfy."""
@@ -51,10 +51,11 @@ class _Sum:
 def without_clashes(query: Query) -> Query:
     """The question without alternatives that cannot hold; NEVER is among its constraints if nothing can."""
     constraints = query.constraints
+    equal = equal_scores(query)
     if not any(_has_choice(constraint) for constraint in constraints):
-        return query if narrowed({}, constraints) is not None else replace(query, constraints=(NEVER,))
+        return query if narrowed({}, constraints, equal) is not None else replace(query, constraints=(NEVER,))
     while True:
-        known = _with(_Known([], {}), constraints)
+        known = _with(_Known([], {}, equal), constraints)
         if known is None:
             return replace(query, constraints=(NEVER,))
         fewer = tuple(_reduced(constraint, known) for constraint in constraints)
@@ -75,13 +76,14 @@ class _Known:
 
     sums: list[_Sum]
     scores: ScoreEnds
+    equal: Mapping[Score, Score]
 
 
 def _with(known: _Known, constraints: Sequence[Constraint]) -> _Known | None:
     """What is known with more constraints; None if they leave nothing for a sum."""
     sums = _joined(known.sums, stated_relations(constraints))
-    scores = narrowed(known.scores, constraints)
-    return None if sums is None or scores is None else _Known(sums, scores)
+    scores = narrowed(known.scores, constraints, known.equal)
+    return None if sums is None or scores is None else replace(known, sums=sums, scores=scores)
 
 
 def _reduced(constraint: Constraint, known: _Known) -> Constraint:

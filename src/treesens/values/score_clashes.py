@@ -2,6 +2,9 @@
 
 A search over cells adds the two rows and sees that trees cancel; what is left of it is a bound that no cell moves, and a search
 that never ends if the two bounds are equal irrational numbers.
+
+Two points have one score of a class if no tree of that class asks for what they may differ in. Then `from C1 to C2` asks for
+two scores of which each is above the other: only a tie is left to be ruled out, among all sums of leaves.
 """
 
 from __future__ import annotations
@@ -10,8 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
+import numpy as np
+
+from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.query import AllOf, AtLeast, Constraint
+from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Query, SameExcept
 
 _BITS = 128
 """Of enclosures. Bounds that these do not tell apart, and that are not the same symbols, are left to the search."""
@@ -21,13 +27,42 @@ End: TypeAlias = tuple[LogRational, bool]
 """A bound, and whether it is never reached."""
 ScoreEnds: TypeAlias = Mapping[Form, tuple[End | None, End | None]]
 """By sum of scores, its greatest lower and its least upper bound."""
+Score: TypeAlias = tuple[int, int]
+"""A point and an output of its model."""
 
 
-def narrowed(known: ScoreEnds, constraints: Iterable[Constraint]) -> ScoreEnds | None:
-    """What is known of sums of scores with more constraints; None if they leave nothing for a sum."""
+def equal_scores(query: Query) -> Mapping[Score, Score]:
+    """Scores of a point that are those of an earlier point: both agree on every feature that a tree of the output asks for."""
+    equal: dict[Score, Score] = {}
+    for same in query.constraints:
+        if not isinstance(same, SameExcept) or query.points[same.left].model != query.points[same.right].model:
+            continue
+        model = query.models[query.points[same.left].model]
+        outputs = _unmoved_outputs(model, same.varied)
+        left, right = sorted((same.left, same.right))
+        equal |= {(right, output): equal.get((left, output), (left, output)) for output in outputs}
+    return equal
+
+
+def _unmoved_outputs(model: CellEnsemble, varied: frozenset[int]) -> list[int]:
+    """Outputs to which no tree adds anything that asks for one of the features."""
+    ensemble = model.ensemble
+    trees = np.unique(ensemble.node_tree[np.isin(model.feature, list(varied))])
+    moved = set(ensemble.tree_output[trees].tolist())
+    if -1 in moved:  # leaves with a value for every output
+        values = ensemble.leaf_value[np.isin(ensemble.leaf_tree, trees)]
+        moved = set(np.flatnonzero(np.any(values != 0, axis=0)).tolist())
+    return sorted(set(range(ensemble.n_outputs)) - moved)
+
+
+def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping[Score, Score]) -> ScoreEnds | None:
+    """What is known of sums of scores with more constraints; None if they leave nothing for a sum.
+
+    `equal` says of scores which other score they are.
+    """
     result = dict(known)
     for row in _rows(constraints):
-        found = _normal(row)
+        found = _normal(row, equal)
         if found is None:
             continue
         form, factor = found
@@ -51,14 +86,14 @@ def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
             yield constraint
 
 
-def _normal(row: AtLeast) -> tuple[Form, Fraction] | None:
+def _normal(row: AtLeast, equal: Mapping[Score, Score]) -> tuple[Form, Fraction] | None:
     """A sum of scores whose first coefficient is 1, and what it is multiplied by; None if there is more in the row."""
     form = row.form
     if not form.scores or form.costs or form.changes or form.pairs or form.levels or form.forests:
         return None
-    terms: dict[tuple[int, int], Fraction] = {}
+    terms: dict[Score, Fraction] = {}
     for term in form.scores:
-        place = (term.point, term.output)
+        place = equal.get((term.point, term.output), (term.point, term.output))
         terms[place] = terms.get(place, Fraction(0)) + term.coefficient
     kept = sorted((*place, c) for place, c in terms.items() if c)
     if not kept:
