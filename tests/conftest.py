@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -17,6 +18,10 @@ settings.load_profile("fixed")
 
 # Tests run beside each other, one to a core: with two threads for each, the libraries' threads wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Python looks for cycles after each 700 new objects: a tenth of the time of the tests. Commands look more seldom, too
+# (`treesens.cli`); what the modules of the tests hold is left out for good (`pytest_collection_finish`).
+gc.set_threshold(50_000, 20, 100)
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start as well; tests of
 # interruptions send the signal themselves.
@@ -47,6 +52,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = set(map(id, chosen))
     config.hook.pytest_deselected(items=[x for x in items if id(x) not in kept])
     items[:] = chosen
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

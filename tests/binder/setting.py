@@ -172,14 +172,18 @@ def one(constraints: str, points: str = "a, b", model: str = "binary", domains: 
     return bound(f"query q: find {points} such that\n  {constraints}", models=(model,), domains=domains).queries[0]
 
 
+@cache
+def _beside(value: float) -> np.ndarray:
+    """A value twice, and the floats beside it."""
+    return np.array([value, value, next_up(value, NumberType.FLOAT32), next_down(value, NumberType.FLOAT32)])
+
+
 def values(rng: np.random.Generator) -> dict[str, float]:
     """A legal input that likes to sit on thresholds and constants, and one float beside them."""
-    kind = NumberType.FLOAT32
     pool = np.float32([-2, -0.5, 0, 0.1, 0.25, 1 / 3, 0.5, 1, 1.25, 1.5, 2]).astype(float)
 
     def real(low: float, high: float) -> float:
-        value = float(rng.choice(pool))
-        value = rng.choice([value, value, next_up(value, kind), next_down(value, kind)])
+        value = rng.choice(_beside(float(rng.choice(pool))))
         return float(min(max(value, low), high))
 
     return {
@@ -193,6 +197,13 @@ def values(rng: np.random.Generator) -> dict[str, float]:
     }
 
 
+@cache
+def _listed() -> list[dict[str, float]]:
+    """The rows of the table, one by one."""
+    columns = {name: NumberType.FLOAT32.cast(column).tolist() for name, column in rows().items()}
+    return [{name: columns[name][i] for name in NAMES} for i in range(8)]
+
+
 def world(
     points: Mapping[str, str],
     inputs: Mapping[str, Mapping[str, float]],
@@ -200,12 +211,10 @@ def world(
     grid: Grid | None = None,
 ) -> World:
     """The plain reading of the setting; `points` names the model of each point."""
-    cast = NumberType.FLOAT32.cast
-    listed = [dict(zip(NAMES, (float(cast(rows()[f][i])) for f in NAMES), strict=True)) for i in range(8)]
     return World(
         ensembles={point: ensemble(model) for point, model in points.items()},
         values=inputs,
-        rows={"rows": listed},
+        rows={"rows": [dict(row) for row in _listed()]},
         units={
             "age": (Fraction(17), Fraction(27), Fraction(0), Fraction(1)),
             "height": (Fraction(150), Fraction(200), Fraction(0), Fraction(1)),
