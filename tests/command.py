@@ -13,19 +13,71 @@ import importlib
 import os
 import pickle
 import pkgutil
+import signal
 import struct
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
-from treesens.compiler.base.fork_server import ForkServer, serve
+from treesens.compiler.base.fork_server import Forked, ForkServer, serve
 from treesens.compiler.base.processes import environment
 
 CLI = [sys.executable, "-c", "from treesens.cli import main; main()"]
 
 
 _HEADER = struct.Struct("<Q")
+
+
+@dataclass
+class ForkedCommand:
+    """A command that runs in a fork, and what it has printed so far."""
+
+    arguments: tuple[str, ...]
+    process: Forked
+    texts: dict[str, str]
+    readers: list[threading.Thread]
+
+    @staticmethod
+    def start(
+        folder: Path, arguments: tuple[str, ...], env: dict[str, str], memory: int | None = None
+    ) -> ForkedCommand:
+        """Starts a command, which waits for its input."""
+        process = _server(os.getpid()).fork()
+        job = pickle.dumps((str(folder), arguments, env, memory))
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(_HEADER.pack(len(job)) + job)
+            process.stdin.flush()
+        texts: dict[str, str] = {}
+
+        def read(name: str) -> None:
+            with getattr(process, name) as pipe:
+                texts[name] = pipe.read().decode()
+
+        readers = [threading.Thread(target=read, args=(name,)) for name in ("stdout", "stderr")]
+        for reader in readers:
+            reader.start()
+        return ForkedCommand(arguments, process, texts, readers)
+
+    def end(self, timeout: float, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Gives it all its input, unless that is closed, and waits for its end. One that does not end in so many seconds is
+        killed, and `subprocess.TimeoutExpired` raised.
+        """
+        if not self.process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError), self.process.stdin:  # a command need not read its input
+                self.process.stdin.write(given.encode())
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        finally:
+            for reader in self.readers:
+                reader.join()
+        return subprocess.CompletedProcess(
+            ["treesens", *self.arguments], code, self.texts["stdout"], self.texts["stderr"]
+        )
 
 
 def run_command(
@@ -40,29 +92,7 @@ def run_command(
             [*CLI, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=timeout, input=given,
             env=known,
         )  # fmt: skip
-    process = _server(os.getpid()).fork()
-    job = pickle.dumps((str(folder), arguments, known, memory))
-    with process.stdin, contextlib.suppress(BrokenPipeError):  # a command need not read its input
-        process.stdin.write(_HEADER.pack(len(job)) + job + given.encode())
-        process.stdin.flush()
-    texts: dict[str, str] = {}
-
-    def read(name: str) -> None:
-        with getattr(process, name) as pipe:
-            texts[name] = pipe.read().decode()
-
-    readers = [threading.Thread(target=read, args=(name,)) for name in ("stdout", "stderr")]
-    for reader in readers:
-        reader.start()
-    try:
-        code = process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise
-    finally:
-        for reader in readers:
-            reader.join()
-    return subprocess.CompletedProcess(["treesens", *arguments], code, texts["stdout"], texts["stderr"])
+    return ForkedCommand.start(folder, arguments, known, memory).end(timeout, given)
 
 
 @functools.cache
@@ -93,6 +123,7 @@ def _read(size: int) -> bytes:
 
 def _run() -> None:
     """One command, in a fork."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as Python has it at its start; the server ignores it
     (size,) = _HEADER.unpack(_read(_HEADER.size))
     folder, arguments, env, memory = pickle.loads(_read(size))
     if memory is not None:

@@ -68,6 +68,8 @@ class Forked:
     stderr: IO[bytes]
     server: ForkServer
     returncode: int | None = None
+    cpu_seconds: float = 0.0
+    """Of it and of the children that it has waited for, once it has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def poll(self) -> int | None:
@@ -76,7 +78,7 @@ class Forked:
             if self.returncode is None:
                 state, seconds = self.server.state_of(self.pid)
                 if state != RUNNING:
-                    self.returncode = state
+                    self.returncode, self.cpu_seconds = state, seconds
                     _used.add(seconds)
             return self.returncode
 
