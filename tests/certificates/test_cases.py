@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,10 +14,11 @@ import pytest
 
 from tests.certificates.made import query_of
 from tests.certificates.models import train
-from treesens.certificates.cases import MOST, cases_of
+from treesens.certificates.cases import MOST, cases_of, least_changes
 from treesens.certificates.statement import statement_of
 from treesens.certificates.sums import with_cell_rows
-from treesens.compiler.query.query import AtLeast, Query, SameExcept
+from treesens.compiler.query.query import AtLeast, CellSet, Query, SameExcept
+from treesens.compiler.query.values import ValueSum
 
 HEAD = (
     'model m from "m.json"\ndata d from "d.csv"\n'
@@ -110,6 +112,8 @@ RELATIONS: dict[str, Callable[[Point], bool]] = {
         sum(_distances(x)) < sum(_distances(x, OTHER))
     ),
     "distance(a, row 0 of d, l2) <= 0.5": lambda x: sum(v * v for v in _distances(x)) <= Fraction(1, 4),
+    "distance(a, row 0 of d, l2) > 0.75": lambda x: sum(v * v for v in _distances(x)) > Fraction(9, 16),
+    "a.f0 + a.f1 >= a.f2 + 1": lambda x: x[0] + x[1] >= x[2] + 1,
 }
 
 
@@ -123,6 +127,72 @@ PAIRS: dict[str, Callable[[Point], bool]] = {
         lambda x: sum(_between(x)) + sum(_distances(x[:3])) <= Fraction(3, 4)
     ),
 }
+
+
+APART: dict[str, Callable[[Point], bool]] = {
+    "distance(a, b, l1) > 0": lambda x: sum(_between(x)) > 0,
+    "distance(a, b, l1) >= 0.125": lambda x: sum(_between(x)) >= Fraction(1, 8),
+    "distance(a, b, l2) > 0": lambda x: sum(v * v for v in _between(x)) > 0,
+    "distance(a, b, l2) >= 0.25": lambda x: sum(v * v for v in _between(x)) >= Fraction(1, 16),
+    "distance(a, b, l0) > 0": lambda x: changed(x) > 0,
+    "distance(a, b, l0) >= 0.5": lambda x: changed(x) >= 1,
+    "2 * distance(a, b, l1) - distance(a, row 0 of d, l1) > 0": lambda x: (
+        2 * sum(_between(x)) - sum(_distances(x[:3])) > 0
+    ),
+    "2 * distance(a, b, l1) - distance(a, row 0 of d, l1) >= 0.25": (
+        lambda x: 2 * sum(_between(x)) - sum(_distances(x[:3])) >= Fraction(1, 4)
+    ),
+}
+MAY_AGREE: dict[str, Callable[[Point], bool]] = {
+    "distance(a, b, l1) >= 0": lambda x: sum(_between(x)) >= 0,
+    "distance(a, b, l2) >= 0": lambda x: sum(v * v for v in _between(x)) >= 0,
+    "distance(a, b, l1) < 0.5": lambda x: sum(_between(x)) < Fraction(1, 2),
+    "distance(a, b, l1) - distance(a, row 0 of d, l1) >= -0.25": (
+        lambda x: sum(_between(x)) - sum(_distances(x[:3])) >= Fraction(-1, 4)
+    ),
+    "distance(a, b, l1) + distance(a, row 0 of d, l1) > 0": (lambda x: sum(_between(x)) + sum(_distances(x[:3])) > 0),
+}
+
+
+def equal_points(count: int) -> list[list[float]]:
+    return [[*x, *x] for x in points(count, 1)]
+
+
+@pytest.mark.parametrize("text", APART)
+def test_points_whose_distance_is_above_0_do_not_agree(text: str, folder: Path) -> None:
+    """So the case that they do is left out, and none in which one feature may vary."""
+    assert not any(APART[text](x) for x in equal_points(400))
+    assert any(APART[text](x) for x in points(400, 2))
+    asked = f"{HEAD}find a, b in m such that {text}; margin(a) >= 0; changes(a, b) <= "
+    assert cases_of(query_of(f"{asked}0", folder)) == []
+    varied = {
+        frozenset(link.varied) for case, _ in cases_of(query_of(f"{asked}1", folder)) or [] for link in _links(case)
+    }
+    assert varied == {frozenset({f}) for f in range(3)}
+
+
+@pytest.mark.parametrize("text", MAY_AGREE)
+def test_points_whose_distance_may_be_0_are_not_left_out(text: str, folder: Path) -> None:
+    assert any(MAY_AGREE[text](x) for x in equal_points(400))
+    cases = (
+        cases_of(query_of(f"{HEAD}find a, b in m such that {text}; margin(a) >= 0; changes(a, b) <= 0", folder)) or []
+    )
+    assert [frozenset(link.varied) for case, _ in cases for link in _links(case)] == [frozenset()]
+
+
+def test_points_differ_in_the_features_that_a_distance_counts(folder: Path) -> None:
+    """Points that differ in f1 alone have a distance of 0 if it does not count f1."""
+    text = "distance(a, b, l1) > 0; margin(a) >= 0; changes(a, b) <= 1"
+    query = query_of(f"{HEAD}find a, b in m such that {text}", folder)
+    (sums,) = (c for c in query.constraints if isinstance(c, ValueSum) and c.name == "distance")
+    two = replace(sums, terms=tuple(t for t in sums.terms if t.feature != 1))
+    assert least_changes(sums) == (frozenset({0, 1, 2}), 1)
+    assert least_changes(two) == (frozenset({0, 2}), 1)
+    link = SameExcept(0, 1, frozenset({1}))
+    for relation, cases in ((sums, [[frozenset({1})]]), (two, [])):
+        kept = tuple(relation if c is sums else c for c in (*query.constraints, link))
+        found = cases_of(replace(query, constraints=kept))
+        assert [[one.varied for one in _links(case)] for case, _ in found or []] == cases
 
 
 def _between(x: Point) -> list[Fraction]:
@@ -152,7 +222,12 @@ def test_a_row_of_costs_has_every_input_of_its_relation(text: str, folder: Path)
     with_rows = with_cell_rows(query)
     rows = [c for c in with_rows.constraints if isinstance(c, AtLeast) and c.form.costs]
     assert rows
-    assert len(with_rows.constraints) == len(query.constraints) + len(rows)
+    sets = [c for c in with_rows.constraints if isinstance(c, CellSet) and c not in query.constraints]
+    assert len(with_rows.constraints) == len(query.constraints) + len(rows) + len(sets)
+    # A missing value satisfies no linear relation, and no other value is left out.
+    missing = query.space.grid[1].missing_cell
+    assert [(one.feature, np.flatnonzero(~one.mask).tolist()) for one in sets] == [(1, [missing])] * ("a.f1" in text)
+    assert not any(math.isnan(x[1]) and RELATIONS[text](x) for x in points(3000, 1) if "a.f1" in text)
     refused = inside = 0
     inputs = points(3000, 1)
     for x, holds in zip(inputs, _hold(query, rows, inputs), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import lzma
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +20,16 @@ from click.testing import CliRunner
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from tests.certificates.test_coq_agreement import export, program
+from treesens.binder.file import bind
 from treesens.certificates import treesens_verify as checker
 from treesens.certificates.produce import Certificate, bound, refutation
 from treesens.certificates.statement import NoCertificate
 from treesens.cli import group as commands
 from treesens.compiler.query.query import Query
+from treesens.compiler.result import Verdict
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
 
 __all__ = ["export", "program"]
 WAYS = ("", " by isolation")
@@ -111,6 +117,22 @@ def test_units_that_differ_by_a_number_of_trees(folder: Path, tmp_path: Path) ->
     assert any(weight and weight % 3 == 0 for weight in weights)
     with pytest.raises(NoCertificate):
         bound(asked, low - 0.001)
+
+
+def test_a_case_without_learnt_trees_is_a_case_of_the_whole_with_them(folder: Path, tmp_path: Path) -> None:
+    """Of the two alternatives one alone asks what is typical; bounds that are logarithms are said in both as in the whole."""
+    text = "find a in m such that margin(a) <= -0.5 or (prob(a) <= 0.4 and a typical of d at 20 %); prob(a) >= 0.4"
+    (asked,) = bind(parse(f"{head(folder)}query q: {text} maximize margin(a)\n", "<test>"), folder).queries
+    result = answer_question(asked, Options(certificates=tmp_path, require_certificate=True))
+    assert result.verdict is not Verdict.UNKNOWN, result
+    (path,) = tmp_path.glob("*.manifest.json")
+    (claim,) = json.loads(path.read_text())["claims"]
+    (either,) = claim["whole"]["either"]
+    assert (len(either), claim["whole"]["statement"]["learnt"]) == (2, [1])
+    parts = [json.loads(lzma.decompress(file.read_bytes())) for file in tmp_path.glob("*.cert.xz")]
+    assert {len(part["statement"].get("learnt", [])) for part in parts} == {0, 1}
+    done = CliRunner().invoke(commands, ["verify", str(path), "--model", str(folder / "m.json")])
+    assert done.exit_code == 0, done.output
 
 
 @pytest.fixture(scope="module")

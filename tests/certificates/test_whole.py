@@ -166,6 +166,43 @@ def test_points_that_agree_in_too_much_need_no_part(text: str, folder: Path, tmp
         follows({**claim, "whole": {**whole, "statement": free}}, [], folder)
 
 
+DISTANT = ["l1) > 0", "l1) >= 0.125", "l2) > 0", "l2) >= 0.25", "linf) >= 0.125"]
+
+
+@pytest.mark.parametrize("text", DISTANT)
+def test_points_apart_change_in_one_feature_at_least(text: str, folder: Path, tmp_path: Path) -> None:
+    """That they agree is a case of fewer changes than 1, which the distance excludes."""
+    question = f"find a, b in m such that distance(a, b, {text} minimize changes(a, b)"
+    (asked,) = bind(parse(f"{HEAD}{question}\n", "<test>"), folder).queries
+    result = answer_question(asked, Options(certificates=tmp_path, require_certificate=True))
+    assert result.objective is not None
+    assert (result.objective.value, result.objective.bound) == (1, 1)
+    (path,) = tmp_path.glob("*.manifest.json")
+    (claim,) = json.loads(path.read_text())["claims"]
+    assert run_checker([path], [folder / "m.json"], {}) == 0
+    whole = claim["whole"]
+    parts = [json.loads(lzma.decompress(file.read_bytes())) for file in sorted(tmp_path.glob("*bound*.cert.xz"))]
+    with pytest.raises(checker.Rejected, match="answered by no part"):
+        follows({**claim, "whole": _without_least(whole), "parts": [*range(len(parts))]}, parts, folder)
+
+
+def _without_least(asked: Document) -> Document:
+    """A whole question without the least numbers of changes."""
+    either = [[_without_least(one) for one in disjunction] for disjunction in asked["either"]]
+    return {**asked, "apart": [], "either": either}
+
+
+def test_a_distance_of_0_may_be_no_change(folder: Path, tmp_path: Path) -> None:
+    question = "find a, b in m such that distance(a, b, l1) >= 0 minimize changes(a, b)"
+    (asked,) = bind(parse(f"{HEAD}{question}\n", "<test>"), folder).queries
+    result = answer_question(asked, Options(certificates=tmp_path, require_certificate=True))
+    assert result.objective is not None
+    assert (result.objective.value, result.objective.bound) == (0, 0)
+    (path,) = tmp_path.glob("*.manifest.json")
+    (claim,) = json.loads(path.read_text())["claims"]
+    assert (claim["whole"]["apart"], claim["whole"]["changes"]) == ([], [{"features": [0, 1, 2], "most": -1}])
+
+
 def test_nothing_changes_less_than_not_at_all(folder: Path, tmp_path: Path) -> None:
     (asked,) = bind(
         parse(f"{HEAD}find a, b in m such that a.f0 = 1 minimize changes(a, b)\n", "<test>"), folder

@@ -13,36 +13,43 @@ from pathlib import Path
 
 from treesens.binder.ladders import distance_to_row
 from treesens.certificates.attach import attempt, beyond_gap, form_limit
+from treesens.certificates.case_tree import proved_in_parts
 from treesens.certificates.cases import MOST, cases_of
+from treesens.certificates.lines import Lines, no_lines, with_lines
 from treesens.certificates.produce import Certificate, beyond, existence, refutation
-from treesens.certificates.statement import NoCertificate
+from treesens.certificates.statement import NoCertificate, learnt_of
 from treesens.certificates.together import Claim, known, write_manifest
 from treesens.certificates.whole import Refuted, Whole, whole_of, with_alternatives
+from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import Certified, Proof, Result, Verdict
+from treesens.errors import TreesensError
 from treesens.values.witness import Witness
 
 Existing = Callable[[Query, Witness], Certificate]
 
 
-def certified(query: Query, result: Result, folder: Path, *, seconds: float) -> Result:
+def certified(
+    query: Query, result: Result, folder: Path, *, seconds: float, lines: Callable[[Query], Lines] = no_lines
+) -> Result:
     """The result with certificates of what it claims, written into `folder`, or with the reasons why there are none.
 
-    Counts, reasons and several answers are claims together (`solve/tasks/claims.py`).
+    `lines` finds what follows from the sums of probabilities of a question without an answer. Counts, reasons and
+    several answers are claims together (`solve/tasks/claims.py`).
     """
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
         claims += (
             [Certified("none", reason="exact arithmetic has inputs, which only the library's rounded sums rule out")]
             if result.proof is Proof.LIBRARY
-            else certified_none(query, folder, seconds=seconds)
+            else certified_none(query, folder, seconds=seconds, lines=lines)
         )
     witness = result.witness
     if result.verdict is Verdict.FOUND and witness is not None:
         claims.append(certified_found(query, witness, folder))
     goal, reached = query.objective, result.objective
     if goal is not None and reached is not None and reached.bound is not None:
-        claims += certified_bound(query, form_limit(goal, reached.bound), folder, seconds=seconds)
+        claims += certified_bound(query, form_limit(goal, reached.bound), folder, seconds=seconds, lines=lines)
     return replace(result, certificates=tuple(claims))
 
 
@@ -64,20 +71,27 @@ def certified_found(query: Query, witness: Witness, folder: Path, make: Existing
     return one
 
 
-def certified_none(query: Query, folder: Path, *, seconds: float) -> list[Certified]:
-    """A certificate that a question has no answer, or one for each of its cases; a single reason if there is none."""
-    return _in_cases("none", query, lambda: (query, ()), folder, seconds)
+def certified_none(
+    query: Query, folder: Path, *, seconds: float, lines: Callable[[Query], Lines] = no_lines
+) -> list[Certified]:
+    """A certificate that a question has no answer, or one for each of its cases; a single reason if there is none.
+
+    `lines` as of `certified`.
+    """
+    return _refuted("none", query, lambda: (query, ()), folder, seconds, lines)
 
 
-def certified_bound(query: Query, limit: float, folder: Path, *, seconds: float) -> list[Certified]:
+def certified_bound(
+    query: Query, limit: float, folder: Path, *, seconds: float, lines: Callable[[Query], Lines] = no_lines
+) -> list[Certified]:
     """A certificate that no answer has an objective beyond `limit`, or one for each of the cases of that.
 
-    That none is nearer to the nearest of some rows is a case for every row.
+    That none is nearer to the nearest of some rows is a case for every row. `lines` as of `certified`.
     """
     goal = query.objective
     if goal is not None and goal.nearest is not None:
         return _to_rows(query, goal.nearest, limit, folder, seconds)
-    return _in_cases("bound", query, lambda: beyond(query, limit), folder, seconds)
+    return _refuted("bound", query, lambda: beyond(query, limit), folder, seconds, lines)
 
 
 def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, seconds: float) -> list[Certified]:
@@ -87,7 +101,7 @@ def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, sec
     near = [replace(query, objective=distance_to_row(query.space, nearest, row)) for row in rows]
     made: list[Certified] = []
     for one in near:
-        mine = certified_bound(one, limit, folder, seconds=seconds)
+        mine = _in_cases("bound", one, partial(beyond, one, limit), folder, seconds)
         if not mine[0].path:
             return mine
         made += mine
@@ -99,19 +113,56 @@ def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, sec
     return _joined("bound", query, whole, made, folder, seconds)
 
 
+def _refuted(
+    claim: str,
+    query: Query,
+    asked: Callable[[], Refuted],
+    folder: Path,
+    seconds: float,
+    lines: Callable[[Query], Lines],
+) -> list[Certified]:
+    """The certificate that what is asked has no answer, or those of its cases; with what follows from sums of probabilities if
+    there are none without.
+    """
+    made = _in_cases(claim, query, asked, folder, seconds)
+    if made[0].path or not names_probabilities(query.constraints):
+        return made
+
+    try:
+        bare, rows = asked()
+        found = lines(replace(bare, objective=None, constraints=(*bare.constraints, *rows)))
+    except (NoCertificate, TreesensError):
+        return made
+    more = _in_cases(claim, query, lambda: (with_lines(bare, found), rows), folder, seconds)
+    return more if more[0].path else made
+
+
 def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, seconds: float) -> list[Certified]:
     """The certificate that what is asked has no answer, or those of its cases if it has none as a whole."""
     one = attempt(claim, folder, query, lambda: refutation(*asked(), seconds=seconds))
     if one.path:
         return [one]
-    found: list[Certified] = []
-    cases = _cases(asked)
-    for case, rows in cases or []:
-        made = attempt(claim, folder, case, partial(refutation, case, rows, seconds=seconds))
+    try:
+        whole = asked()
+    except NoCertificate:
+        return [one]
+    own_grids = bool(learnt_of(*whole))
+
+    def prove(case: Refuted) -> Certified:
+        return attempt(claim, folder, case[0], lambda: refutation(*case, seconds=seconds, own_grids=own_grids))
+
+    cases, found = cases_of(*whole), list[Certified]()
+    for case in cases or []:
+        made = prove(case)
         if not made.path:
             return [one]
         found.append(made)
-    return _joined(claim, query, lambda: whole_of(*asked()), found, folder, seconds) if cases is not None else [one]
+    if cases is None:
+        parts = proved_in_parts(*whole, prove, seconds)
+        if not parts:
+            return [one]
+        found = parts
+    return _joined(claim, query, lambda: whole_of(*whole), found, folder, seconds)
 
 
 def _joined(

@@ -23,15 +23,14 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query,
 
     A case in which the points have to differ in more features than may vary is left out.
     """
-    bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *_limits(extra)))))
-    rest = tuple(row for row in extra if not row.form.changes)
+    bare, rest = without_objective(query, extra)
     found: list[Query] = []
     waiting = [bare]
     while waiting:
         one = waiting.pop()
-        parts = _parted(one)
+        parts = parted(one)
         if parts is None:
-            found += [] if _agree_too_much(one) else [one]
+            found += [] if agree_too_much(one) else [one]
         else:
             waiting += parts
         if len(found) + len(waiting) > MOST:
@@ -39,8 +38,11 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query,
     return None if found == [bare] else [(one, rest) for one in reversed(found)]
 
 
-def _limits(extra: tuple[AtLeast, ...]) -> Iterator[Constraint]:
-    return (row for row in extra if row.form.changes)
+def without_objective(query: Query, extra: tuple[AtLeast, ...]) -> tuple[Query, tuple[AtLeast, ...]]:
+    """The question with limits of changes among `extra` rows and no conjunctions, and the other rows."""
+    limits = (row for row in extra if row.form.changes)
+    bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *limits))))
+    return bare, tuple(row for row in extra if not row.form.changes)
 
 
 def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
@@ -49,7 +51,7 @@ def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
         yield from flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
 
 
-def _parted(query: Query) -> list[Query] | None:
+def parted(query: Query) -> list[Query] | None:
     """The question by the parts of its first constraint that has some; None if there is none."""
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
@@ -115,7 +117,7 @@ def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
     if all(isinstance(term, DistanceTerm) for term in terms):
         turned = tuple(replace(term, factor=-term.factor) for term in terms if isinstance(term, DistanceTerm))
         counted = _counted_sum(replace(relation, terms=turned))
-        return None if counted is None else (counted[0], -counted[1])
+        return _apart_at_all(relation) if counted is None else (counted[0], -counted[1])
     if len(terms) != 2 or not _is_above(-relation.limit, strict=relation.strict):
         return None
     one, other = terms
@@ -125,12 +127,25 @@ def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
     return (frozenset({one.feature}), 1) if same else None
 
 
+def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
+    """Features in one of which two points differ, if a sum of distances says that theirs is above 0.
+
+    Points that agree on these have a distance of 0, and all other terms are at least 0, which is above the limit.
+    """
+    lowering = [term for term in relation.terms if term.factor < 0]
+    between = all(isinstance(term, DistanceTerm) and {term.point, term.other} == {0, 1} for term in lowering)
+    if not lowering or not between or not _is_above(-relation.limit, strict=relation.strict):
+        return None
+    return frozenset(term.feature for term in lowering), 1
+
+
 def _is_above(low: Fraction | None, *, strict: bool) -> bool:
     """Whether what is at least (more than) this is more than 0."""
     return low is not None and (low > 0 or (low == 0 and strict))
 
 
-def _agree_too_much(query: Query) -> bool:
+def agree_too_much(query: Query) -> bool:
+    """Whether the points have to differ in more features than may vary."""
     free = frozenset(range(len(query.space.names)))
     for link in query.constraints:
         if isinstance(link, SameExcept):

@@ -62,16 +62,21 @@ class Certificate:
 
 
 def refutation(
-    query: q.Query, extra: tuple[q.AtLeast, ...] = (), *, seconds: float = 60.0, check: bool = True
+    query: q.Query,
+    extra: tuple[q.AtLeast, ...] = (),
+    *,
+    seconds: float = 60.0,
+    check: bool = True,
+    own_grids: bool = False,
 ) -> Certificate:
     """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate.
 
-    It is checked, unless the caller does that.
+    It is checked, unless the caller does that. `own_grids`: how bounds are stated (`statement_of`).
     """
     start = time.perf_counter()
-    statement = statement_of(query, extra)
+    statement = statement_of(query, extra, own_grids=own_grids)
     if statement.left_out:
-        statement = statement_of(with_cell_rows(query), extra)
+        statement = statement_of(with_cell_rows(query), extra, own_grids=own_grids)
     document = _document(statement, query, "none")
     limit = max(seconds, LEAST_SECONDS)
     additive = may_be_refuted_by_sums(statement)

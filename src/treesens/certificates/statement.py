@@ -48,16 +48,15 @@ def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 
-def all_forests_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
-    """The learnt trees that a question and rows beside it name anywhere, also in disjunctions."""
-    rows = [c for c in _parts_of(query.constraints) if isinstance(c, q.AtLeast)]
-    goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
-    return forests_of([*rows, *extra, *goal])
+def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
+    """The learnt trees that constraints of a question and rows beside it name anywhere, also in disjunctions."""
+    return forests_of([*(c for c in _parts_of(query.constraints) if isinstance(c, q.AtLeast)), *extra])
 
 
 def ensembles_of(query: q.Query) -> list[Ensemble]:
     """The models of a question, and the learnt trees that it names."""
-    return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in all_forests_of(query))]
+    goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
+    return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, goal))]
 
 
 def _parts_of(constraints: Iterable[q.Constraint]) -> Iterator[q.Constraint]:
@@ -83,16 +82,21 @@ class Statement:
 
 
 def statement_of(
-    query: q.Query, extra: tuple[q.AtLeast, ...] = (), learnt: Sequence[Forest] | None = None
+    query: q.Query,
+    extra: tuple[q.AtLeast, ...] = (),
+    learnt: Sequence[Forest] | None = None,
+    *,
+    own_grids: bool = False,
 ) -> Statement:
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read.
 
-    It names the trees that its rows need, or those that are `learnt`.
+    It names the trees that its rows need, or those that are `learnt`. If the question names any, all bounds stand on the grids
+    of their own sums. A case of such a question may name none itself: with `own_grids` it says its bounds as the whole does.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)
     models = [model_file(e) for e in (*(m.ensemble for m in query.models), *(f.ensemble for f in forests))]
-    parts = _Parts(query, forests)
+    parts = _Parts(query, forests, own_grids or bool(forests or learnt_of(query, extra)))
     kept = [_as_stated(c) for c in _named_apart(_flat(with_known(query).constraints)) if parts.add(c)]
     if next(all_cavities_in(query.constraints), None) is not None:
         parts.left_out.append("cavities of which there is no list")
@@ -225,9 +229,10 @@ def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
 class _Parts:
     """The constraints of a question as parts of a statement."""
 
-    def __init__(self, query: q.Query, forests: list[Forest]) -> None:
+    def __init__(self, query: q.Query, forests: list[Forest], own_grids: bool) -> None:
         self.query = query
         self.forests = forests
+        self.own_grids = own_grids
         self.grid = query.space.grid
         self.same_except: list[int] | None = None
         self.domain: list[list[Any]] = []
@@ -286,7 +291,7 @@ class _Parts:
                 self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
 
     def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
-        if not constraint.form.scores or self.forests:
+        if not constraint.form.scores or self.own_grids:
             constraint = on_own_grid(self.query, constraint)
         # A form adds up trees; a margin is their average.
         average = [self.query.models[p.model].ensemble.average for p in self.query.points]

@@ -7,7 +7,7 @@ perhaps more. Of a sum of probabilities the rows are those that the search begin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -26,6 +26,7 @@ from treesens.compiler.query.query import (
     AllOf,
     AtLeast,
     CellCost,
+    CellSet,
     Constraint,
     Difference,
     LinearForm,
@@ -43,7 +44,7 @@ MOST_ROWS = 405
 
 
 def with_cell_rows(query: Query) -> Query:
-    """The question with rows beside every relation between values, and every sum of probabilities, that has some."""
+    """The question with rows and sets beside every relation between values, and every sum of probabilities, that has some."""
     found = tuple(_with_rows(query.space, query.constraints))
     return query if len(found) == len(query.constraints) else replace(query, constraints=found)
 
@@ -55,12 +56,23 @@ def _with_rows(space: Space, constraints: tuple[Constraint, ...]) -> Iterator[Co
             continue
         yield constraint
         if isinstance(constraint, ValueSum):
+            yield from _present(space, [t.places[0] for t in constraint.terms if isinstance(t, LinearTerm)])
             yield from _row_of(space, constraint)
         elif isinstance(constraint, ProbabilitySum):
-            yield from (row for row in flat([relaxed(constraint)]) if isinstance(row, AtLeast))
+            rows = flat([relaxed(constraint)])
+            yield from (row for row in rows if isinstance(row, AtLeast) and row not in constraints)
         elif isinstance(constraint, Difference):
+            yield from _present(space, [(constraint.left, constraint.feature), (constraint.right, constraint.other)])
             for relation in _sums_of(constraint):
                 yield from _row_of(space, relation)
+
+
+def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
+    """That values are not missing, which satisfy a linear relation."""
+    for point, feature in dict.fromkeys(places):
+        missing = space.grid[feature].missing_cell
+        if space.grid[feature].missing and space.legal[feature][missing]:
+            yield CellSet(point, feature, frozen(np.arange(len(space.legal[feature])) != missing, bool))
 
 
 def _sums_of(relation: Difference) -> Iterator[ValueSum]:
@@ -84,7 +96,7 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast]:
             bounds = bounds_of_distance(space, term, relation.limit, len(relation.terms))
             (added if term.factor > 0 else taken).append(bounds)
     for place, terms in together.items():
-        known += least_together(place, terms, cell_reaches(space, place[1]), space.legal[place[1]])
+        known.append(least_together(place, terms, cell_reaches(space, place[1]), space.legal[place[1]]))
     for values in _chosen(added, taken):
         row = _least_row(relation, [*known, *values])
         if row is not None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from treesens.certificates.cases import MOST, counted_changes, flat, least_changes
-from treesens.certificates.statement import all_forests_of, domains_of, statement_of
+from treesens.certificates.statement import domains_of, learnt_of, statement_of
 from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import AnyOf, AtLeast, CellSet, Constraint, Query
@@ -26,7 +26,7 @@ LISTS = ("domain", "rows", "clauses", "orders")
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
     """The question with the rows beside it. Raises NoCertificate for models that the checker does not read."""
-    learnt = all_forests_of(replace(query, objective=None), extra)
+    learnt = learnt_of(query, extra)
     plain, more = _sorted(query, (*query.constraints, *extra), learnt)
     text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None)), learnt=learnt).text
     return {"statement": text, **more}
@@ -34,7 +34,7 @@ def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
     """The question, and that one of some alternatives holds: questions that begin with its constraints."""
-    count, learnt = len(query.constraints), all_forests_of(replace(query, objective=None))
+    count, learnt = len(query.constraints), learnt_of(query)
     one = [_alternative(query, (*other.constraints[count:], *rows), learnt) for other, rows in alternatives]
     return {**whole, "either": [*whole["either"], one]}
 

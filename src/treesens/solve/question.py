@@ -130,8 +130,16 @@ def _certified(query: Query, result: Result, options: Options) -> Result:
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:
         from treesens.certificates.answers import certified
+        from treesens.solve.methods.probability_rows import lines_of
 
-        return certified(query, result, folder, seconds=seconds)
+        plain = replace(options, certificates=None, require_certificate=False)
+        return certified(
+            query,
+            result,
+            folder,
+            seconds=seconds,
+            lines=lambda asked: lines_of(answer, asked, plain, Budget.of(seconds)),
+        )
     from treesens.certificates.together import write_manifest
     from treesens.solve.tasks.claims import claims_of
 

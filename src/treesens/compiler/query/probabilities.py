@@ -13,7 +13,7 @@ nothing is left of them; sigmoids of probabilities have none, and what no enclos
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -71,10 +71,16 @@ _GRIDS = (1 << 16, 1 << 32, 1 << 56)
 
 def names_probabilities(constraints: Sequence[Constraint]) -> bool:
     """Whether some sum of probabilities is among the constraints, or in their formulas."""
-    return any(
-        isinstance(c, ProbabilitySum) or (isinstance(c, AllOf | AnyOf) and names_probabilities(c.parts))
-        for c in constraints
-    )
+    return next(sums_in(constraints), None) is not None
+
+
+def sums_in(constraints: Sequence[Constraint]) -> Iterator[ProbabilitySum]:
+    """The sums of probabilities among constraints and in their formulas."""
+    for constraint in constraints:
+        if isinstance(constraint, AllOf | AnyOf):
+            yield from sums_in(constraint.parts)
+        elif isinstance(constraint, ProbabilitySum):
+            yield constraint
 
 
 # --- at one input ------------------------------------------------------------------------------------------------------------

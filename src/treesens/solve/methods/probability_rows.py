@@ -14,7 +14,7 @@ from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.curve_sums import has_curves
 from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
 from treesens.compiler.query.predicted_classes import rows_in
-from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed
+from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed, sums_in
 from treesens.compiler.query.query import Constraint, ProbabilitySum, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
@@ -39,6 +39,8 @@ class _Cutting:
     budget: Budget
     on_better: Callable[[Witness], None] | None
     cuts: list[Constraint] = field(default_factory=list)
+    lines: list[tuple[ProbabilitySum, Constraint]] = field(default_factory=list)
+    """What cuts say of single sums."""
     attempts: list[Attempt] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -65,7 +67,13 @@ class _Cutting:
     def _cuts(self, query: Query, candidate: Witness) -> list[Constraint]:
         x = inputs_of(query, candidate.values)
         broken = [c for c in query.constraints if names_probabilities((c,)) and not holds(c, x)]
-        return [excluding(constraint, x.scores) for constraint in broken]
+        cuts = [excluding(constraint, x.scores) for constraint in broken]
+        for constraint, cut in zip(broken, cuts, strict=True):
+            if isinstance(constraint, ProbabilitySum):
+                self.lines.append((constraint, cut))
+            else:
+                self.lines += [(row, excluding(row, x.scores)) for row in sums_in((constraint,)) if not holds(row, x)]
+        return cuts
 
     def _count(self, result: Result) -> None:
         self.attempts += result.attempts
@@ -130,6 +138,13 @@ def answer_probabilities(
     if query.objective is not None and found.verdict is Verdict.FOUND:
         found = cutting.best(found)
     return cutting.done(found)
+
+
+def lines_of(ask: Ask, query: Query, options: Options, budget: Budget) -> list[tuple[ProbabilitySum, Constraint]]:
+    """What the search for an answer, which there is not, finds to follow from sums of probabilities, each by itself."""
+    cutting = _Cutting(ask, replace(query, objective=None), options, budget, None)
+    cutting.search(cutting.query)
+    return cutting.lines
 
 
 def search_probabilities(question: OpenQuestion, budget: Budget) -> Result:
