@@ -13,7 +13,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Proof, Result, ShareFound, Verdict
+from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict
 from treesens.errors import TreesensError, UndecidedError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
@@ -89,13 +89,15 @@ def answer_question(
         result = with_certificates(query.query, result, options)
     if not wants_share:
         return result
-    if options.require_certificate and not (result.verdict is Verdict.NONE and result.proof is Proof.EXACT):
+    if options.certificates is None or (result.verdict is Verdict.NONE and result.proof is Proof.EXACT):
+        return _with_share(query.query, result, budget, progress)
+    if options.require_certificate and query.query.share is not None and query.query.share.kind != "rows":
         return _without_share(query.query, result)
-    return _with_share(query.query, result, budget, progress)
+    return _certified_share(query.query, _with_share(query.query, result, budget, progress), options)
 
 
 def _without_share(query: Query, result: Result) -> Result:
-    """The result with nothing said of a share: its interval rests on a search that writes no certificate."""
+    """The result with nothing said of a share that has no certificate: that of rows alone may have one."""
     asked = query.share
     assert asked is not None
     reason = "no accepted certificate: shares have none"
@@ -114,6 +116,30 @@ def _with_share(query: Query, result: Result, budget: Budget, progress: Callable
         return replace(result, share=share, seconds={**result.seconds, "share": time.perf_counter() - start})
 
     return afterwards(result, "share", work)
+
+
+def _certified_share(query: Query, result: Result, options: Options) -> Result:
+    """The result with the certificates of its share beside the others."""
+    folder, seconds, share = options.certificates, options.time_limit, result.share
+    assert folder is not None
+    if share is None:
+        return result
+
+    def work() -> Result:
+        from treesens.certificates.together import write_manifest
+        from treesens.solve.tasks.claims import claims_of_share
+
+        bare, budget = replace(options, certificates=None, require_certificate=False), Budget.of(seconds)
+        claims = claims_of_share(query, share, lambda asked: answer(asked, bare, budget))
+        made = write_manifest(claims, folder, f"{query.name}.share", seconds=seconds)
+        return replace(result, certificates=(*result.certificates, *made.certified()))
+
+    done = afterwards(result, "certificate", work)
+    if options.require_certificate and not all(
+        one.path for one in done.certificates[len(result.certificates) :] or (Certified("share"),)
+    ):
+        return _without_share(query, done)
+    return done
 
 
 def with_certificates(query: Query, result: Result, options: Options) -> Result:

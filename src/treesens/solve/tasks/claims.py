@@ -9,12 +9,15 @@ import numpy as np
 
 from treesens.certificates.attach import form_limit
 from treesens.certificates.parts import having, lacking, not_beyond
-from treesens.certificates.together import Claim, each, open_claim
-from treesens.compiler.base.arrays import Int64Array
+from treesens.certificates.together import Claim, Part, each, open_claim
+from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
 from treesens.compiler.query.explained import pinned
-from treesens.compiler.query.query import Query
-from treesens.compiler.result import Ranked, Result, RowCount
+from treesens.compiler.query.query import CellSet, Query
+from treesens.compiler.result import Ranked, Result, RowCount, ShareFound
 from treesens.data.rows import cells_of_rows
+from treesens.measure.groups import groups_of
+from treesens.measure.sides import varied_by
+from treesens.solve.measures import rows_of_domain
 from treesens.solve.tasks.reason_claim import reason_claim
 from treesens.solve.tasks.top_n import Apart
 
@@ -55,8 +58,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
     bare = replace(query, rows=None, objective=None)
     cells = cells_of_rows(query.space.grid, rows.values)
     every = range(len(query.space.names))
-    distinct, found = np.unique(cells, axis=0, return_inverse=True)
-    group = np.array(found, np.int64).reshape(-1)
+    distinct, group = _distinct(cells)
     answering = set(group[np.isin(rows.index, np.array(count.rows, np.int64))].tolist())
     parts = []
     for number, mine in enumerate(distinct):
@@ -64,6 +66,44 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         witness = ask(asked).witness if number in answering else None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
     yield Claim(title, "rows", parts, lambda numbers: _per_row(group, numbers))
+
+
+def claims_of_share(query: Query, share: ShareFound, ask: Ask) -> Iterator[Claim]:
+    """Of a share of rows: of every row whether some input with its values of the features that may not vary is an answer."""
+    title = f"the share of {share.measure}"
+    if share.rows is None or query.share is None or query.share.rows is None:
+        yield open_claim(title, f"shares by the measure `{share.kind}` have no certificate")
+        return
+    if not share.closed:
+        yield open_claim(title, share.reason or "the share is not known")
+        return
+    cells = rows_of_domain(query, query.share.rows, groups_of(query), query.share.data or "").copy()
+    kept = sorted(set(range(len(query.space.names))) - varied_by(query))
+    free = [f for f in range(len(query.space.names)) if f not in kept]
+    cells[:, free] = 0
+    distinct, group = _distinct(cells)
+    if len(distinct) > MOST_ROWS:
+        yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
+        return
+    bare, parts, answering = replace(query, share=None, objective=None), list[Part](), np.zeros(len(distinct), bool)
+    for number, mine in enumerate(distinct):
+        asked = pinned(bare, mine, kept)
+        sets = {c.feature: c for c in asked.constraints[len(bare.constraints) :] if isinstance(c, CellSet)}
+        sets |= {f: CellSet(0, f, frozen(np.ones(query.space.grid[f].n_cells), bool)) for f in free}
+        asked = replace(bare, constraints=(*bare.constraints, *(sets[f] for f in sorted(sets))))
+        witness = ask(asked).witness
+        answering[number] = witness is not None
+        parts.append(lacking(asked) if witness is None else having(asked, witness))
+    if answering[group].mean() != share.lower:
+        yield open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
+        return
+    yield Claim(title, "rows", parts, lambda numbers: _per_row(group, numbers))
+
+
+def _distinct(cells: Int32Array) -> tuple[Int32Array, Int64Array]:
+    """The different rows of cells, and for each row the number of its own."""
+    distinct, found = np.unique(cells, axis=0, return_inverse=True)
+    return distinct, np.array(found, np.int64).reshape(-1)
 
 
 def _per_row(group: Int64Array, numbers: list[int]) -> dict[str, list[int]]:
