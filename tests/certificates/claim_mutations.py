@@ -2,9 +2,10 @@
 
     python -m tests.certificates.claim_mutations --count 100000 --seed 1
 
-Claims of manifests (`cases`, `cover`, `border`) are drawn together with parts whose truth is known by brute force, and then
-changed at random: the claim, its numbers, and the statements of the parts, of which only true ones are offered. Leaves that
-list sums are changed in their statement. What is accepted is judged by brute force with the leaves of XGBoost (`truth.py`).
+Claims of manifests (`cases`, `answers`, `cover`, `border`) are drawn together with parts whose truth is known by brute force,
+and then changed at random: the claim, its numbers, and the statements of the parts, of which only true ones are offered.
+Leaves that list sums are changed in their statement. What is accepted is judged by brute force with the leaves of XGBoost
+(`truth.py`).
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Round:
             "statement": self.statement(),
             "either": self.draw.either(2),
             "changes": self.draw.changes(),
-            "apart": [],
+            "apart": self.draw.apart(),
         }
         statements = [{**case, "same_except": varied} for case, varied in cases(whole)]
         parts = [part for part in self.true_parts(statements) if part["claim"] == "none"]
@@ -131,6 +132,32 @@ class Round:
         if not self.follows(claim, parts):
             return "rejected"
         return "accepted, and false" if is_false(self.truth, claim["whole"]) else "accepted, and true"
+
+    def draw_answers(self) -> tuple[Document, list[Document]]:
+        """Rows with an answer of a question, and rows without: the parts of each are its cases, or one case with inputs."""
+        statement, parts, rows = self.statement(), list[Document](), list[Document]()
+        whole = {"statement": statement, "either": self.draw.either(1)}
+        whole |= {"changes": self.draw.changes(), "apart": self.draw.apart()}
+        for _ in range(self.dice.choice([1, 2])):
+            sets = [[0, f, self.draw.allowed()] for f in range(FEATURES)]
+            for _, f, allowed in sets:
+                if self.dice.random() < 0.9 and not any(place[:2] == [0, f] for place in statement["domain"]):
+                    allowed.pop("missing", None)
+            mine = self.true_parts([{**case, "same_except": varied} for case, varied in cases(about(whole, sets))])
+            mine = [part for part in mine if part["claim"] == "found"][:1] or mine
+            rows.append({"sets": sets, "parts": list(range(len(parts), len(parts) + len(mine)))})
+            parts += mine
+        return {"kind": "answers", "whole": whole, "rows": rows}, parts
+
+    def of_answers(self) -> Outcome:
+        claim, parts = self.changed_by_half(*self.drawn(self.draw_answers))
+        if not self.follows(claim, parts):
+            return "rejected"
+        for row in claim["rows"]:
+            said = any(parts[i]["claim"] == "found" for i in row["parts"])
+            if said != is_false(self.truth, about(claim["whole"], [*row["sets"], *never_missing(claim["whole"])])):
+                return "accepted, and false"
+        return "accepted, and true"
 
     def draw_cover(self) -> tuple[Document, list[Document]]:
         base, statements = self.statement(), list[Document]()
@@ -203,8 +230,21 @@ class Round:
         return "accepted, and false" if self.holds(statement) else "accepted, and true"
 
 
+def never_missing(whole: Document) -> list[Any]:
+    """What the words say of the features of the first point without a set."""
+    listed = {f for p, f, _ in whole["statement"]["domain"] if p == 0}
+    return [[0, f, {"runs": [[None, None]]}] for f in range(FEATURES) if f not in listed]
+
+
+def about(whole: Document, sets: list[Any]) -> Document:
+    """The whole question about a row."""
+    statement = whole["statement"]
+    return {**whole, "statement": {**statement, "domain": [*statement["domain"], *sets]}}
+
+
 KINDS: dict[str, Callable[[Round], Outcome]] = {
-    "cases": Round.of_cases, "cover": Round.of_cover, "border": Round.of_border, "sums": Round.of_sums,
+    "cases": Round.of_cases, "answers": Round.of_answers, "cover": Round.of_cover, "border": Round.of_border,
+    "sums": Round.of_sums,
 }  # fmt: skip
 
 

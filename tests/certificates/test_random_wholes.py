@@ -66,8 +66,12 @@ class Dice:
         features = self.random.sample(range(FEATURES), self.random.randint(1, FEATURES))
         return [{"features": features, "most": self.random.randint(0, 2)}] if self.random.random() < 0.4 else []
 
+    def apart(self) -> list[Document]:
+        features = self.random.sample(range(FEATURES), self.random.randint(1, FEATURES))
+        return [{"features": features, "least": self.random.randint(0, 2)}] if self.random.random() < 0.3 else []
+
     def alternative(self, depth: int) -> Document:
-        return {**self.lists(1), "either": self.either(depth - 1), "changes": self.changes(), "apart": []}
+        return {**self.lists(1), "either": self.either(depth - 1), "changes": self.changes(), "apart": self.apart()}
 
     def either(self, depth: int) -> list[Any]:
         if depth <= 0 or self.random.random() < 0.3:
@@ -76,20 +80,24 @@ class Dice:
 
 
 def cases(whole: Document) -> list[tuple[Document, list[int]]]:
-    """Every way to take alternatives, as the constraints and a set of features in which the points may differ."""
-    picks = [(dict(whole["statement"]), list(whole["changes"]), list(whole["either"]))]
+    """Every way to take alternatives, as the constraints and a set of features in which the points may differ, of as many
+    as they have to differ in at least.
+    """
+    picks = [(dict(whole["statement"]), list(whole["changes"]), list(whole["apart"]), list(whole["either"]))]
     found = []
     while picks:
-        statement, changes, either = picks.pop()
+        statement, changes, apart, either = picks.pop()
         if either:
             for one in either[0]:
                 lists = {name: statement[name] + one[name] for name in LISTS}
-                picks.append(({**statement, **lists}, changes + one["changes"], either[1:] + one["either"]))
+                further = changes + one["changes"], apart + one["apart"], either[1:] + one["either"]
+                picks.append(({**statement, **lists}, *further))
             continue
         varied = statement["same_except"]
         for size in range(FEATURES + 1):
             for free in itertools.combinations(range(FEATURES), size):
                 kept = all(len(set(free) & set(c["features"])) <= c["most"] for c in changes)
+                kept &= all(len(set(free) & set(c["features"])) >= c["least"] for c in apart)
                 if kept and (varied is None or set(free) <= set(varied)):
                     found.append((statement, list(free)))
     return found
@@ -132,7 +140,7 @@ def test_what_is_accepted_of_true_parts_is_true(tmp_path: Path) -> None:
         points = [{"name": name, "model": 0} for name in "ab"]
         for _ in range(120):
             statement = {"models": [model], "points": points, "same_except": dice.varied(), **dice.lists(2)}
-            whole = {"statement": statement, "either": dice.either(2), "changes": dice.changes(), "apart": []}
+            whole = {"statement": statement, "either": dice.either(2), "changes": dice.changes(), "apart": dice.apart()}
             try:
                 outcomes[outcome(truth, dice, whole, data, known)] += 1
             except NotJudged:

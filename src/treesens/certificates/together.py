@@ -57,6 +57,8 @@ class Claim:
     kept: Sequence[Collection[int]] = ()
     models: tuple[Ensemble, ...] = ()
     """Models that the claim names without any part."""
+    in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
+    """Another kind, and what it says, for parts some of which are proved in cases."""
 
 
 def each(title: str, parts: Sequence[Part]) -> Claim:
@@ -141,8 +143,12 @@ class _Writer:
         made = [self._made(part) for part in claim.parts]
         numbers = [[self._number(one) for one in mine if not one.manifest] for mine in made]
         inner = [text for mine in made for one in mine if one.manifest for text in self._inner(one)]
+        contents = {stated["sha256"]: data for stated, data in files}
+        texts: list[dict[str, Any]]
         if all(len(mine) == 1 for mine in numbers):
             texts = [{"kind": claim.kind, **claim.say([mine[0] for mine in numbers])}]
+        elif claim.in_cases is not None:
+            texts = []
         elif claim.kind in FLATTENED:
             texts = [{"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}]
         elif claim.kind in ("between", "each"):
@@ -156,16 +162,26 @@ class _Writer:
             texts[0]["kept"] = [sorted(k) for k, mine in zip(claim.kept, numbers, strict=True) for _ in mine]
         if claim.models:
             texts[0]["models"] = [model_file(e)[0] for e in claim.models]
-        contents = {stated["sha256"]: data for stated, data in files}
-        try:
-            checker.check_manifest(self._manifest([("", text) for text in texts]))
-            for text in texts:
-                checker.together(text, self.texts, lambda stated: _model(contents, stated))
-        except checker.Rejected as reason:
-            raise NoCertificate(f"the checker does not accept it: {reason}") from None
+        reason = self._rejected(texts, contents)
+        if claim.in_cases is not None and (reason or not texts):
+            kind, say = claim.in_cases
+            texts = [{"kind": kind, **say(numbers)}]
+            reason = self._rejected(texts, contents)
+        if reason:
+            raise NoCertificate(f"the checker does not accept it: {reason}")
         self.found.accepted += 1
         self.stated += [(claim.title, text) for text in texts]
         self.found.claims += [(claim.title, text["kind"]) for text in texts]
+
+    def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes]) -> str:
+        """Why the checker does not accept claims; nothing if it does."""
+        try:
+            for text in texts:
+                checker.check_manifest(self._manifest([("", text)]))
+                checker.together(text, self.texts, lambda stated: _model(contents, stated))
+        except checker.Rejected as reason:
+            return str(reason)
+        return ""
 
     def _inner(self, made: Certified) -> list[dict[str, Any]]:
         """The claims of the manifest of cases, with the numbers that their parts have here."""

@@ -20,6 +20,13 @@ MOST_CASES = 10_000
 
 def cases(whole, certificates, models_of):
     """No inputs satisfy the whole question, line by line; Rejected if a case of it is answered by no part."""
+    problem = checked(whole, models_of)
+    check_none(whole, certificates, len(problem.features))
+    return [*in_words(problem), *in_further_words(Words(problem, {}), whole, "  ")]
+
+
+def checked(whole, models_of):
+    """The statement of a whole question, all of which has the right form."""
     parts(whole, {"statement", *FURTHER}, "the whole question")
     parts(whole["statement"], STATEMENT, "the statement", LEARNT)
     models = listed(whole["statement"]["models"], "models")
@@ -27,9 +34,14 @@ def cases(whole, certificates, models_of):
         check_model(stated)
     problem = Problem(whole["statement"], [models_of(stated) for stated in models])
     check_further(problem, whole)
+    return problem
+
+
+def check_none(whole, certificates, features):
+    """That every case of a question is answered by a part without inputs."""
     answers = [Asked(one["statement"]) for one in certificates]
     require(all(one["claim"] == "none" for one in certificates), "a part of the question has inputs")
-    free = range(len(problem.features))
+    free = range(features)
     held = 0
     for case, limits, apart in expanded(whole):
         asked = Asked(case)
@@ -40,7 +52,29 @@ def cases(whole, certificates, models_of):
             if any(len(varied.intersection(one["features"])) < one["least"] for one in apart):
                 continue  # the points agree in more features than they may
             require(any(one.varied is None or varied <= one.varied for one in mine), "a case is answered by no part")
-    return [*in_words(problem), *in_further_words(Words(problem, {}), whole, "  ")]
+
+
+def check_found(whole, certificate):
+    """That inputs of a certificate are an answer of a question: they satisfy all that one of its cases asks.
+
+    A feature without a set in the question itself is never missing, whatever an alternative says.
+    """
+    require(certificate["claim"] == "found", "an answer is not shown by inputs")
+    shown, own = Asked(certificate["statement"]), Asked(whole["statement"])
+    require(shown.listed == own.listed, "inputs are an answer of no case")
+    for number, (case, limits, apart) in enumerate(expanded(whole)):
+        require(number < MOST_CASES, "too many cases")
+        if shown.has_all_of(Asked(case)) and not apart and differs_in(shown.varied, case["same_except"], limits):
+            return
+    require(False, "inputs are an answer of no case")
+
+
+def differs_in(varied, same_except, limits):
+    """Whether points that differ in some features (None: in any) keep the limits of a case."""
+    if varied is None:
+        return same_except is None and not limits
+    kept = all(len(varied.intersection(limit["features"])) <= limit["most"] for limit in limits)
+    return kept and (same_except is None or varied.issubset(same_except))
 
 
 class Asked:

@@ -7,9 +7,9 @@ import json
 import math
 import re
 
-from .cases import cases
+from .cases import cases, check_found, check_none, checked, in_further_words
 from .core import Problem
-from .form import check_model, index, listed, parts
+from .form import check_model, check_statement, index, listed, parts
 from .numbers import fraction, require, step
 from .words import Words, in_words
 
@@ -28,6 +28,7 @@ KINDS = {
     "rows": {"parts"},
     "cover": {"tree"},
     "cases": {"whole", "parts"},
+    "answers": {"whole", "rows"},
 }
 
 
@@ -79,6 +80,8 @@ def together(claim, certificates, models_of):
         return cover(claim["tree"], part, models_of)
     if kind == "cases":
         return cases(claim["whole"], [part(i) for i in listed(claim["parts"], "the parts of a claim")], models_of)
+    if kind == "answers":
+        return answers(claim, part, models_of)
     if kind == "border":
         return border(claim["features"], several(claim["parts"]), models_of)
     known = {"reason": reason, "smallest": smallest, "change": change}[kind]
@@ -337,6 +340,39 @@ def rows(certificates, models_of):
     yes = sum(one["claim"] == "found" for one in certificates)
     return [
         f"of {len(certificates)} rows, each one of a part (a part stands for all rows of its sets), {yes} have an answer"
+    ]
+
+
+def answers(claim, part, models_of):
+    """How many of some rows have an answer of a whole question: each is given by one set for each feature, and has parts."""
+    whole, count = claim["whole"], 0
+    problem, seen = checked(whole, models_of), {}
+    every = [[0, f] for f in range(len(problem.features))]
+    maybe = {f for p, f, _ in whole["statement"]["domain"] if p == 0}
+    require(claim["rows"], "a claim of no parts")
+    for row in listed(claim["rows"], "rows"):
+        parts(row, {"sets", "parts"}, "a row")
+        sets = [listed(one, "a set of a row", (3,)) for one in listed(row["sets"], "the sets of a row")]
+        require([one[:2] for one in sets] == every, "a row without a set for each feature")
+        key = json.dumps(row)
+        if key not in seen:
+            stated = {**whole["statement"], "domain": [*whole["statement"]["domain"], *sets]}
+            check_statement(stated, problem.models)
+            lost = any(allowed.get("missing") and f not in maybe for _, f, allowed in sets)
+            require(not lost, "a row has a missing value where the question has none")
+            mine = [part(i) for i in listed(row["parts"], "the parts of a row")]
+            seen[key] = any(one["claim"] == "found" for one in mine)
+            if seen[key]:
+                require(len(mine) == 1, "an answer of a row has one part")
+                check_found({**whole, "statement": stated}, mine[0])
+            else:
+                check_none({**whole, "statement": stated}, mine, len(every))
+        count += seen[key]
+    return [
+        f"of {len(claim['rows'])} rows, each given by one set for each feature, {count} have an answer.",
+        "The question, in which the features of the first point are as the sets of a row say, too:",
+        *list(in_words(problem))[1:],
+        *in_further_words(Words(problem, {}), whole, "  "),
     ]
 
 

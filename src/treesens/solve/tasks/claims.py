@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from treesens.certificates.attach import form_limit
 from treesens.certificates.parts import having, lacking, not_beyond
+from treesens.certificates.statement import set_of_cells
 from treesens.certificates.together import Claim, Part, each, open_claim
+from treesens.certificates.whole import whole_of
 from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
-from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.query import CellSet, Query
 from treesens.compiler.result import Ranked, Result, RowCount, ShareFound
 from treesens.data.rows import cells_of_rows
@@ -57,15 +59,14 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         return
     bare = replace(query, rows=None, objective=None)
     cells = cells_of_rows(query.space.grid, rows.values)
-    every = range(len(query.space.names))
     distinct, group = _distinct(cells)
     answering = set(group[np.isin(rows.index, np.array(count.rows, np.int64))].tolist())
     parts = []
     for number, mine in enumerate(distinct):
-        asked = pinned(bare, mine, every)
+        asked = replace(bare, constraints=(*bare.constraints, *_sets_of(query, mine)))
         witness = ask(asked).witness if number in answering else None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
-    yield Claim(title, "rows", parts, lambda numbers: _per_row(group, numbers))
+    yield _of_rows(title, bare, parts, distinct, group)
 
 
 def claims_of_share(query: Query, share: ShareFound, ask: Ask) -> Iterator[Claim]:
@@ -78,26 +79,43 @@ def claims_of_share(query: Query, share: ShareFound, ask: Ask) -> Iterator[Claim
         yield open_claim(title, share.reason or "the share is not known")
         return
     cells = rows_of_domain(query, query.share.rows, groups_of(query), query.share.data or "").copy()
-    kept = sorted(set(range(len(query.space.names))) - varied_by(query))
-    free = [f for f in range(len(query.space.names)) if f not in kept]
-    cells[:, free] = 0
+    free = varied_by(query)
+    cells[:, sorted(free)] = 0
     distinct, group = _distinct(cells)
     if len(distinct) > MOST_ROWS:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
         return
     bare, parts, answering = replace(query, share=None, objective=None), list[Part](), np.zeros(len(distinct), bool)
     for number, mine in enumerate(distinct):
-        asked = pinned(bare, mine, kept)
-        sets = {c.feature: c for c in asked.constraints[len(bare.constraints) :] if isinstance(c, CellSet)}
-        sets |= {f: CellSet(0, f, frozen(np.ones(query.space.grid[f].n_cells), bool)) for f in free}
-        asked = replace(bare, constraints=(*bare.constraints, *(sets[f] for f in sorted(sets))))
+        asked = replace(bare, constraints=(*bare.constraints, *_sets_of(query, mine, free)))
         witness = ask(asked).witness
         answering[number] = witness is not None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
     if answering[group].mean() != share.lower:
         yield open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
         return
-    yield Claim(title, "rows", parts, lambda numbers: _per_row(group, numbers))
+    yield _of_rows(title, bare, parts, distinct, group)
+
+
+def _of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, group: Int64Array) -> Claim:
+    """What is claimed of every row, which is a question with one part; if some are proved in cases, with those of each."""
+
+    def say(numbers: list[list[int]]) -> dict[str, Any]:
+        grid = query.space.grid
+        sets = [
+            [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in _sets_of(query, mine)] for mine in distinct
+        ]
+        rows = [{"sets": sets[g], "parts": numbers[g]} for g in group.tolist()]
+        return {"whole": whole_of(query), "rows": rows}
+
+    return Claim(title, "rows", parts, lambda numbers: _per_row(group, numbers), in_cases=("answers", say))
+
+
+def _sets_of(query: Query, cells: Int32Array, free: Collection[int] = ()) -> list[CellSet]:
+    """That the first point has these cells, int32[features], in all features but the free ones: a set for each feature."""
+    legal = query.space.legal
+    masks = [legal[f] if f in free else np.arange(len(legal[f])) == cell for f, cell in enumerate(cells)]
+    return [CellSet(0, f, frozen(mask, bool)) for f, mask in enumerate(masks)]
 
 
 def _distinct(cells: Int32Array) -> tuple[Int32Array, Int64Array]:
