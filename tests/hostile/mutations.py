@@ -306,6 +306,44 @@ def of_mojo(data: bytes, rng: random.Random) -> bytes:
     return out.getvalue()
 
 
+def of_spark(data: bytes, rng: random.Random) -> bytes:
+    """The metadata as JSON, a table with other values, types and columns, or as bytes; or the archive as bytes."""
+    if rng.random() < 0.1:
+        return of_bytes(data, rng)
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        names = [name for name in old.namelist() if "/part-" in name]
+        chosen = rng.choice(names)
+        for name in old.namelist():
+            content = old.read(name)
+            if name == chosen:
+                table = name.endswith(".parquet")
+                content = _rows_of_parquet(content, rng) if table else of_json(content, rng)
+            new.writestr(name, content)
+    return out.getvalue()
+
+
+def _rows_of_parquet(data: bytes, rng: random.Random) -> bytes:
+    """A table of structures with some values changed; its columns may then have other types."""
+    import pyarrow
+    from pyarrow import parquet
+
+    if rng.random() < 0.3:
+        return of_bytes(data, rng)
+    table = parquet.read_table(io.BytesIO(data))
+    out = io.BytesIO()
+    rows = table.to_pylist()
+    rows = of_tree(rows, rng) if rng.random() < 0.5 else [*rows[: rng.randrange(len(rows))], *rows[-3:]]
+    if not isinstance(rows, list):
+        rows = [rows]
+    try:
+        made = pyarrow.Table.from_pylist(rows, table.schema if rng.random() < 0.7 else None)
+        parquet.write_table(made, out)
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError, AttributeError, UnicodeEncodeError):
+        return of_bytes(data, rng)  # what no table holds
+    return out.getvalue()
+
+
 def of_onnx(data: bytes, rng: random.Random) -> bytes:
     """Attributes of the nodes as lists of numbers and texts; or bytes."""
     import onnx
@@ -390,6 +428,8 @@ MUTATIONS: dict[str, Mutation] = {
     "catboost.cbm": of_bytes,
     "onnx.onnx": of_onnx,
     "treelite.tl": of_bytes,
+    "forest.spark": of_spark,
+    "tree.spark": of_spark,
     "sklearn.skops": of_skops,
     "votes.skops": of_skops,
     "pipeline.skops": of_skops,

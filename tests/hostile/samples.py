@@ -281,6 +281,15 @@ SCORECARD = (
 )
 PMML = Path(__file__).parents[1] / "data" / "pmml"
 H2O = Path(__file__).parents[1] / "data" / "h2o"
+SPARK = Path(__file__).parents[1] / "data" / "spark"
+
+
+def _of_spark(name: str) -> bytes:
+    """A model of Spark; without pyarrow nothing reads it."""
+    import pyarrow  # noqa: F401
+
+    return (SPARK / f"{name}.zip").read_bytes()
+
 
 MAKERS: dict[str, Callable[[Path], bytes]] = {
     "xgboost.json": lambda _: _xgboost("json"),
@@ -300,6 +309,8 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "ballots.pmml": lambda _: (PMML / "vote_weights.pmml").read_bytes(),
     "vote.pmml": lambda _: (PMML / "vote_mixed_three.pmml").read_bytes(),
     "boosting.mojo": lambda _: (H2O / "boosting_two.zip").read_bytes(),
+    "forest.spark": lambda _: _of_spark("forest_three"),
+    "tree.spark": lambda _: _of_spark("tree_value"),
     "sklearn.skops": lambda _: _skops(),
     "votes.skops": lambda _: _skops_of_several(),
     "pipeline.skops": lambda _: _skops_of_pipeline(),

@@ -180,6 +180,23 @@ def _plain_number(value: float) -> int | float:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def labels_of_texts(texts: Sequence[str]) -> tuple[str, ...] | tuple[int | float, ...]:
+    """Categories that a file has as texts, as a table has them: numbers if all of them are written as numbers are."""
+    numbers = [_number_written(text) for text in texts]
+    return tuple(texts) if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
+
+
+def _number_written(text: str) -> int | float | None:
+    """The number that is written so, and in no other way."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(value) or text not in (repr(value), str(int(value))):
+        return None
+    return int(value) if value.is_integer() else value
+
+
 def bits_of(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """The bits of a bit set in 32-bit words, lowest first."""
     return np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little").astype(np.bool_)

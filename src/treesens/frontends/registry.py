@@ -40,6 +40,7 @@ FORMATS: Final = Registry(
         "treelite": "treesens.frontends.treelite:TreeliteFrontend",
         "interpret": "treesens.frontends.interpret.frontend:InterpretFrontend",
         "pmml": "treesens.frontends.pmml.frontend:PMMLFrontend",
+        "spark": "treesens.frontends.spark.frontend:SparkFrontend",
         "h2o": "treesens.frontends.h2o.frontend:H2OFrontend",
         "scorecard": "treesens.frontends.scorecard.frontend:ScorecardFrontend",
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
@@ -140,9 +141,7 @@ def _of_folder(path: Path) -> str:
     except (OSError, ValueError):
         return ""
     if spark:
-        return (
-            "a model of Spark? Convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
-        )
+        return "a model of Spark? Zip it, and give the zip file: python -m zipfile -c model.zip FOLDER/"
     return "give the model file inside it"
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
-from treesens.compiler.base.processes import environment
 from treesens.compiler.model import Accumulation, Link, ModelSource, Task
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
+from treesens.frontends.apart import read_apart
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
@@ -58,21 +57,8 @@ _TASKS = {
 _TYPES = {"float32": NumberType.FLOAT32, "float64": NumberType.FLOAT64}
 _MAX_OUTPUTS = 100_000
 # Opening a damaged checkpoint may take the process with it, so another one does it first.
-# It has limits, which begin when its libraries are there: damaged numbers make it ask for all memory, or for ever.
 _DUMP = """
-import sys, treelite
-path, seconds, memory = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-try:
-    import resource
-except ImportError:
-    pass
-else:
-    used = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2])) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (used + seconds, used + seconds))
-    if sys.platform == "linux":
-        mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (mapped + memory, mapped + memory))
-model = treelite.Model.deserialize(path)
+model = treelite.Model.deserialize(sys.argv[3])
 text = model.dump_as_json(pretty_print=False)
 sys.stdout.write(text)
 if '"threshold":,' in text:
@@ -80,10 +66,6 @@ if '"threshold":,' in text:
     trees = [model.get_tree_accessor(i).get_field("threshold").tolist() for i in range(model.num_tree)]
     sys.stdout.write("\\n" + json.dumps(trees))
 """
-_DUMP_SECONDS, _DUMP_SECONDS_PER_MB = 1, 2
-_DUMP_BYTES, _DUMP_BYTES_PER_BYTE = 500_000_000, 100
-_START_SECONDS = 60
-"""On top, for a busy machine to start Python."""
 
 
 _NO_THRESHOLD = '"threshold":,'
@@ -198,20 +180,9 @@ def _dumped(data: bytes, place: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.tl"
         path.write_bytes(data)
-        seconds = _DUMP_SECONDS + _DUMP_SECONDS_PER_MB * len(data) // 1_000_000
-        limits = [str(seconds), str(_DUMP_BYTES + _DUMP_BYTES_PER_BYTE * len(data))]
-        command = [sys.executable, "-P", "-c", _DUMP, str(path), *limits]
-        most = seconds + _START_SECONDS
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=most, check=False, env=environment(), encoding="utf-8"
-            )
-        except (subprocess.TimeoutExpired, UnicodeDecodeError):
-            raise ModelError("treelite cannot read the checkpoint", place=place, remedy="save it again") from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it crashed"])[-1]
-        raise ModelError(f"treelite cannot read the checkpoint: {last[:200]}", place=place, remedy="save it again")
-    return done.stdout
+        return read_apart(
+            "import treelite", _DUMP, [str(path)], len(data), "treelite cannot read the checkpoint", place
+        )
 
 
 def _type(field: Field) -> NumberType:

@@ -26,6 +26,7 @@ from treesens.compiler.query.evaluate import (
 )
 from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, told_apart
 from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
+from treesens.compiler.query.rounding import in_every_order, in_some_order
 from treesens.compiler.query.values import Place
 from treesens.values.concretise import NoValues, concretise
 from treesens.values.propagation import CHOICES
@@ -197,7 +198,7 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
     """The first constraint that does not hold with the library's scores; None if all hold."""
     seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
     for constraint in query.constraints:
-        if reads_scores(constraint) and not holds(told_apart(query, constraint, seen), seen):
+        if reads_scores(constraint) and not holds(told_apart(query, in_every_order(query, constraint), seen), seen):
             return describe(constraint, seen)
     return None
 
@@ -206,7 +207,7 @@ def may_hold_in_library(query: Query, values: FloatArray) -> bool:
     """Whether points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
-    return all(holds(blurred(query, constraint, seen), seen) for constraint in query.constraints)
+    return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)
 
 
 def _judged_otherwise(query: Query, x: Inputs) -> str | None:

@@ -61,6 +61,7 @@ class Ensemble:
     margin = base + (sum of tree_weight * leaf_value) / average. The predicted class is the first of those with the
     greatest margin; with one output, the second class if the margin is above 0, and `class_at_zero` if it is 0.
     A library with `ranks_scores` compares the scores themselves, others compare probabilities, which are rounded once more.
+    A library with `ranks_sums` compares the sums before it divides them by `average`: a quotient may hide which is the greater.
     With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
     probability is above 1/2. With `decides_at` the library itself compares one score: the second of two classes is predicted
     if the last margin is above it, whatever the others are (`probability_cut` is the probability there, as users give it).
@@ -96,6 +97,7 @@ class Ensemble:
     classes: tuple[str | int, ...] = ()
     class_at_zero: int = 0
     ranks_scores: bool = False
+    ranks_sums: bool = False
     cutoff: Fraction | None = None
     decides_at: float | None = None
     probability_cut: Fraction | None = None

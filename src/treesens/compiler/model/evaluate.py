@@ -158,6 +158,8 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
         rounded = (ensemble.tree_weight != 1.0) & (not ensemble.accumulation.weighs_sums)
         ranges = [(int(lows[t]), int(highs[t]), bool(rounded[t])) for t in trees]
         low, high, error = _summed(ranges, contributions.shift, start, kind.precision, tiny)
+        if ensemble.accumulation.any_order:
+            low, high, error = _summed_anyhow(ranges, contributions.shift, unit, tiny)
         before = max(abs(low), abs(high)) + error
         if ensemble.accumulation.weighs_sums and len(trees):
             # Rounding is relative, so that the errors of the sum are weighted as the sum is.
@@ -186,6 +188,19 @@ def bands(ensemble: Ensemble) -> tuple[Fraction, ...]:
         # A few digits are enough for a bound; rounding it up keeps the numbers short.
         result.append(Fraction(-(-error * (1 << 120) // 1), 1 << 120))
     return tuple(result)
+
+
+def _summed_anyhow(
+    ranges: list[tuple[int, int, bool]], shift: int, unit: Fraction, tiny: Fraction
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Bounds on all partial sums, and on the error of the sum, whatever the order of the additions is.
+
+    Every term is rounded at most once as a product and once by each addition (Higham, Accuracy and Stability of Numerical
+    Algorithms, 2002, section 4.2); products that are added without being rounded have less.
+    """
+    size = Fraction(sum(max(abs(smallest), abs(largest)) for smallest, largest, _ in ranges), 1 << shift)
+    steps = (len(ranges) + 2) * unit
+    return -size, size, size * steps / (1 - steps) + len(ranges) * tiny
 
 
 def _summed(

@@ -58,6 +58,7 @@ class Accumulation(Enum):
     FLOAT64_BASE_LAST = "float64, base last"
     FLOAT64_BASE_LAST_ROUNDED = "float64, base last, then rounded to float32"
     FLOAT64_SCALED_BASE_LAST = "float64, weighted as a whole, base last"
+    FLOAT64_ANY_ORDER = "float64, in an order that depends on the machine"
 
     @property
     def number_type(self) -> NumberType:
@@ -77,6 +78,11 @@ class Accumulation(Enum):
     def weighs_sums(self) -> bool:
         """Whether the sum is multiplied, and not every leaf."""
         return self is Accumulation.FLOAT64_SCALED_BASE_LAST
+
+    @property
+    def any_order(self) -> bool:
+        """Whether only a bound is known of what the library adds up: emulated sums are those of one order."""
+        return self is Accumulation.FLOAT64_ANY_ORDER
 
     @property
     def base_first(self) -> bool:

@@ -15,7 +15,7 @@ from math import exp
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.blend import keeps_single
 from treesens.compiler.query.bounds import LogRational
@@ -77,7 +77,8 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
         return _sure_votes(ensemble, margins)
     classes = ensemble.predicted_classes(margins)
     if compares_scores(ensemble):
-        return [int(c) for c in classes]
+        hides = _depends_on_order if ensemble.accumulation.any_order else _hides_best
+        return [None if hides(ensemble, row) else int(c) for c, row in zip(classes, margins, strict=True)]
     shown = np.asarray(ensemble.probabilities(margins), np.float64)
     near = float(resolution_of(ensemble))
     result: list[int | None] = []
@@ -97,6 +98,27 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
             )
         result.append(None if unsure else int(best))
     return result
+
+
+def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
+    """Whether another order of additions may lead to another class of two."""
+    return abs(Fraction(float(margins[0]))) <= 2 * ensemble.bands()[0]
+
+
+def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:
+    """Whether the greatest margin is that of two classes, whose sums may differ."""
+    return int((margins == margins.max()).sum()) > 1 and hides_sums(ensemble, float(margins.max()))
+
+
+def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
+    """Whether a library that compares sums knows two of them of which the quotient by `average` is this float."""
+    if not ensemble.ranks_sums or ensemble.average == 1:
+        return False
+    kind, count = ensemble.accumulation.number_type, ensemble.average
+    sums = np.array([float(kind.cast(quotient * count))] * 3)
+    sums[1], sums[2] = next_up(sums[0], kind), -next_up(-sums[0], kind)
+    dtype = kind.dtype.type
+    return int((dtype(sums) / dtype(count) == quotient).sum()) > 1
 
 
 def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
@@ -133,6 +155,8 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
             return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
             return _as_shown(query, row, row.shown, seen, doubted=False)
+        if _is_hidden_tie(query, row, seen):
+            return AnyOf(())
         hidden = _hidden_lead(query, row, seen) if row.strict else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 
@@ -148,6 +172,8 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
             return replace(row, bound=row.bound - hidden, strict=False) if hidden else row
         if row.shown is not None:
             return _as_shown(query, row, row.shown, seen, doubted=True)
+        if _is_hidden_tie(query, row, seen):
+            return AllOf(())
         hidden = _hidden_lead(query, row, seen)
         return replace(row, bound=row.bound + LogRational(-hidden), strict=False) if hidden else row
 
@@ -202,6 +228,16 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     one, other = (float(seen.scores[term.point][term.output] / whole.average) for term in row.form.scores)
     apart = abs(_sigmoid(one) - _sigmoid(other))
     return Fraction(abs(one - other) + 1) * unit if apart <= resolution_of(ensemble) else Fraction(0)
+
+
+def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
+    """Whether a row compares two classes of equal scores, whose sums may differ before the library divides them."""
+    if not row.name.startswith(CLASS_ROW) or len(row.form.scores) != 2:
+        return False
+    whole = query.models[query.points[row.form.scores[0].point].model].ensemble
+    ensemble = voter_of(whole, row.form.scores[0].output)
+    one, other = (seen.scores[term.point][term.output] / whole.average for term in row.form.scores)
+    return one == other and hides_sums(ensemble, float(one))
 
 
 def _sigmoid(score: float) -> float:

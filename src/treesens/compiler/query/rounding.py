@@ -17,6 +17,7 @@ from treesens.compiler.model.calibration import Isotonic
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.curves import steepest
+from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
     STEEPEST,
@@ -32,13 +33,43 @@ from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Cur
 
 def harden(query: Query) -> Query:
     """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
+    return replace(query, constraints=tuple(with_rows(c, lambda row: _harder(query, row)) for c in query.constraints))
+
+
+def _harder(query: Query, row: AtLeast | ProbabilitySum) -> Constraint:
+    if isinstance(row, ProbabilitySum):
+        return replace(row, bound=row.bound + 2 * _band_of_sum(query, row))
+    return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * _off_by(query, row)))
+
+
+def in_every_order(query: Query, constraint: Constraint) -> Constraint:
+    """The constraint, harder by twice the band of models whose order of additions is not known: it holds for each order."""
 
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
-        if isinstance(row, ProbabilitySum):
-            return replace(row, bound=row.bound + 2 * _band_of_sum(query, row))
-        return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * _off_by(query, row)))
+        if not _any_order(query, row):
+            return row
+        made = _harder(query, row)
+        # What one order shows of a probability says nothing of another one: the score is compared, further away.
+        return replace(made, shown=None) if isinstance(made, AtLeast) else made
 
-    return replace(query, constraints=tuple(with_rows(c, harder) for c in query.constraints))
+    return with_rows(constraint, harder)
+
+
+def in_some_order(query: Query, constraint: Constraint) -> Constraint:
+    """The constraint, easier by twice the band of such models: it holds if it does for any order."""
+
+    def easier(row: AtLeast | ProbabilitySum) -> Constraint:
+        if not _any_order(query, row):
+            return row
+        if isinstance(row, ProbabilitySum):
+            return replace(row, bound=row.bound - 2 * _band_of_sum(query, row), strict=False)
+        return _moved(query, row, -1) or _easier_by(row, 2 * _off_by(query, row))
+
+    return with_rows(constraint, easier)
+
+
+def _any_order(query: Query, row: AtLeast | ProbabilitySum) -> bool:
+    return any(_ensemble(query, point).accumulation.any_order for point in points_in(row))
 
 
 def soften(query: Query) -> Query:
@@ -66,6 +97,11 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
             calibrated = _ensemble(query, row.shown.point).calibration is not None
             vague = _uncalibrated(query, row) if calibrated else _hidden_by_probabilities(query, row)
             return replace(row, bound=row.bound + LogRational(vague))
+        if row.name.startswith(CLASS_ROW) and row.form.scores:
+            ensemble = _ensemble(query, row.form.scores[0].point)
+            if ensemble.ranks_sums and ensemble.average & (ensemble.average - 1):
+                # Sums that differ may have one quotient: only a lead that is seen is sure. By a power of two they have not.
+                return replace(row, strict=True)
         hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 

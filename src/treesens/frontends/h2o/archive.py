@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 
 from treesens.errors import ModelError
+from treesens.frontends.archives import Archive
 from treesens.frontends.columns import MAX_CATEGORIES, MAX_FEATURES
 
 INDEX = "model.ini"
-_STARTS = (b"model.ini", b"trees/", b"domains/", b"experimental/", b"calib/", b"_orig_", b"boosterBytes")
-_MOST_BYTES = 1 << 30
 _MOST_OF_INDEX = 1 << 26
 _DAMAGED = "save the model again with h2o"
-
-
-def is_mojo(head: bytes) -> bool:
-    """Whether bytes may be the start of a MOJO: a zip archive whose first file is one of a MOJO."""
-    length = int.from_bytes(head[26:28], "little")
-    return head.startswith(b"PK\x03\x04") and head[30 : 30 + length].startswith(_STARTS)
 
 
 @dataclass
@@ -80,48 +70,9 @@ class Mojo:
         return tuple(lines)
 
 
-class Archive:
-    """The files of a zip archive. ModelError for whatever a damaged or hostile one has."""
-
-    def __init__(self, data: bytes, place: str) -> None:
-        self.place = place
-        try:
-            self._zip = zipfile.ZipFile(io.BytesIO(data))
-            entries = self._zip.infolist()
-        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-            raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy=_DAMAGED) from None
-        total = sum(entry.file_size for entry in entries)
-        if total > _MOST_BYTES or total > 200 * len(data) + (1 << 20):
-            raise ModelError(f"the archive unpacks to {total} bytes", place=place, remedy="this is not a model")
-        self._entries = {entry.filename: entry for entry in entries}
-        if len(self._entries) != len(entries):
-            raise ModelError("the archive has a file twice", place=place, remedy=_DAMAGED)
-
-    def blob(self, name: str) -> bytes:
-        """A file of the archive."""
-        entry = self._entries.get(name)
-        if entry is None:
-            raise ModelError(f"the archive has no file `{name[:60]}`", place=self.place, remedy=_DAMAGED)
-        try:
-            with self._zip.open(entry) as file:
-                content = file.read(entry.file_size + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-            raise ModelError(f"`{name[:60]}` is damaged: {error}", place=self.place, remedy=_DAMAGED) from None
-        if len(content) != entry.file_size:
-            raise ModelError(f"`{name[:60]}` has another size than it says", place=self.place, remedy=_DAMAGED)
-        return content
-
-    def text(self, name: str) -> str:
-        """A file of the archive as text."""
-        try:
-            return self.blob(name).decode("utf-8")
-        except UnicodeDecodeError:
-            raise ModelError(f"`{name[:60]}` is not UTF-8", place=self.place, remedy=_DAMAGED) from None
-
-
 def open_mojo(data: bytes, place: str) -> Mojo:
     """The index of a MOJO; its other files are read when they are asked for."""
-    archive = Archive(data, place)
+    archive = Archive(data, place, _DAMAGED)
     mojo = Mojo(archive, place)
     text = archive.text(INDEX)
     if len(text) > _MOST_OF_INDEX:

@@ -12,7 +12,6 @@ scores: such models are refused.
 from __future__ import annotations
 
 import hashlib
-import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,17 @@ import numpy as np
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
 from treesens.errors import ModelError
+from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import MAX_FEATURES, as_categorical, ensemble_of, feature_tuple, stack_trees
-from treesens.frontends.h2o.archive import Mojo, is_mojo, open_mojo
+from treesens.frontends.columns import (
+    MAX_FEATURES,
+    as_categorical,
+    ensemble_of,
+    feature_tuple,
+    labels_of_texts,
+    stack_trees,
+)
+from treesens.frontends.h2o.archive import Mojo, open_mojo
 from treesens.frontends.h2o.known import TABLE
 from treesens.frontends.h2o.library import GenModel
 from treesens.frontends.h2o.trees import tree_of
@@ -55,7 +62,7 @@ class H2OFrontend:
     library = "h2o"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        return is_mojo(head)
+        return zip_of(head) == "h2o"
 
     def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
         return False
@@ -183,22 +190,8 @@ def _features(mojo: Mojo) -> tuple[tuple[Feature, ...], tuple[str, ...]]:
 
 
 def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...] | None:
-    """Categories as a table has them: numbers if all of them are written as numbers are, None if they cannot be told."""
-    if any('"' in text or "\\" in text for text in texts):
-        return None
-    numbers = [_number(text) for text in texts]
-    return texts if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
-
-
-def _number(text: str) -> int | float | None:
-    """The number that is written so, and in no other way."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    if not math.isfinite(value) or text not in (repr(value), str(int(value))):
-        return None
-    return int(value) if value.is_integer() else value
+    """Categories as a table has them; None if they cannot be told."""
+    return None if any('"' in text or "\\" in text for text in texts) else labels_of_texts(texts)
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:

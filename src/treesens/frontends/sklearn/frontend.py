@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
+from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.h2o.archive import is_mojo
 from treesens.frontends.monotone import directions_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SklearnFrontend:
     reads_with = "skops"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        return head.startswith(b"PK\x03\x04") and not is_mojo(head)
+        return zip_of(head) == "sklearn"
 
     def recognises_object(self, obj: object) -> bool:
         base = sys.modules.get("sklearn.base")

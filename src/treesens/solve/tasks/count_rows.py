@@ -32,7 +32,7 @@ from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints, reads_scores
 from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds_everywhere, many_inputs, with_margins
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
-from treesens.compiler.query.rounding import told_apart_anywhere
+from treesens.compiler.query.rounding import in_every_order, told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Result, RowCount, Verdict
 from treesens.data.flips import Flips, flips
@@ -131,7 +131,11 @@ class _Counter:
             margins.append(
                 (model.margins_emulated if library_predict is None else library_predict[point.model])(x.values[number])
             )
-        scored = [told_apart_anywhere(self.query, c) for c in self.query.constraints if reads_scores(c)]
+        scored = [
+            told_apart_anywhere(self.query, in_every_order(self.query, c))
+            for c in self.query.constraints
+            if reads_scores(c)
+        ]
         return holds_everywhere(scored, with_margins(self.query, x, margins))
 
     # --- two points -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""Model files that are zip archives: whose they are, and what is in them, within limits."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+
+from treesens.errors import ModelError
+
+_LOCAL = b"PK\x03\x04"
+_MOJO = ("model.ini", "trees/", "domains/", "experimental/", "calib/", "_orig_", "boosterBytes")
+"""How the names of the files of a MOJO begin."""
+_SPARK = ("metadata", "treesMetadata")
+"""Folders of a model of Spark."""
+_MOST_BYTES = 1 << 30
+
+
+def zip_of(head: bytes) -> str | None:
+    """The format of a zip archive that starts with these bytes, `spark`, `h2o` or `sklearn`; None for no zip."""
+    names = list(_names(head))
+    if not names:
+        return None
+    for name in names:
+        if name.endswith(".parquet") or any(folder in _SPARK for folder in name.split("/")[:-1]):
+            return "spark"
+    return "h2o" if names[0].startswith(_MOJO) else "sklearn"
+
+
+def _names(head: bytes) -> Iterator[str]:
+    """The names of the files whose headers are among the first bytes of an archive."""
+    at = 0 if head.startswith(_LOCAL) else -1
+    while at >= 0:
+        length = int.from_bytes(head[at + 26 : at + 28], "little")
+        yield head[at + 30 : at + 30 + length].decode("utf-8", errors="replace")
+        at = head.find(_LOCAL, at + 30)
+
+
+class Archive:
+    """The files of a zip archive. ModelError for what a damaged or hostile one has; `remedy` says how to make a good one."""
+
+    def __init__(self, data: bytes, place: str, remedy: str) -> None:
+        self.place, self.remedy = place, remedy
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+            entries = self._zip.infolist()
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+            raise ModelError(f"the zip archive is damaged: {error}", place=place, remedy=remedy) from None
+        total = sum(entry.file_size for entry in entries)
+        if total > _MOST_BYTES or total > 200 * len(data) + (1 << 20):
+            raise ModelError(f"the archive unpacks to {total} bytes", place=place, remedy="this is not a model")
+        self._entries = {entry.filename: entry for entry in entries}
+        if len(self._entries) != len(entries):
+            raise ModelError("the archive has a file twice", place=place, remedy=remedy)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all files, with `/` between folders."""
+        return [name for name in self._entries if not name.endswith("/")]
+
+    def blob(self, name: str) -> bytes:
+        """A file of the archive."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise ModelError(f"the archive has no file `{name[:60]}`", place=self.place, remedy=self.remedy)
+        try:
+            with self._zip.open(entry) as file:
+                content = file.read(entry.file_size + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+            raise ModelError(f"`{name[:60]}` is damaged: {error}", place=self.place, remedy=self.remedy) from None
+        if len(content) != entry.file_size:
+            raise ModelError(f"`{name[:60]}` has another size than it says", place=self.place, remedy=self.remedy)
+        return content
+
+    def text(self, name: str) -> str:
+        """A file of the archive as text."""
+        try:
+            return self.blob(name).decode("utf-8")
+        except UnicodeDecodeError:
+            raise ModelError(f"`{name[:60]}` is not UTF-8", place=self.place, remedy=self.remedy) from None

@@ -1,0 +1,79 @@
+"""A folder that Spark has written, in a zip archive: metadata as JSON, tables as Parquet, and folders of its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treesens.errors import ModelError
+from treesens.frontends.archives import Archive
+from treesens.frontends.documents import parse_document
+from treesens.frontends.fields import Field
+
+DAMAGED = "save the model again with Spark, and zip its whole folder"
+_MOST_OF_METADATA = 1 << 24
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What lies below a path of the archive; `path` is empty or ends with `/`."""
+
+    archive: Archive
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """The archive and the folder in it."""
+        return f"{self.archive.place}: {self.path}" if self.path else self.archive.place
+
+    def inside(self, name: str) -> Folder:
+        """The folder of that name in this one."""
+        return Folder(self.archive, f"{self.path}{name}/")
+
+    def folders(self) -> list[str]:
+        """The names of the folders in this one."""
+        below = [name[len(self.path) :].split("/") for name in self.archive.names if name.startswith(self.path)]
+        return sorted({parts[0] for parts in below if len(parts) > 1})
+
+    def files(self) -> list[str]:
+        """The names of its files that Spark reads: those that begin with `_` or `.` are none of them."""
+        below = [name[len(self.path) :] for name in self.archive.names if name.startswith(self.path)]
+        return sorted(name for name in below if "/" not in name and not name.startswith(("_", ".")))
+
+    def blobs(self) -> list[bytes]:
+        """The Parquet files of a table, in the order of their names. ModelError if there is none, or another file."""
+        found = self.files()
+        others = [name for name in found if not name.endswith(".parquet")] + self.folders()
+        if others or not found:
+            what = f"`{others[0][:60]}` is no Parquet file" if others else "there is no Parquet file"
+            raise ModelError(what, place=self.place, remedy=DAMAGED)
+        return [self.archive.blob(self.path + name) for name in found]
+
+    def metadata(self) -> Field:
+        """The JSON object in the first line of `metadata/part-*`. ModelError if there is none, or more than that."""
+        written = self.inside("metadata")
+        parts = [name for name in written.files() if name.startswith("part-")]
+        lines = [line for name in parts for line in self.archive.text(written.path + name).split("\n") if line.strip()]
+        if len(lines) != 1 or len(lines[0]) > _MOST_OF_METADATA:
+            raise ModelError(
+                f"{len(lines)} lines of metadata, or too long ones, where one is expected",
+                place=written.place,
+                remedy=DAMAGED,
+            )
+        place = f"{self.archive.place}: {written.path}{parts[0]}"
+        return Field(parse_document(lines[0].encode(), place), place)
+
+
+def open_folder(data: bytes, place: str) -> Folder:
+    """The folder of the model in a zip archive: the outermost one that has metadata. ModelError if there are none, or two."""
+    archive = Archive(data, place, DAMAGED)
+    found = set()
+    for name in archive.names:
+        parts = name.split("/")
+        if "metadata" in parts[:-1] and not parts[-1].startswith(("_", ".")):
+            found.add(tuple(parts[: parts.index("metadata")]))
+    least = min(map(len, found), default=0)
+    roots = [parts for parts in found if len(parts) == least]
+    if len(roots) != 1:
+        what = "several models" if roots else "no model: there is no folder `metadata`"
+        raise ModelError(f"the archive holds {what}", place=place, remedy="zip the folder of one model")
+    return Folder(archive, "".join(f"{part}/" for part in roots[0]))

@@ -1,0 +1,55 @@
+"""Every field of the metadata of Spark's tree models, and every setting of them, and what it means."""
+
+from treesens.frontends.known_fields import ANY, Meaning, Table, inside, irrelevant, refused, used
+
+_TRAINING = "a setting of training"
+_COLUMN = "the name of a column"
+_THRESHOLDS = (
+    "Spark divides probabilities by them in `transform`, and a single tree forgets them in `predict`; clear them, and ask "
+    "`prob(P, CLASS) >= c`"
+)
+
+_METADATA = {
+    **used("class", "sparkVersion", "numFeatures", "numClasses", "numTrees"),
+    "paramMap": inside("settings"),
+    "defaultParamMap": inside("settings"),
+    **irrelevant("a name or a date", ("uid", "timestamp")),
+}
+_TREES = {
+    **irrelevant(_TRAINING, ("cacheNodeIds", "checkpointInterval", "impurity", "maxBins", "maxDepth", "maxMemoryInMB")),
+    **irrelevant(_TRAINING, ("minInfoGain", "minInstancesPerNode", "minWeightFractionPerNode", "seed")),
+    **irrelevant(_TRAINING, ("numTrees", "featureSubsetStrategy", "subsamplingRate", "bootstrap")),
+    **irrelevant(_TRAINING, ("stepSize", "maxIter", "validationIndicatorCol", "validationTol")),
+    **irrelevant(_COLUMN, ("featuresCol", "labelCol", "weightCol", "leafCol", "predictionCol", "varianceCol")),
+    **used("rawPredictionCol", "lossType"),
+    **irrelevant(_COLUMN, ("probabilityCol",)),
+    **refused(_THRESHOLDS, ("thresholds",)),
+}
+
+_STAGE = {
+    **used("class", "paramMap", "defaultParamMap"),
+    **irrelevant("a name, a date or a version", ("uid", "timestamp", "sparkVersion", "language")),
+}
+_COLUMNS = used("inputCol", "outputCol", "inputCols", "outputCols", "handleInvalid")
+
+
+def _stage(kind: str) -> dict[str, Meaning]:
+    """The metadata of a stage whose settings are of that kind."""
+    return {**_STAGE, "paramMap": inside(kind), "defaultParamMap": inside(kind)}
+
+
+TABLE: Table = {
+    "model": _METADATA,
+    "settings": _TREES,
+    "pipeline": {**_STAGE, "paramMap": inside("pipeline settings"), "defaultParamMap": inside("pipeline settings")},
+    "pipeline settings": used("stageUids"),
+    "search": {**_STAGE, ANY: Meaning("irrelevant", "how the best model was found; it alone predicts")},
+    "string indexer": _stage("string indexer settings"),
+    "string indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("stringOrderType",))},
+    "assembler": _stage("assembler settings"),
+    "assembler settings": _COLUMNS,
+    "vector indexer": _stage("vector indexer settings"),
+    "vector indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("maxCategories",))},
+    "names": _stage("names settings"),
+    "names settings": {**_COLUMNS, **used("labels")},
+}

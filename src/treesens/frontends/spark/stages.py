@@ -1,0 +1,241 @@
+"""Pipelines of Spark: stages that make the vector of features of a tree model out of columns of a table.
+
+Read are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector), `VectorIndexerModel`
+(some numbers of a vector become categories) and `IndexToString` (the names of the predicted classes). `handleInvalid` says what
+becomes of labels and numbers that they do not know, and of missing ones: `keep` makes one more category of them (or leaves NaN
+in the vector), `error` and `skip` predict nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from treesens.errors import ModelError
+from treesens.frontends.columns import MAX_CATEGORIES, MAX_FEATURES
+from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+from treesens.frontends.spark.folder import DAMAGED, Folder
+from treesens.frontends.spark.known import TABLE
+from treesens.frontends.spark.parquet import Rows
+
+PIPELINE = "org.apache.spark.ml.PipelineModel"
+_FEATURE = "org.apache.spark.ml.feature."
+_SEARCHES = ("org.apache.spark.ml.tuning.CrossValidatorModel", "org.apache.spark.ml.tuning.TrainValidationSplitModel")
+_MOST_STAGES = 10_000
+_READ = {
+    _FEATURE + "StringIndexerModel": "string indexer",
+    _FEATURE + "VectorAssembler": "assembler",
+    _FEATURE + "VectorIndexerModel": "vector indexer",
+    _FEATURE + "IndexToString": "names",
+}
+"""Stages around a tree model, with the tables of their settings."""
+UNKNOWN_CLASS = "__unknown"
+"""What Spark calls labels of classes that an indexer does not know, if it keeps them."""
+_WITH_DATA = ("string indexer", "vector indexer")
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A stage with its folder; `kind` is that of its settings, or `model` for whatever is no known stage around one."""
+
+    folder: Folder
+    metadata: Field
+    kind: str
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the stage has a table beside its settings."""
+        return self.kind in _WITH_DATA
+
+    def setting(self, name: str) -> Field | None:
+        """A setting as it is set, or its default."""
+        return self.metadata["paramMap"].get(name) or self.metadata["defaultParamMap"].get(name)
+
+    def text(self, name: str) -> str:
+        """A setting that is a text. ModelError if it has no value."""
+        value = self.setting(name)
+        if value is None:
+            raise self.metadata.error(f"the setting `{name}` is missing")
+        return value.text()
+
+    def columns(self, name: str) -> list[str]:
+        """One column or several: the settings `nameCol` or `nameCols`."""
+        several = self.setting(f"{name}Cols")
+        return several.texts() if several is not None else [self.text(f"{name}Col")]
+
+    @property
+    def keeps_invalid(self) -> bool:
+        """Whether what is not known is kept. ModelError for a way that is not known."""
+        value = self.setting("handleInvalid")
+        told = "error" if value is None else value.text()
+        if value is not None and told not in ("error", "skip", "keep"):
+            raise value.error(f"`{told[:40]}` is no way to handle what is not known")
+        return told == "keep"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A number in the vector of features: the column of the table that it comes from, and how.
+
+    `labels` are the values of the column in the order of their codes; None for a number that stays as it is. Whatever is none
+    of them is the code after the last one if it is `kept`, and nothing is predicted for it otherwise. `values_only`: nothing is
+    predicted if it is missing.
+    """
+
+    column: str
+    labels: tuple[str, ...] | tuple[float, ...] | None = None
+    kept: bool = False
+    values_only: bool = False
+
+
+@dataclass
+class Flow:
+    """What the stages before a model have made: columns of one number, and vectors of several."""
+
+    scalars: dict[str, Slot] = field(default_factory=dict)
+    vectors: dict[str, list[Slot]] = field(default_factory=dict)
+
+    def scalar(self, name: str) -> Slot:
+        """A column that a stage has made, or else one of the table."""
+        return self.scalars.get(name, Slot(name))
+
+
+def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
+    """The stages of a pipeline in their order, those of pipelines in it included (one for a model alone), and its folder.
+
+    Of a search for the best settings it is the best model that is read.
+    """
+    found: list[Stage] = []
+    waiting, root = [folder], folder
+    while waiting:
+        here = waiting.pop()
+        metadata = here.metadata()
+        name = metadata["class"].text()
+        if name in _SEARCHES:
+            check_document(TABLE, metadata.value, metadata.place, "search")
+            waiting.append(here.inside("bestModel"))
+            root = waiting[0] if not found and len(waiting) == 1 else root
+            continue
+        if name != PIPELINE:
+            kind = _READ.get(name, "model")
+            found.append(Stage(here, metadata, kind))
+            if kind != "model":
+                check_document(TABLE, metadata.value, metadata.place, kind)
+            continue
+        check_document(TABLE, metadata.value, metadata.place, "pipeline")
+        names = metadata["paramMap"]["stageUids"].texts()
+        if len(found) + len(waiting) + len(names) > _MOST_STAGES:
+            raise metadata.error(f"{len(names)} stages make no sense")
+        digits = len(str(len(names)))
+        waiting += [here.inside(f"stages/{i:0{digits}d}_{uid}") for i, uid in reversed(list(enumerate(names)))]
+    return found, root
+
+
+def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
+    """What is made of the columns of a table; `tables` by the folder of a stage."""
+    flow = Flow()
+    for stage in stages:
+        match stage.kind:
+            case "string indexer":
+                _index(stage, tables[stage.folder.path], flow)
+            case "assembler":
+                flow.vectors[stage.text("outputCol")] = _assemble(stage, flow)
+            case "vector indexer":
+                flow.vectors[stage.text("outputCol")] = _index_vector(stage, tables[stage.folder.path], flow)
+            case _:
+                raise stage.metadata["class"].error(
+                    f"a stage {stage.metadata['class'].text()[:80]} before the model is not read",
+                    f"read are {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
+                )
+    return flow
+
+
+def _index(stage: Stage, table: Rows, flow: Flow) -> None:
+    """Labels become numbers, in one column or several."""
+    given, made = stage.columns("input"), stage.columns("output")
+    row = Field(list(table.rows), stage.folder.inside("data").place)
+    rows = list(row.items())
+    if len(rows) != 1 or len(table.names) != 1 or table.names[0] not in ("labels", "labelsArray"):
+        raise row.error("this is no table of labels", DAMAGED)
+    told = rows[0][table.names[0]]
+    labels = [told.texts()] if table.names[0] == "labels" else [part.texts() for part in told.items()]
+    if not len(labels) == len(given) == len(made):
+        raise row.error(f"labels of {len(labels)} columns where {len(given)} are indexed", DAMAGED)
+    for source, target, own in zip(given, made, labels, strict=True):
+        if len(set(own)) != len(own) or not 0 < len(own) <= MAX_CATEGORIES:
+            raise row.error(f"{len(own)} labels of `{source[:60]}`, or one of them twice", DAMAGED)
+        before = flow.scalar(source)
+        if before.labels is not None:
+            raise stage.metadata.error(f"the column `{source[:60]}` is indexed twice", "give the tree model alone")
+        flow.scalars[target] = Slot(before.column, tuple(own), stage.keeps_invalid, not stage.keeps_invalid)
+
+
+def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
+    """The vector of some columns."""
+    made: list[Slot] = []
+    for name in stage.columns("input"):
+        slots = flow.vectors.get(name) or [flow.scalar(name)]
+        for slot in slots:
+            strict = not stage.keeps_invalid and slot.labels is None
+            made.append(Slot(slot.column, slot.labels, slot.kept, slot.values_only or strict))
+    if len(made) > MAX_FEATURES:
+        raise stage.metadata.error(f"{len(made)} features make no sense")
+    return made
+
+
+def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
+    """Some numbers of a vector become categories, whose labels are these numbers."""
+    given = stage.text("inputCol")
+    place = stage.folder.inside("data").place
+    rows = list(Field(list(table.rows), place).items())
+    if len(rows) != 1 or set(table.names) != {"numFeatures", "categoryMaps"}:
+        raise ModelError("this is no table of categories", place=place, remedy=DAMAGED)
+    width = rows[0]["numFeatures"].integer()
+    slots = flow.vectors.get(given) or [Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))]
+    if len(slots) != width:
+        raise rows[0].error(f"categories for {width} features, and the vector has {len(slots)}", DAMAGED)
+    made = list(slots)
+    for pair in rows[0]["categoryMaps"].items():
+        number, inside = list(pair.items())
+        codes = {code.integer(): value for value, code in (tuple(entry.items()) for entry in inside.items())}
+        values = [codes[code].value for code in range(len(codes)) if code in codes]
+        if not 0 <= number.integer() < width or len(values) != len(list(inside.items())) or not values:
+            raise pair.error("these are no categories of a feature", DAMAGED)
+        slot = slots[number.integer()]
+        if slot.labels is not None:
+            raise stage.metadata.error(f"the column `{slot.column[:60]}` is indexed twice", "give the tree model alone")
+        floats = tuple(float(x) for x in Field(values, place).floats())
+        made[number.integer()] = Slot(
+            slot.column, floats, stage.keeps_invalid, slot.values_only or not stage.keeps_invalid
+        )
+    return made
+
+
+def class_names(
+    before: Sequence[Stage], tables: Mapping[str, Rows], model: Stage, after: Sequence[Stage]
+) -> list[str] | None:
+    """The names of the classes, as the stages after a model write them, or as labels were indexed; None if nobody has said."""
+    predicted = _column(model, "prediction")
+    for stage in after:
+        if stage.kind != "names" or stage.text("inputCol") != predicted:
+            raise stage.metadata["class"].error(
+                f"a stage {stage.metadata['class'].text()[:80]} after the model is not read",
+                "give the tree model alone",
+            )
+        labels = stage.setting("labels")
+        if labels is not None and labels.value:
+            return labels.texts()
+    labels_from = _column(model, "label")
+    for stage in before:
+        if stage.kind == "string indexer" and labels_from in stage.columns("output"):
+            flow = Flow()
+            _index(stage, tables[stage.folder.path], flow)
+            unknown = [UNKNOWN_CLASS] if stage.keeps_invalid else []
+            return [str(label) for label in flow.scalars[labels_from].labels or ()] + unknown
+    return None
+
+
+def _column(model: Stage, name: str) -> str:
+    value = model.setting(f"{name}Col")
+    return name if value is None else value.text()

@@ -1,0 +1,520 @@
+"""Models of Spark: its answers beside the files (`tests/data/spark/make.py`), and itself if it is there."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import zipfile
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treesens
+from tests.frontends.damage import refusals
+from tests.frontends.spark_files import CLASSES, NUMBERS, Leaf, Node, Split, counted, parquet_of, rows_of, written
+from treesens.compiler.model import Link
+from treesens.compiler.query.predicted_classes import hides_sums, sure_classes
+from treesens.errors import ModelError
+from treesens.frontends import conformance
+from treesens.frontends.registry import load
+from treesens.frontends.spark.frontend import SparkFrontend
+
+pytest.importorskip("pyarrow")
+FOLDER = Path(__file__).parents[1] / "data" / "spark"
+FILES = sorted(path.stem for path in FOLDER.glob("*.zip"))
+TREE, FOREST = CLASSES + "DecisionTreeClassificationModel", CLASSES + "RandomForestClassificationModel"
+BOOSTED = CLASSES + "GBTClassificationModel"
+VALUE, VALUES = NUMBERS + "DecisionTreeRegressionModel", NUMBERS + "RandomForestRegressionModel"
+NAN = math.nan
+
+
+def need_spark() -> None:
+    pytest.importorskip("pyspark", reason="pip install pyspark, and Java")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not here")
+
+
+def answered(name: str) -> dict[str, Any]:
+    """Rows, and the margins, probabilities or values, classes and leaves that Spark returned for them."""
+    asked = json.loads((FOLDER / f"{name}.json").read_text())
+    rows = [[NAN if x is None else float.fromhex(x) for x in row] for row in asked["rows"]]
+    return asked | {
+        "rows": np.array(rows),
+        **{key: [[float.fromhex(x) for x in row] for row in asked[key]] for key in ("margins", "answers")},
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_read_as_spark_scores_them(name: str) -> None:
+    e = load(FOLDER / f"{name}.zip").ensemble
+    asked = answered(name)
+    rows = asked["rows"]
+    margins = e.margins_emulated(rows)
+    assert len(rows) == 80
+    assert np.isnan(rows).any() or all(feature.needs_value for feature in e.features)
+    assert e.leaf_node[e.leaves(rows)].tolist() == asked["leaves"]
+    if e.accumulation.any_order:
+        off = np.abs(margins - np.array(asked["margins"]))
+        assert (off <= 2 * float(e.band())).all()
+    else:
+        assert margins.tolist() == asked["margins"]
+    # A forest of Spark divides the votes by their sum, which is the number of trees up to its last digits.
+    assert e.probabilities(margins) == pytest.approx(np.array(asked["answers"]), rel=1e-14)
+    assert (None if not e.classes else e.predicted_classes(margins).tolist()) == asked["classes"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_spark_itself_says_the_same_on_every_threshold(name: str) -> None:
+    need_spark()
+    conformance.check(load(FOLDER / f"{name}.zip"), rows=40).raise_if_wrong()
+
+
+def test_categories_are_in_the_files() -> None:
+    """The files above have splits by category with more than half of the codes on either side."""
+    sets = [load(FOLDER / f"{name}.zip").ensemble for name in FILES if not name.startswith("pipeline")]
+    assert all([f.categories for f in e.features][1:] in ([0, 12, 2, 0], [0, 12, 0, 0]) for e in sets)
+    unseen = {bool(side) for e in sets for side in e.default_left[e.category_set >= 0]}
+    assert unseen == {True, False}
+
+
+# --- trees made by hand, with what the reference says of them ----------------------------------------------------------------
+
+
+def leaves(left: float, right: float) -> tuple[Leaf, Leaf]:
+    return Leaf(left), Leaf(right)
+
+
+def by_codes(codes: list[float], categories: int) -> Node:
+    return Split(1, *leaves(1, 2), codes=codes, categories=categories)
+
+
+CASES: list[tuple[Node, int, list[float], list[float]]] = [
+    # At most the threshold goes left, and NaN goes right.
+    (
+        Split(0, *leaves(1, 2), threshold=1.5),
+        0,
+        [1.5, math.nextafter(1.5, 2), -math.inf, math.inf, NAN],
+        [1, 2, 1, 2, 2],
+    ),
+    (Split(0, *leaves(1, 2), threshold=0.0), 0, [0.0, -0.0, 5e-324, -5e-324], [1, 1, 2, 1]),
+    # Two of five codes: they are kept, and all else goes right.
+    (by_codes([1, 3], 5), 1, [0, 1, 2, 3, 4, 5, -1, 99, NAN], [2, 1, 2, 1, 2, 2, 2, 2, 2]),
+    # Three of five: the other two are kept, and all else goes left.
+    (by_codes([0, 1, 3], 5), 1, [0, 1, 2, 3, 4, 5, -1, 99, NAN], [1, 1, 2, 1, 2, 1, 1, 1, 1]),
+    # Two of four are no more than half.
+    (by_codes([0, 2], 4), 1, [0, 1, 2, 3, 4, NAN], [1, 2, 1, 2, 2, 2]),
+    (by_codes([0, 1, 2], 4), 1, [0, 1, 2, 3, 4, NAN], [1, 1, 1, 2, 1, 1]),
+    (by_codes([], 3), 1, [0, 2, 3, NAN], [2, 2, 2, 2]),
+    (by_codes([0, 1, 2], 3), 1, [0, 2, 3, NAN], [1, 1, 1, 1]),
+    (by_codes([0], 1), 1, [0, 1, NAN], [1, 1, 1]),
+    # A tree that is a leaf.
+    (Leaf(7.25), 0, [0, NAN], [7.25, 7.25]),
+]
+
+
+def rows_with(column: int, values: list[float]) -> np.ndarray:
+    rows = np.zeros((len(values), 3))
+    rows[:, column] = values
+    return rows
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_a_node_sends_values_where_the_reference_does(case: int, tmp_path: Path) -> None:
+    tree, column, values, expected = CASES[case]
+    e = load(written(tmp_path / "m.zip", VALUE, [tree])).ensemble
+    assert e.margins_emulated(rows_with(column, values))[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_spark_itself_sends_them_there(case: int, tmp_path: Path) -> None:
+    need_spark()
+    tree, column, values, expected = CASES[case]
+    model = load(written(tmp_path / "m.zip", VALUE, [tree]))
+    assert model.margins(rows_with(column, values))[:, 0].tolist() == expected
+
+
+def two_leaves(first: tuple[float, ...], second: tuple[float, ...]) -> Node:
+    return Split(0, counted(*first), counted(*second), threshold=0.0)
+
+
+def test_votes_are_shares_of_leaves_added_up_in_the_order_of_the_trees(tmp_path: Path) -> None:
+    """By the arithmetic of the module's docstring, in float64."""
+    counts = [(1.0, 2.0, 4.0), (0.1, 0.2, 0.3), (5.0, 3.0, 3.0)]
+    trees = [two_leaves(own, (3.0, 2.0, 1.0)) for own in counts]
+    e = load(written(tmp_path / "m.zip", FOREST, trees)).ensemble
+    votes = [0.0, 0.0, 0.0]
+    for own in counts:
+        total = 0.0
+        for n in own:
+            total += n
+        votes = [vote + n / total for vote, n in zip(votes, own, strict=True)]
+    row = np.array([[-1.0, 0.0, 0.0]])
+    assert e.margins_emulated(row).tolist() == [[vote / 3 for vote in votes]]
+    assert e.predicted_classes(e.margins_emulated(row)).tolist() == [votes.index(max(votes))]
+
+
+def test_a_forest_of_values_divides_by_the_number_of_its_trees(tmp_path: Path) -> None:
+    trees = [Split(0, *leaves(value, 5.0), threshold=0.0) for value in (0.1, 0.2, 0.7)]
+    e = load(written(tmp_path / "m.zip", VALUES, trees)).ensemble
+    assert e.margins_emulated(np.array([[-1.0, 0, 0], [1.0, 0, 0]]))[:, 0].tolist() == [(0.1 + 0.2 + 0.7) / 3, 5.0]
+
+
+def test_questions_about_the_class_are_answered_as_spark_predicts() -> None:
+    """The classes of rows that Spark was asked about: theirs is found, and no other one is."""
+    for name in ("tree_two", "tree_three", "forest_two", "forest_three"):
+        model, asked = load(FOLDER / f"{name}.zip"), answered(name)
+        e = model.ensemble
+        lines, wanted = [], {}
+        plain = [
+            i
+            for i, row in enumerate(asked["rows"])
+            if np.isfinite(row).all() and row[2] in range(12) and row[3] in (0, 1)
+            # a number that a question can write with all of its digits
+            if max(len(format(Decimal(x), "f")) for x in row.tolist()) < 80
+        ]
+        for i in plain[:6]:
+            values = "; ".join(
+                f"a.f{column} = {int(x) if e.features[column].categories else format(Decimal(x), 'f')}"
+                for column, x in enumerate(asked["rows"][i].tolist())
+            )
+            for label in e.classes:
+                lines.append(f"query q{i}_{label}: find a in m such that class(a) = {label}; {values}")
+                wanted[f"q{i}_{label}"] = "found" if label == asked["classes"][i] else "none"
+        answers = treesens.check_text('model m from "m"\n' + "\n".join(lines), models={"m": model})
+        assert len(wanted) >= 4
+        assert {key: answers[key].to_dict()["verdict"] for key in wanted} == wanted, name
+
+
+# --- sums that a quotient hides ----------------------------------------------------------------------------------------------
+
+
+def hidden_pair(trees: int) -> tuple[float, float]:
+    """Two neighbouring sums of which the quotient by the number of trees is one float."""
+    for step in range(1, 400):
+        low = trees * (0.5 + step * 2.0**-10)
+        for _ in range(8):
+            high = math.nextafter(low, math.inf)
+            if low / trees == high / trees:
+                return low, high
+            low = high
+    raise AssertionError("no such sums")
+
+
+def test_a_quotient_that_hides_which_sum_is_greater_is_known(tmp_path: Path) -> None:
+    """Spark compares the sums of the votes. Two sums may differ, and be equal after the division by the number of trees."""
+    e = load(written(tmp_path / "m.zip", FOREST, [two_leaves((1.0, 1.0), (2.0, 1.0))] * 3)).ensemble
+    low, high = hidden_pair(3)
+    assert low != high
+    quotient = low / 3
+    assert hides_sums(e, quotient)
+    assert sure_classes(e, np.array([[quotient, quotient]])) == [None]
+    # One half is the quotient of one sum alone: a tie there is a tie, and its first class is predicted.
+    assert not hides_sums(e, 0.5)
+    assert sure_classes(e, np.array([[0.5, 0.5], [0.25, 0.75]])) == [0, 1]
+    # Division by a power of two is exact.
+    four = load(written(tmp_path / "f.zip", FOREST, [two_leaves((1.0, 1.0), (2.0, 1.0))] * 4)).ensemble
+    assert not any(hides_sums(four, x / 1024) for x in range(1, 1024))
+
+
+def test_a_tie_of_two_classes_is_the_first_one(tmp_path: Path) -> None:
+    model = load(written(tmp_path / "m.zip", FOREST, [two_leaves((1.0, 1.0), (1.0, 3.0))] * 3))
+    question = (
+        'model m from "m"\nquery tie: find a in m such that class(a) = 0\nquery two: find a in m such that class(a) = 1'
+    )
+    answers = treesens.check_text(question, models={"m": model})
+    assert answers["tie"].to_dict()["verdict"] == "found"
+    assert answers["tie"].to_dict()["points"]["a"]["f0"] <= 0
+    assert answers["two"].to_dict()["verdict"] == "found"
+    assert answers["two"].to_dict()["points"]["a"]["f0"] > 0
+
+
+# --- boosted trees: sums in an order that depends on the machine -------------------------------------------------------------
+
+
+def boosted(path: Path, values: list[float], weights: list[float], kind: str = BOOSTED) -> Path:
+    """Trees that have a value on the left side, and 1 on the right one."""
+    return written(path, kind, [Split(0, *leaves(value, 1.0), threshold=0.0) for value in values], weights=weights)
+
+
+def fused(product: float, factor: float, total: float) -> float:
+    """A product and a sum that are rounded once together, as Java's `Math.fma` does it."""
+    return float(Fraction(product) * Fraction(factor) + Fraction(total))
+
+
+def dots(x: list[float], w: list[float], rng: np.random.Generator) -> list[float]:
+    """What libraries make of a dot product: four sums at once with fused products, or products in any order."""
+    four = [0.0] * 4
+    whole = len(x) - len(x) % 4
+    for i in range(whole):
+        four[i % 4] = fused(x[i], w[i], four[i % 4])
+    java = ((four[0] + four[1]) + four[2]) + four[3]
+    for i in range(whole, len(x)):
+        java = fused(x[i], w[i], java)
+    found = [java]
+    for _ in range(6):
+        terms = [x[i] * w[i] for i in rng.permutation(len(x))]
+        while len(terms) > 1:
+            i = int(rng.integers(len(terms) - 1))
+            terms[i : i + 2] = [terms[i] + terms[i + 1]]
+        found.append(terms[0])
+    return found
+
+
+def test_the_band_of_boosted_trees_holds_in_every_order(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    for number in range(6):
+        count = int(rng.integers(1, 40))
+        values = (rng.normal(size=count) * 10.0 ** rng.integers(-3, 4, count)).tolist()
+        weights = [1.0] + [float(rng.choice([0.1, 0.3, 1.0]))] * (count - 1)
+        kind = BOOSTED if number % 2 else NUMBERS + "GBTRegressionModel"
+        e = load(boosted(tmp_path / "m.zip", values, weights, kind)).ensemble
+        exact = e.margins_exact(np.array([[-1.0, 0.0, 0.0]]))[0, 0]
+        scale = 2 if kind == BOOSTED else 1
+        assert all(abs(exact - scale * Fraction(dot)) <= e.band() for dot in dots(values, weights, rng))
+
+
+def test_what_only_the_order_of_additions_decides_is_not_found(tmp_path: Path) -> None:
+    """Three terms whose sum is 0 in one order, and above 0 in another one: their class is open."""
+    tiny = 2.0**-53
+    model = load(boosted(tmp_path / "m.zip", [tiny, 1.0, -1.0], [1.0, 1.0, 1.0]))
+    assert (tiny + 1.0) - 1.0 == 0 < tiny + (1.0 - 1.0)
+    question = """model m from "m"
+query low: find a in m such that class(a) = 1; a.f0 <= 0
+query high: find a in m such that class(a) = 1; a.f0 > 0
+query sure: find a in m such that prob(a) >= 0.99; a.f0 > 0
+query even: find a in m such that prob(a) >= 0.5; a.f0 <= 0
+"""
+    answers = treesens.check_text(question, models={"m": model})
+    assert answers["low"].to_dict()["verdict"] == "unknown"
+    assert answers["even"].to_dict()["verdict"] == "unknown"
+    assert [answers[name].to_dict()["verdict"] for name in ("high", "sure")] == ["found", "found"]
+    assert sure_classes(model.ensemble, np.array([[1e-17], [-1e-17], [0.5], [-0.5]])) == [None, None, 1, 0]
+
+
+def test_margins_of_two_classes_are_log_odds(tmp_path: Path) -> None:
+    """By the arithmetic of the module's docstring: a sigmoid of twice the sum of leaves times weights."""
+    e = load(boosted(tmp_path / "m.zip", [0.25, -0.75], [1.0, 0.5])).ensemble
+    rows = np.array([[-1.0, 0, 0], [1.0, 0, 0]])
+    assert e.margins_emulated(rows)[:, 0].tolist() == [2 * (0.25 - 0.375), 2 * 1.5]
+    assert e.probabilities(e.margins_emulated(rows))[:, 0] == pytest.approx(
+        [1 / (1 + math.exp(0.25)), 1 / (1 + math.exp(-3))]
+    )
+    assert (e.link, e.classes, e.class_at_zero) == (Link.LOGISTIC, (0, 1), 0)
+
+
+# --- what is refused ---------------------------------------------------------------------------------------------------------
+
+SMALL = [two_leaves((1.0, 2.0), (2.0, 1.0))]
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    (TREE, {"class": CLASSES + "LogisticRegressionModel"}, "LogisticRegressionModel"),
+    (TREE, {"sparkVersion": "1.6.0"}, "version 1.6.0"),
+    (TREE, {"numFeatures": 0}, "0 features"),
+    (TREE, {"numFeatures": 10**9}, "1000000000 features"),
+    (TREE, {"numClasses": 1}, "1 classes"),
+    (TREE, {"numClasses": 3}, "another number of values"),
+    (TREE, {"a_field_of_tomorrow": 1}, "a_field_of_tomorrow"),
+    (TREE, {"settings": {"a_setting_of_tomorrow": 1}}, "a_setting_of_tomorrow"),
+    (TREE, {"settings": {"thresholds": [0.2, 0.8]}}, "thresholds"),
+    (TREE, {"settings": {"rawPredictionCol": ""}}, "rounded probabilities"),
+    (FOREST, {"settings": {"thresholds": [0.2, 0.8]}}, "thresholds"),
+    (FOREST, {"numTrees": 2}, "1 trees where the metadata say 2"),
+    (FOREST, {"numTrees": 0}, "0 trees"),
+    (BOOSTED, {"settings": {"lossType": "hinge"}}, "the loss hinge"),
+    (BOOSTED, {"settings": {"thresholds": [0.2, 0.8]}}, "thresholds"),
+    (BOOSTED, {"weights": [NAN]}, "weights that they cannot have"),
+    (FOREST, {"weights": [0.5]}, "weights that they cannot have"),
+    (TREE, {"numFeatures": "x"}, "not a whole number"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_what_is_not_represented_is_refused_by_name(case: int, tmp_path: Path) -> None:
+    kind, changes, reason = REFUSED[case]
+    with pytest.raises(ModelError) as refused:
+        load(written(tmp_path / "m.zip", kind, SMALL, **changes))
+    assert reason in str(refused.value)
+    assert refused.value.remedy
+
+
+def test_a_field_that_decides_may_not_be_missing(tmp_path: Path) -> None:
+    for name in ("class", "sparkVersion", "numFeatures", "numClasses", "numTrees"):
+        with pytest.raises(ModelError, match=name):
+            load(written(tmp_path / "m.zip", FOREST, SMALL, drop=[name]))
+
+
+def changed_rows(change: Callable[[list[dict[str, Any]]], Any], tree: Node = SMALL[0]) -> list[dict[str, Any]]:
+    rows = rows_of(tree)
+    change(rows)
+    return rows
+
+
+def split_of(row: dict[str, Any], **values: Any) -> None:
+    row["split"] = row["split"] | values
+
+
+BY_CODE = Split(1, counted(1.0, 2.0), counted(2.0, 1.0), codes=[0, 1], categories=4)
+DAMAGED: list[tuple[list[dict[str, Any]], str]] = [
+    (changed_rows(lambda rows: rows.pop()), "does not exist"),
+    (changed_rows(lambda rows: rows[0].update(id=5)), "gaps"),
+    (changed_rows(lambda rows: rows[2].update(id=1)), "gaps"),
+    (changed_rows(lambda rows: rows[0].update(rightChild=-1)), "one child"),
+    (changed_rows(lambda rows: rows[0].update(leftChild=2)), "pre-order"),
+    (changed_rows(lambda rows: rows[0].update(rightChild=1)), "does not exist"),
+    (changed_rows(lambda rows: rows[0].update(rightChild=9)), "does not exist"),
+    (changed_rows(lambda rows: split_of(rows[0], featureIndex=7)), "feature that does not exist"),
+    (changed_rows(lambda rows: split_of(rows[0], featureIndex=-2)), "feature that does not exist"),
+    (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[1.0, 2.0])), "more than one threshold"),
+    (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[NAN])), "NaN"),
+    (changed_rows(lambda rows: split_of(rows[0], numCategories=10**8), BY_CODE), "categories beyond"),
+    (changed_rows(lambda rows: split_of(rows[0], numCategories=0), BY_CODE), "categories beyond"),
+    (
+        changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[4.0]), BY_CODE),
+        "a category does not exist",
+    ),
+    (
+        changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[0.5]), BY_CODE),
+        "a category does not exist",
+    ),
+    (changed_rows(lambda rows: split_of(rows[0], leftCategoriesOrThreshold=[1.0, 1.0]), BY_CODE), "comes twice"),
+    (changed_rows(lambda rows: rows[1].update(prediction=0.0)), "predicts another class"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[0.0, 0.0])), "no rows"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[-1.0, 2.0])), "fewer rows than none"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[NAN, 2.0])), "fewer rows than none"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[1.0])), "another number of values"),
+    (changed_rows(lambda rows: rows[1].update(impurityStats=[1e308, 1.5e308])), "no rows"),
+    (changed_rows(lambda rows: [row.pop("gain") for row in rows]), "no column `gain`"),
+    (changed_rows(lambda rows: [row.update(later=1) for row in rows]), "the column `later`"),
+    (changed_rows(lambda rows: [row.update(id=float(row["id"])) for row in rows]), "another type"),
+    (changed_rows(lambda rows: [row.update(prediction=str(row["prediction"])) for row in rows]), "prediction"),
+    (changed_rows(lambda rows: rows[1].update(prediction=None)), "missing"),
+    (changed_rows(lambda rows: rows[1].update(split=None)), "missing"),
+    ([], "no column `id`"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(DAMAGED)))
+def test_a_damaged_table_is_refused_with_its_place(case: int, tmp_path: Path) -> None:
+    rows, reason = DAMAGED[case]
+    with pytest.raises(ModelError) as refused:
+        load(written(tmp_path / "m.zip", TREE, rows=rows))
+    assert reason in str(refused.value)
+    assert "m.zip" in str(refused.value)
+    assert refused.value.remedy
+
+
+def test_a_feature_of_two_kinds_is_refused(tmp_path: Path) -> None:
+    for other in (Split(1, *leaves(1, 2), threshold=0.5), by_codes([1], 7)):
+        tree = Split(1, other, Leaf(3), codes=[0], categories=4)
+        with pytest.raises(ModelError, match="another number of categories"):
+            load(written(tmp_path / "m.zip", VALUE, [tree]))
+
+
+def repacked(source: Path, path: Path, change: Callable[[str, bytes], tuple[str, bytes] | None]) -> Path:
+    """The archive with some files changed, renamed or left out."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            made = change(name, old.read(name))
+            if made is not None:
+                new.writestr(*made)
+    return path
+
+
+def test_archives_of_every_kind_of_zip_are_read(tmp_path: Path) -> None:
+    """With the folder or without it, in any order, inside of others, and with what macOS puts beside each file."""
+    source = FOLDER / "forest_two.zip"
+    expected = load(source).ensemble
+    plain = repacked(source, tmp_path / "plain.zip", lambda name, data: (name.partition("/")[2], data))
+    deep = repacked(source, tmp_path / "deep.zip", lambda name, data: (f"a/b/{name}", data))
+    apple = tmp_path / "apple.zip"
+    shutil.copy(source, apple)
+    with zipfile.ZipFile(apple, "a") as archive:
+        archive.writestr("__MACOSX/forest_two/metadata/._part-00000", b"\0" * 30)
+        archive.writestr("forest_two/data/.part-0.parquet.crc", b"crc")
+    for path in (plain, deep, apple):
+        e = load(path).ensemble
+        assert e.leaf_value.tolist() == expected.leaf_value.tolist()
+        assert e.source.format == "spark"
+
+
+def test_archives_that_are_no_single_model_are_refused(tmp_path: Path) -> None:
+    source = FOLDER / "forest_two.zip"
+    two = tmp_path / "two.zip"
+    with zipfile.ZipFile(two, "w") as archive:
+        for folder in ("a", "b"):
+            archive.writestr(f"{folder}/metadata/part-00000", "{}")
+    cases = [
+        (two, "several models"),
+        (repacked(source, tmp_path / "1.zip", lambda n, d: None if "/metadata/" in n else (n, d)), "no model"),
+        (repacked(source, tmp_path / "2.zip", lambda n, d: None if "/data/" in n else (n, d)), "no Parquet file"),
+        (repacked(source, tmp_path / "3.zip", lambda n, d: (n, d * 2 if "/metadata/p" in n else d)), "2 lines"),
+        (repacked(source, tmp_path / "4.zip", lambda n, d: (n.replace(".parquet", ".orc"), d)), "is no Parquet file"),
+        (repacked(source, tmp_path / "5.zip", lambda n, d: (n, d[:-9] if "/data/p" in n else d)), "cannot be read"),
+        (repacked(source, tmp_path / "6.zip", lambda n, d: (n, b"[1]" if "/metadata/p" in n else d)), "an object"),
+    ]
+    for path, reason in cases:
+        with pytest.raises(ModelError, match=reason) as refused:
+            load(path)
+        assert refused.value.remedy
+
+
+def test_tables_in_several_files_are_put_together(tmp_path: Path) -> None:
+    """Spark reads every file of the folder, in whatever order its rows are."""
+    trees = [two_leaves((1.0, 2.0), (2.0, 1.0)), two_leaves((3.0, 2.0), (2.0, 5.0))]
+    path = written(tmp_path / "m.zip", FOREST, trees)
+    expected = load(path).ensemble
+    rows = [{"treeID": number, "nodeData": row} for number, tree in enumerate(trees) for row in rows_of(tree)]
+    import pyarrow as pa
+
+    from tests.frontends.spark_files import node_type
+
+    schema = pa.schema([("treeID", pa.int32()), ("nodeData", node_type())])
+    split = tmp_path / "split.zip"
+
+    def without(name: str, data: bytes) -> tuple[str, bytes] | None:
+        return None if "/data/" in name else (name, data)
+
+    repacked(path, split, without)
+    with zipfile.ZipFile(split, "a") as archive:
+        archive.writestr("m/data/part-00000.parquet", parquet_of(rows[4:], schema))
+        archive.writestr("m/data/part-00001.parquet", parquet_of(rows[3::-1], schema))
+    again = load(split).ensemble
+    assert again.leaf_value.tolist() == expected.leaf_value.tolist()
+    assert again.threshold.tolist() == expected.threshold.tolist()
+
+
+def test_an_archive_that_unpacks_to_much_more_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.zip"
+    shutil.copy(FOLDER / "tree_two.zip", path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("large", bytes(1 << 25))
+    with pytest.raises(ModelError, match="unpacks to"):
+        load(path)
+
+
+def test_damage_is_refused_with_a_typed_error() -> None:
+    def read(data: bytes) -> treesens.Model:
+        return SparkFrontend().load(Path("m.zip"), data)
+
+    assert refusals((FOLDER / "tree_two.zip").read_bytes(), read, files=60) > 30
+
+
+def test_a_live_model_is_told_to_be_saved() -> None:
+    class Live:
+        pass
+
+    Live.__module__ = "pyspark.ml.classification"
+    with pytest.raises(ModelError, match="lives in Java") as refused:
+        load(Live())
+    assert "zip" in refused.value.remedy
+
+
+def test_info_says_what_it_is() -> None:
+    e = load(FOLDER / "forest_three.zip").ensemble
+    assert (e.source.format, e.classes, e.link, e.average) == ("spark", (0, 1, 2), Link.IDENTITY, 7)
+    assert e.source.version.startswith("3.")
