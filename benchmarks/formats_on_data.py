@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
+import shutil
 import sys
 import tempfile
 import warnings
@@ -106,6 +107,7 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
         "scorecard": _scorecard,
         **pmml(),
         **h2o(),
+        **spark(),
     }
 
 
@@ -169,6 +171,40 @@ def h2o() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
         return fit
 
     return {"H2O boosting": saved(H2OGradientBoostingEstimator), "H2O forest": saved(H2ORandomForestEstimator)}
+
+
+def spark() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
+    """Saved models and pipelines of Spark, judged by Spark itself."""
+    if importlib.util.find_spec("pyspark") is None:
+        print("no Spark here: pip install pyspark, and Java", file=sys.stderr)
+        return {}
+    from pyspark.ml import Pipeline, classification, feature
+    from pyspark.sql import SparkSession
+
+    def saved(kind: Any, invalid: str, **settings: Any) -> Callable[[pd.DataFrame, np.ndarray, list[str]], Any]:
+        def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Path:
+            session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+            session.sparkContext.setLogLevel("OFF")
+            rows = [(*row, float(target)) for row, target in zip(x.astype(object).to_numpy().tolist(), y, strict=True)]
+            rows = [tuple(v if isinstance(v, str) else float(v) for v in row) for row in rows]
+            frame = session.createDataFrame(rows, [*x.columns, "target"])
+            codes = [f"{name} code" for name in categories]
+            texts = feature.StringIndexer(inputCols=categories, outputCols=codes, handleInvalid=invalid)
+            inputs = [f"{name} code" if name in categories else name for name in x.columns]
+            assembled = feature.VectorAssembler(inputCols=inputs, outputCol="features", handleInvalid=invalid)
+            model = kind(maxDepth=5, seed=1, labelCol="target", **settings)
+            pipeline = Pipeline(stages=[*([texts] if categories else []), assembled, model])
+            folder = Path(tempfile.mkdtemp())
+            pipeline.fit(frame).save((folder / "model").as_uri())
+            return Path(shutil.make_archive(str(folder / "model"), "zip", folder / "model"))
+
+        return fit
+
+    return {
+        "Spark tree": saved(classification.DecisionTreeClassifier, "keep"),
+        "Spark forest": saved(classification.RandomForestClassifier, "keep", numTrees=3 * TREES),
+        "Spark boosting": saved(classification.GBTClassifier, "error", maxIter=3 * TREES),
+    }
 
 
 def _catboost(x: pd.DataFrame, y: np.ndarray, names: list[str]) -> Any:

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.frontends.damage import refusals
 from tests.frontends.spark_files import CLASSES, NUMBERS, Leaf, Node, Split, counted, parquet_of, rows_of, written
 from treesens.compiler.model import Link
 from treesens.compiler.query.predicted_classes import hides_sums, sure_classes
-from treesens.errors import ModelError
+from treesens.errors import ModelError, TreesensError
 from treesens.frontends import conformance
 from treesens.frontends.registry import load
 from treesens.frontends.spark.frontend import SparkFrontend
@@ -518,3 +518,168 @@ def test_info_says_what_it_is() -> None:
     e = load(FOLDER / "forest_three.zip").ensemble
     assert (e.source.format, e.classes, e.link, e.average) == ("spark", (0, 1, 2), Link.IDENTITY, 7)
     assert e.source.version.startswith("3.")
+
+
+# --- pipelines ---------------------------------------------------------------------------------------------------------------
+
+FEATURE = "org.apache.spark.ml.feature."
+Files = dict[str, bytes]
+
+
+def stage(kind: str, settings: Mapping[str, Any], table: bytes | None = None) -> Files:
+    """The files of a stage."""
+    fields = {
+        "class": kind,
+        "timestamp": 1,
+        "sparkVersion": "3.5.3",
+        "uid": "made",
+        "paramMap": settings,
+        "defaultParamMap": {},
+    }
+    files = {"metadata/part-00000": json.dumps(fields).encode()}
+    return files | ({"data/part-0.parquet": table} if table is not None else {})
+
+
+def indexer(labels: list[list[str]], source: list[str], target: list[str], invalid: str = "keep") -> Files:
+    import pyarrow as pa
+
+    schema = pa.schema([("labelsArray", pa.list_(pa.list_(pa.string())))])
+    settings = {"inputCols": source, "outputCols": target, "handleInvalid": invalid}
+    return stage(FEATURE + "StringIndexerModel", settings, parquet_of([{"labelsArray": labels}], schema))
+
+
+def assembler(names: list[str], invalid: str = "keep") -> Files:
+    settings = {"inputCols": names, "outputCol": "features", "handleInvalid": invalid}
+    return stage(FEATURE + "VectorAssembler", settings)
+
+
+def pipeline(path: Path, *stages: Files | Path) -> Path:
+    """A pipeline of stages, of which a path is the zip file of a model."""
+    uids = [f"s{number}" for number in range(len(stages))]
+    with zipfile.ZipFile(path, "w") as archive:
+        root = stage("org.apache.spark.ml.PipelineModel", {"stageUids": uids})
+        archive.writestr("p/metadata/part-00000", root["metadata/part-00000"])
+        for number, (uid, made) in enumerate(zip(uids, stages, strict=True)):
+            files = made if isinstance(made, dict) else files_of(made)
+            for name, content in files.items():
+                archive.writestr(f"p/stages/{number}_{uid}/{name}", content)
+    return path
+
+
+def files_of(path: Path) -> Files:
+    with zipfile.ZipFile(path) as archive:
+        return {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+
+
+def tree_of_codes(path: Path, codes: list[float], categories: int, **more: Any) -> Path:
+    """A tree that asks the second feature for codes, and then the first one for a number."""
+    left = Split(0, Leaf(1), Leaf(2), threshold=0.5)
+    return written(path, VALUE, [Split(1, left, Leaf(3), codes=codes, categories=categories)], numFeatures=2, **more)
+
+
+COLORS = ["red", "green", "blue"]
+
+
+def test_labels_stand_for_their_codes_and_unknown_ones_for_one_more(tmp_path: Path) -> None:
+    """`keep`: of three labels the code 3 is that of all others, and of missing ones."""
+    tree = tree_of_codes(tmp_path / "t.zip", [1, 3], 4)
+    path = pipeline(tmp_path / "p.zip", indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"]), tree)
+    e = load(path).ensemble
+    assert [(f.name, f.labels, f.needs_value) for f in e.features] == [
+        ("age", None, False),
+        ("color", tuple(COLORS), False),
+    ]
+    rows = np.array([[0.5, 0], [0.5, 1], [0.6, 1], [0.5, 2], [0.5, 3], [0.5, 7], [0.5, NAN], [NAN, NAN], [NAN, 0]])
+    assert e.margins_emulated(rows)[:, 0].tolist() == [3, 1, 2, 3, 1, 1, 1, 2, 3]
+
+
+def test_thresholds_on_codes_of_labels_are_sets(tmp_path: Path) -> None:
+    tree = written(tmp_path / "t.zip", VALUE, [Split(1, Leaf(1), Leaf(2), threshold=1.5)], numFeatures=2)
+    path = pipeline(tmp_path / "p.zip", indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"]), tree)
+    e = load(path).ensemble
+    assert e.margins_emulated(np.array([[0, 0], [0, 1], [0, 2], [0, 3], [0, NAN]]))[:, 0].tolist() == [1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("kind", ["codes", "thresholds"])
+def test_spark_itself_predicts_so(kind: str, tmp_path: Path) -> None:
+    need_spark()
+    split = Split(1, Leaf(1), Leaf(2), threshold=1.5)
+    made = tree_of_codes(tmp_path / "t.zip", [1, 3], 4)
+    tree = made if kind == "codes" else written(tmp_path / "t.zip", VALUE, [split], numFeatures=2)
+    path = pipeline(tmp_path / "p.zip", indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"]), tree)
+    conformance.check(load(path), rows=20).raise_if_wrong()
+
+
+def test_values_that_a_pipeline_does_not_take_cannot_be_declared_missing(tmp_path: Path) -> None:
+    tree = tree_of_codes(tmp_path / "t.zip", [1], 3)
+    for labels, numbers, needed in (("error", "keep", [False, True]), ("skip", "error", [True, True])):
+        path = pipeline(
+            tmp_path / "p.zip",
+            indexer([COLORS], ["color"], ["code"], labels),
+            assembler(["age", "code"], numbers),
+            tree,
+        )
+        assert [f.needs_value for f in load(path).ensemble.features] == needed
+    question = 'model m from "m"\nfeature age: real in [0, 9] or missing\nquery q: find a in m such that margin(a) >= 3'
+    with pytest.raises(TreesensError, match="E313"):
+        treesens.check_text(question, models={"m": load(path)})
+
+
+def test_names_of_classes_are_those_of_the_labels(tmp_path: Path) -> None:
+    tree = written(tmp_path / "t.zip", TREE, [two_leaves((1.0, 2.0), (2.0, 1.0))], settings={"labelCol": "label"})
+    labels = indexer([["no", "yes"]], ["answer"], ["label"])
+    vector = assembler(["a", "b", "c"])
+    assert load(pipeline(tmp_path / "p.zip", labels, vector, tree)).ensemble.classes == ("no", "yes")
+    named = stage(FEATURE + "IndexToString", {"inputCol": "prediction", "outputCol": "said", "labels": ["3", "4"]})
+    assert load(pipeline(tmp_path / "p.zip", labels, vector, tree, named)).ensemble.classes == (3, 4)
+    assert load(pipeline(tmp_path / "p.zip", vector, tree)).ensemble.classes == (0, 1)
+
+
+def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
+    tree = tree_of_codes(tmp_path / "t.zip", [1], 3)
+    strings, vector = indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"])
+    scaler = stage(FEATURE + "StandardScalerModel", {"inputCol": "raw", "outputCol": "features"})
+    names = stage(FEATURE + "IndexToString", {"inputCol": "other", "outputCol": "said", "labels": ["a", "b"]})
+    cases: list[tuple[list[Files | Path], str]] = [
+        ([strings, vector, scaler, tree], "StandardScalerModel"),
+        ([strings, vector, tree, scaler], "StandardScalerModel"),
+        ([strings, vector, tree, names], "IndexToString"),
+        ([strings, vector, tree, tree], "DecisionTreeRegressionModel"),
+        ([strings, vector], "is not read"),
+        ([], "stage"),
+        ([strings, assembler(["age"]), tree], "the stages before make 1"),
+        ([strings, assembler(["code", "color"]), tree], "two features"),
+        ([indexer([COLORS], ["color"], ["code"], "drop"), vector, tree], "`drop`"),
+        ([indexer([["a", "a"]], ["color"], ["code"]), vector, tree], "one of them twice"),
+        ([indexer([COLORS, COLORS], ["color"], ["code"]), vector, tree], "labels of 2 columns"),
+        ([stage(FEATURE + "VectorAssembler", {"inputCols": ["a"], "later": 1}), tree], "later"),
+    ]
+    for stages, reason in cases:
+        with pytest.raises(ModelError) as refused:
+            load(pipeline(tmp_path / "p.zip", *stages))
+        assert reason in str(refused.value)
+        assert refused.value.remedy
+
+
+def test_questions_about_labels_are_answered(tmp_path: Path) -> None:
+    """The rows that Spark was asked about, by the labels of their columns."""
+    model, asked = load(FOLDER / "pipeline_keep.zip"), answered("pipeline_keep")
+    e = model.ensemble
+    assert e.classes == ("bad", "good")
+    assert e.features[1].labels is not None
+    lines, wanted = [], {}
+    for i, row in enumerate(asked["rows"].tolist()):
+        codes = all(x in range(f.categories) for f, x in zip(e.features, row, strict=True) if f.categories)
+        if not codes or not np.isfinite(row).all() or max(len(format(Decimal(x), "f")) for x in row) > 80:
+            continue
+        values = "; ".join(
+            f'a.{f.name} = "{f.labels[int(x)]}"' if f.labels else f"a.{f.name} = {format(Decimal(x), 'f')}"
+            for f, x in zip(e.features, row, strict=True)
+        )
+        for number, label in enumerate(e.classes):
+            lines.append(f"query q{i}_{number}: find a in m such that class(a) = {label}; {values}")
+            wanted[f"q{i}_{number}"] = "found" if number == asked["classes"][i] else "none"
+    answers = treesens.check_text('model m from "m"\n' + "\n".join(lines[:16]), models={"m": model})
+    chosen = list(wanted)[:16]
+    assert len(chosen) >= 4
+    assert {key: answers[key].to_dict()["verdict"] for key in chosen} == {key: wanted[key] for key in chosen}

@@ -36,6 +36,8 @@ LAST_WORDS = 3000
 """Bytes that a dead worker said last."""
 SLOW = {
     "treelite.tl": 0.05,
+    "forest.spark": 0.05,
+    "tree.spark": 0.05,
     "sklearn.skops": 0.5,
     "votes.skops": 0.1,
     "sweep.toml": 0.5,
