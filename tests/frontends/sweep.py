@@ -19,12 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from tests.frontends import sweep_models
-from tests.frontends.sweep_h2o import ALLOWED, h2o_model
+from tests.frontends import sweep_h2o, sweep_models, sweep_spark
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
 
 ROWS = 100
+IN_JAVA = {
+    "h2o": (sweep_h2o.h2o_model, sweep_h2o.ALLOWED),
+    "spark": (sweep_spark.spark_model, sweep_spark.ALLOWED),
+}
+"""Libraries that no plain run asks."""
 
 
 @dataclass
@@ -79,7 +83,7 @@ def compare(made: sweep_models.Made, source: object, rng: np.random.Generator) -
 def judge(library: str, count: int, seed: int = 0, show: Callable[[str], None] = lambda _: None) -> Tally:
     """Makes and compares `count` models of one library."""
     tally = Tally()
-    make, allowed = (h2o_model, ALLOWED) if library == "h2o" else sweep_models.LIBRARIES[library]
+    make, allowed = (IN_JAVA | sweep_models.LIBRARIES)[library]
     for number in range(2 * count):  # some that the library does not train come on top
         if tally.equal + tally.refused.total() + len(tally.wrong) == count:
             break
@@ -116,7 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--graphs", type=int, default=1000, help="graphs of ONNX")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "libraries", nargs="*", default=list(sweep_models.LIBRARIES), help="all but h2o, which needs a server, without"
+        "libraries",
+        nargs="*",
+        default=list(sweep_models.LIBRARIES),
+        help="all but h2o and spark, which need Java, without",
     )
     given = parser.parse_args(arguments)
     wrong = 0

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, Whole, seed_option, trust_option
+from treesens.compiler.model.kinds import Accumulation
 from treesens.frontends.base import LoadedModel
 from treesens.report.terminal import say_json, say_wrapped
 
@@ -77,9 +78,10 @@ def _show(facts: dict[str, Any]) -> None:
     say_wrapped(f"{facts['path']}: {facts['format']}{version}")
     depth = facts["depth"]
     constant = f" ({facts['constant_trees']} constant)" if facts["constant_trees"] else ""
+    apart = ", up to the order of additions" if Accumulation(facts["accumulation"]).any_order else ""
     averaged = f", sums divided by {facts['average']}" if facts["average"] != 1 else ""
     lines = {
-        "read": "exactly: leaves and sums are those of the library (compare with --check)",
+        "read": f"exactly: leaves and sums are those of the library{apart} (compare with --check)",
         "ask": _ASKED.get(facts["link"], ""),
         "task": f"{facts['task']}, {facts['outputs']} output(s), link {facts['link']}{averaged}",
         "trees": f"{facts['trees']:,}{constant}, depth {depth['max']} at most, {depth['mean']} on average",

@@ -32,14 +32,21 @@ from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Cur
 
 
 def harden(query: Query) -> Query:
-    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms."""
-    return replace(query, constraints=tuple(with_rows(c, lambda row: _harder(query, row)) for c in query.constraints))
+    """The question with every score constraint harder by twice its numerical band: what satisfies it, the library confirms.
+
+    By three times if the order of additions is not known: a sum in one of them has to be twice the band away.
+    """
+
+    def harder(row: AtLeast | ProbabilitySum) -> Constraint:
+        return _harder(query, row, 3 if _any_order(query, row) else 2)
+
+    return replace(query, constraints=tuple(with_rows(c, harder) for c in query.constraints))
 
 
-def _harder(query: Query, row: AtLeast | ProbabilitySum) -> Constraint:
+def _harder(query: Query, row: AtLeast | ProbabilitySum, times: int) -> Constraint:
     if isinstance(row, ProbabilitySum):
-        return replace(row, bound=row.bound + 2 * _band_of_sum(query, row))
-    return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(2 * _off_by(query, row)))
+        return replace(row, bound=row.bound + times * _band_of_sum(query, row))
+    return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(times * _off_by(query, row)))
 
 
 def in_every_order(query: Query, constraint: Constraint) -> Constraint:
@@ -48,7 +55,7 @@ def in_every_order(query: Query, constraint: Constraint) -> Constraint:
     def harder(row: AtLeast | ProbabilitySum) -> Constraint:
         if not _any_order(query, row):
             return row
-        made = _harder(query, row)
+        made = _harder(query, row, 2)
         # What one order shows of a probability says nothing of another one: the score is compared, further away.
         return replace(made, shown=None) if isinstance(made, AtLeast) else made
 
