@@ -77,6 +77,8 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
         return _sure_votes(ensemble, margins)
     classes = ensemble.predicted_classes(margins)
     if compares_scores(ensemble):
+        if not (ensemble.accumulation.any_order or ensemble.ranks_sums):
+            return [int(c) for c in classes]
         hides = _depends_on_order if ensemble.accumulation.any_order else _hides_best
         return [None if hides(ensemble, row) else int(c) for c, row in zip(classes, margins, strict=True)]
     shown = np.asarray(ensemble.probabilities(margins), np.float64)
