@@ -36,6 +36,8 @@ class World:
     varied: frozenset[str]
     grids: Mapping[str, FeatureGrid] = field(default_factory=dict)
     """Features count as changed where their cells differ: nothing else can be told apart."""
+    known: dict[str, list[Fraction]] = field(default_factory=dict, init=False, compare=False)
+    """Margins of points that were asked for."""
 
     def stored(self, point: str, feature: str) -> float:
         return self.values[point][feature]
@@ -53,9 +55,11 @@ class World:
         return exact
 
     def margins(self, point: str) -> list[Fraction]:
-        ensemble = self.ensembles[point]
-        row = [[self.values[point][name] for name in ensemble.feature_names]]
-        return list(ensemble.margins_exact(np.array(row))[0])
+        if point not in self.known:
+            ensemble = self.ensembles[point]
+            row = [[self.values[point][name] for name in ensemble.feature_names]]
+            self.known[point] = list(ensemble.margins_exact(np.array(row))[0])
+        return list(self.known[point])
 
     def probability(self, point: str, label: int) -> Any:
         ensemble, margins = self.ensembles[point], self.margins(point)

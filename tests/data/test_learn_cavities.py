@@ -14,9 +14,10 @@ from treesens.data.learn_cavities import learn_at
 
 def in_a_cavity(rows: Int32Array, point: Int32Array, width: int) -> bool:
     """Whether some features, at most `width`, have no row that agrees with the point on them."""
+    agree = [frozenset(np.flatnonzero(row).tolist()) for row in np.unique(rows == point, axis=0)]
     features = range(rows.shape[1])
     chosen = itertools.chain.from_iterable(itertools.combinations(features, n) for n in range(1, width + 1))
-    return any(not (rows[:, list(some)] == point[list(some)]).all(axis=1).any() for some in chosen)
+    return any(not any(one.issuperset(some) for one in agree) for some in chosen)
 
 
 def rows_in(rows: Int32Array, box: Box) -> int:

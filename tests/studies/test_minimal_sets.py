@@ -71,13 +71,16 @@ def flipping_sets(rows: NDArray[Any], scores: NDArray[np.float64], margin: float
     """All sets of features with two rows that differ in these alone and lie a margin from 0 on both sides."""
     assert np.abs(np.abs(scores) - margin).min() > 1e-5
     found = []
+    values = [np.unique(column, return_inverse=True)[1].ravel() for column in rows.T]
     for size in range(len(NAMES) + 1):
         for varied in itertools.combinations(range(len(NAMES)), size):
             kept = [f for f in range(len(NAMES)) if f not in varied]
-            _, group = np.unique(rows[:, kept], axis=0, return_inverse=True)
+            group = np.zeros(len(rows), np.int64)
+            for f in kept:
+                group = group * (values[f].max() + 1) + values[f]
             most, least = np.full(group.max() + 1, -np.inf), np.full(group.max() + 1, np.inf)
-            np.maximum.at(most, group.ravel(), scores)
-            np.minimum.at(least, group.ravel(), scores)
+            np.maximum.at(most, group, scores)
+            np.minimum.at(least, group, scores)
             if ((most >= margin) & (least <= -margin)).any():
                 found.append(frozenset(varied))
     return found

@@ -45,7 +45,11 @@ def outcomes_of(model: Any) -> pd.Series:
 def reached(truth: pd.Series, varied: tuple[str, ...]) -> list[set[str]]:
     """The outcomes that every input of the grid reaches by other values of the varied features."""
     kept = [name for name in NAMES if name not in varied]
-    return [set(truth[(GRID[kept] == row[kept]).all(axis=1)]) for _, row in GRID.iterrows()]
+    keys = list(map(tuple, GRID[kept].to_numpy().tolist()))
+    found: dict[tuple[float, ...], set[str]] = {key: set() for key in keys}
+    for key, outcome in zip(keys, truth, strict=True):
+        found[key].add(outcome)
+    return [found[key] for key in keys]
 
 
 def test_an_audit_counts_the_rows_of_every_two_outcomes(model: Any, policy: Path) -> None:
