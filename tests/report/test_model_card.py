@@ -17,7 +17,7 @@ CARD = f"# A card\r\n\nBy hand.\n\n{BEGIN}\nold\n{END}\n\nÜber das Ende.\n"
 @pytest.fixture(scope="module")
 def audit() -> ts.Audit:
     trained = two_classes("xgboost")
-    return ts.audit(trained.estimator, trained.frame, vary=["p"], gap=[0.05], time_limit=2.0)
+    return ts.audit(trained.estimator, trained.frame, vary=["p"], gap=[0.05], time_limit=60.0)
 
 
 def test_the_section_takes_the_place_between_its_marks(audit: ts.Audit, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_names_of_features_are_no_markup(tmp_path: Path) -> None:
     frame = trained.frame.rename(columns={"p": hostile})
     model = pytest.importorskip("sklearn.tree").DecisionTreeClassifier(max_depth=2, random_state=0)
     model.fit(frame, trained.estimator.predict(trained.frame))
-    audit = ts.audit(model, frame, vary=[[hostile]], gap=[0.05], time_limit=2.0)
+    audit = ts.audit(model, frame, vary=[[hostile]], gap=[0.05], time_limit=60.0)
     file = tmp_path / "card.md"
     audit.card(file)
     audit.card(file)
