@@ -72,12 +72,17 @@ def test_files_are_read_as_spark_scores_them(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_spark_itself_says_the_same_on_every_threshold(name: str) -> None:
     need_spark()
-    conformance.check(load(FOLDER / f"{name}.zip"), rows=40).raise_if_wrong()
+    import pyspark
+
+    model = load(FOLDER / f"{name}.zip")
+    if model.ensemble.source.version[:1] > pyspark.__version__[:1]:
+        pytest.skip("a later Spark has saved it")
+    conformance.check(model, rows=40).raise_if_wrong()
 
 
 def test_categories_are_in_the_files() -> None:
     """The files above have splits by category with more than half of the codes on either side."""
-    sets = [load(FOLDER / f"{name}.zip").ensemble for name in FILES if not name.startswith("pipeline")]
+    sets = [load(FOLDER / f"{name}.zip").ensemble for name in FILES if "pipeline" not in name]
     assert all([f.categories for f in e.features][1:] in ([0, 12, 2, 0], [0, 12, 0, 0]) for e in sets)
     unseen = {bool(side) for e in sets for side in e.default_left[e.category_set >= 0]}
     assert unseen == {True, False}

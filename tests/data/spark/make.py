@@ -1,7 +1,8 @@
 """Makes the models of this folder, and what Spark predicts with them: `python tests/data/spark/make.py [NAME ..]`.
 
 Needs Java and `pip install pyspark`. Beside each model are rows on and around its thresholds, with missing values and
-categories that are not listed, and the answers of `transform`.
+categories that are not listed, and the answers of `transform`. Spark 3.5 has saved them; 4.3 has saved `later_forest_two` and
+`later_pipeline_keep` (`make.py forest_two pipeline_keep` with that version).
 """
 
 from __future__ import annotations
@@ -150,8 +151,10 @@ def zipped(folder: Path, path: Path) -> None:
 
 
 def main(*wanted: str) -> None:
+    import pyspark
     from pyspark.sql import SparkSession
 
+    later = "later_" if pyspark.__version__.startswith("4") else ""
     session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     made = [(frame_of(session), models()), (table_of(session), pipelines())]
     with tempfile.TemporaryDirectory() as scratch:
@@ -159,8 +162,9 @@ def main(*wanted: str) -> None:
             if wanted and name not in wanted:
                 continue
             estimator.fit(frame).save((Path(scratch) / name).as_uri())
-            zipped(Path(scratch) / name, HERE / f"{name}.zip")
-            (HERE / f"{name}.json").write_text(json.dumps(answers(HERE / f"{name}.zip")) + "\n")
+            path = HERE / f"{later}{name}.zip"
+            zipped(Path(scratch) / name, path)
+            path.with_suffix(".json").write_text(json.dumps(answers(path)) + "\n")
     session.stop()
 
 

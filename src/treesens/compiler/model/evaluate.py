@@ -200,7 +200,7 @@ def _summed_anyhow(
     """
     size = Fraction(sum(max(abs(smallest), abs(largest)) for smallest, largest, _ in ranges), 1 << shift)
     steps = (len(ranges) + 2) * unit
-    return -size, size, size * steps / (1 - steps) + len(ranges) * tiny
+    return -size, size, size * steps / (1 - steps) + 4 * len(ranges) * tiny
 
 
 def _summed(

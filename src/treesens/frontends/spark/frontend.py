@@ -42,6 +42,8 @@ from treesens.frontends.spark.trees import Grown, by_labels, grow
 _CLASSES = "org.apache.spark.ml.classification."
 _NUMBERS = "org.apache.spark.ml.regression."
 _LIST = "list of trees"
+_COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
+"""The columns of that list, and what Spark 4.3 calls them."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
@@ -253,11 +255,12 @@ def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -
     count = metadata["numTrees"].integer()
     if not 0 < count <= _MOST_TREES:
         raise metadata["numTrees"].error(f"{count} trees make no sense")
-    check_columns(trees.names, ("treeID", "metadata", "weights"), folder.place)
-    listed = sorted(Field(list(trees.rows), folder.place).items(), key=lambda row: row["treeID"].integer())
-    if [row["treeID"].integer() for row in listed] != list(range(count)):
+    which, told, weight = _LATER_COLUMNS if "_1" in trees.names else _COLUMNS
+    check_columns(trees.names, (which, told, weight), folder.place)
+    listed = sorted(Field(list(trees.rows), folder.place).items(), key=lambda row: row[which].integer())
+    if [row[which].integer() for row in listed] != list(range(count)):
         raise ModelError(f"{len(listed)} trees where the metadata say {count}", place=folder.place, remedy=DAMAGED)
-    weights = Field([row["weights"].value for row in listed], folder.place).floats()
+    weights = Field([row[weight].value for row in listed], folder.place).floats()
     if not np.isfinite(weights).all() or (not kind.boosted and (weights != 1).any()):
         raise ModelError("the trees have weights that they cannot have", place=folder.place, remedy=DAMAGED)
     return weights

@@ -18,7 +18,7 @@ _METADATA = {
 _TREES = {
     **irrelevant(_TRAINING, ("cacheNodeIds", "checkpointInterval", "impurity", "maxBins", "maxDepth", "maxMemoryInMB")),
     **irrelevant(_TRAINING, ("minInfoGain", "minInstancesPerNode", "minWeightFractionPerNode", "seed")),
-    **irrelevant(_TRAINING, ("numTrees", "featureSubsetStrategy", "subsamplingRate", "bootstrap")),
+    **irrelevant(_TRAINING, ("numTrees", "featureSubsetStrategy", "subsamplingRate", "bootstrap", "pruneTree")),
     **irrelevant(_TRAINING, ("stepSize", "maxIter", "validationIndicatorCol", "validationTol")),
     **irrelevant(_COLUMN, ("featuresCol", "labelCol", "weightCol", "leafCol", "predictionCol", "varianceCol")),
     **used("rawPredictionCol", "lossType"),
