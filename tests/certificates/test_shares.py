@@ -122,6 +122,7 @@ def test_other_shares_have_none_and_say_so(folder: Path, tmp_path: Path) -> None
     assert record["share"]["lower"] > 0
     _, record = asked(folder, text, tmp_path, "--require-certificate")
     assert (record["share"]["lower"], record["share"]["upper"]) == (0, 1)
+    assert record["share"]["reason"].startswith("no accepted certificate: shares by the measure `uniform`")
 
 
 def test_a_share_of_rows_that_nobody_proves_does_not_pass(
@@ -137,3 +138,4 @@ def test_a_share_of_rows_that_nobody_proves_does_not_pass(
     assert 0 < record["share"]["lower"] == record["share"]["upper"] < 1
     _, record = asked(folder, text, tmp_path, "--require-certificate")
     assert (record["share"]["lower"], record["share"]["upper"]) == (0, 1)
+    assert record["share"]["reason"].startswith("no accepted certificate: more than 2 rows")

@@ -248,8 +248,19 @@ PROOFS = (
     ),
     Mutation(
         "a share passes without a certificate", "solve/question.py",
-        r"if options\.require_certificate and not \(", "if False and not (",
-        test="tests/certificates/test_require.py",
+        r"if options\.require_certificate and not all\(", "if False and not all(",
+        test="tests/certificates/test_shares.py",
+    ),
+    Mutation(
+        "an answer of a row satisfies less than any case asks", "certificates/treesens_verify/cases.py",
+        r"if shown\.has_all_of\(Asked\(case\)\) and ", "if ",
+        test="tests/certificates/test_answers_in_cases.py",
+    ),
+    Mutation(
+        "points whose distance may be 0 are taken to differ", "certificates/cases.py",
+        r"if not lowering or not between or not _is_above\(-relation\.limit, strict=relation\.strict\):",
+        "if not lowering or not between:",
+        test="tests/certificates/test_cases.py",
     ),
 )  # fmt: skip
 """Errors in what proofs of several parts rest on."""

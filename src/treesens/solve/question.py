@@ -92,15 +92,15 @@ def answer_question(
     if options.certificates is None or (result.verdict is Verdict.NONE and result.proof is Proof.EXACT):
         return _with_share(query.query, result, budget, progress)
     if options.require_certificate and query.query.share is not None and query.query.share.kind != "rows":
-        return _without_share(query.query, result)
+        return _without_share(query.query, result, f"shares by the measure `{query.query.share.kind}` have none")
     return _certified_share(query.query, _with_share(query.query, result, budget, progress), options)
 
 
-def _without_share(query: Query, result: Result) -> Result:
+def _without_share(query: Query, result: Result, why: str) -> Result:
     """The result with nothing said of a share that has no certificate: that of rows alone may have one."""
     asked = query.share
     assert asked is not None
-    reason = "no accepted certificate: shares have none"
+    reason = f"no accepted certificate: {why}"
     share = ShareFound(asked.measure, asked.kind, 0.0, 1.0, None, False, reason).judged(asked)
     return replace(result, share=share)
 
@@ -135,10 +135,9 @@ def _certified_share(query: Query, result: Result, options: Options) -> Result:
         return replace(result, certificates=(*result.certificates, *made.certified()))
 
     done = afterwards(result, "certificate", work)
-    if options.require_certificate and not all(
-        one.path for one in done.certificates[len(result.certificates) :] or (Certified("share"),)
-    ):
-        return _without_share(query, done)
+    made = done.certificates[len(result.certificates) :] or (Certified("share", reason="making it failed"),)
+    if options.require_certificate and not all(one.path for one in made):
+        return _without_share(query, done, next(one.reason for one in made if not one.path))
     return done
 
 
