@@ -15,6 +15,7 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.certificates.cases import MOST, cases_of, least_changes
+from treesens.certificates.produce import refutation
 from treesens.certificates.statement import statement_of
 from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.query.query import AtLeast, CellSet, Query, SameExcept
@@ -193,6 +194,15 @@ def test_points_differ_in_the_features_that_a_distance_counts(folder: Path) -> N
         kept = tuple(relation if c is sums else c for c in (*query.constraints, link))
         found = cases_of(replace(query, constraints=kept))
         assert [[one.varied for one in _links(case)] for case, _ in found or []] == cases
+
+
+@pytest.mark.parametrize("text", ["distance(a, b, l1) < 0", "distance(a, b, l2) < 0", "distance(a, b, l1) <= 0"])
+def test_no_distance_is_below_0(text: str, folder: Path) -> None:
+    """So the statement says `false`, by a clause of no parts; a distance of 0 is one."""
+    query = query_of(f"{HEAD}find a, b in m such that {text}; margin(a) >= 0", folder)
+    assert ([] in statement_of(with_cell_rows(query)).text["clauses"]) == ("<= 0" not in text)
+    if "<= 0" not in text:
+        assert refutation(query).document["nodes"] == [[]]
 
 
 def _between(x: Point) -> list[Fraction]:

@@ -24,6 +24,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.probabilities import relaxed
 from treesens.compiler.query.query import (
     AllOf,
+    AnyOf,
     AtLeast,
     CellCost,
     CellSet,
@@ -85,8 +86,11 @@ def _sums_of(relation: Difference) -> Iterator[ValueSum]:
         yield ValueSum(turned, -relation.low, relation.low_strict)
 
 
-def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast]:
-    """The rows of a sum, if single cells say anything about it: one for all ways to bound its distances of two points."""
+def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
+    """The rows of a sum, if single cells say anything about it: one for all ways to bound its distances of two points.
+
+    Distances of two points alone are never below 0 in sum: if the limit is, nothing satisfies the relation.
+    """
     known, together = list[CellValues](), dict[Place, list[Term]]()
     added, taken = list[Bounds](), list[Bounds]()
     for term in relation.terms:
@@ -97,6 +101,8 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast]:
             (added if term.factor > 0 else taken).append(bounds)
     for place, terms in together.items():
         known.append(least_together(place, terms, cell_reaches(space, place[1]), space.legal[place[1]]))
+    if not known and not taken and not relation.allows(Fraction(0)):
+        yield AnyOf(())
     for values in _chosen(added, taken):
         row = _least_row(relation, [*known, *values])
         if row is not None:
