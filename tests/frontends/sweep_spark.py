@@ -45,9 +45,9 @@ def _table(rng: np.random.Generator) -> tuple[list[str], np.ndarray, list[list[A
         codes.append(values)
     z = np.asarray(z + rng.normal(size=n) * 0.3)
     three = np.digitize(z, np.quantile(z, [0.3, 0.6])).astype(float)
-    targets = [[float(a > np.median(z)), b, a, c] for a, b, c in zip(z.tolist(), three, z, rng.random(n), strict=True)]
+    targets = np.column_stack([(z > np.median(z)).astype(float), three, z, rng.random(n)])
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return names, np.column_stack(codes), rows, [[float(x) for x in row] for row in targets]
+    return names, np.column_stack(codes), rows, targets.tolist()
 
 
 def _estimator(target: str, which: int, rng: np.random.Generator) -> Any:

@@ -598,6 +598,67 @@ def test_labels_stand_for_their_codes_and_unknown_ones_for_one_more(tmp_path: Pa
     assert e.margins_emulated(rows)[:, 0].tolist() == [3, 1, 2, 3, 1, 1, 1, 2, 3]
 
 
+def encoder(sizes: list[int], invalid: str = "error", *, drop: bool = True) -> Files:
+    import pyarrow as pa
+
+    schema = pa.schema([("categorySizes", pa.list_(pa.int32()))])
+    settings = {"inputCols": ["code"], "outputCols": ["ones"], "handleInvalid": invalid, "dropLast": drop}
+    return stage(FEATURE + "OneHotEncoderModel", settings, parquet_of([{"categorySizes": sizes}], schema))
+
+
+def asks_each(count: int) -> Node:
+    """A tree that says which of so many numbers is 1, -1 if none is."""
+    tree: Node = Leaf(-1)
+    for number in reversed(range(count)):
+        below = Split(number, tree, Leaf(number), threshold=0.5)
+        tree = below if number % 2 else Split(number, tree, Leaf(number), codes=[0], categories=2)
+    return tree
+
+
+HOT: list[tuple[str, str, bool, int, list[float]]] = [
+    # What the labels red, green and blue, and a label that is not known, are turned to: the place of the 1.
+    ("keep", "error", True, 4, [0, 1, 2, -1]),
+    ("keep", "error", False, 4, [0, 1, 2, 3]),
+    ("keep", "keep", True, 4, [0, 1, 2, 3]),
+    ("keep", "keep", False, 4, [0, 1, 2, 3]),
+    ("error", "error", True, 3, [0, 1, -1]),
+    ("error", "error", False, 3, [0, 1, 2]),
+    ("error", "keep", False, 3, [0, 1, 2]),
+]
+
+
+def hot_pipeline(folder: Path, case: int) -> Path:
+    labels, invalid, drop, size, _ = HOT[case]
+    width = size + (invalid == "keep") - drop
+    tree = written(folder / "t.zip", VALUE, [asks_each(width)], numFeatures=width + 1)
+    vector = assembler(["ones", "age"])
+    return pipeline(
+        folder / "p.zip",
+        indexer([COLORS], ["color"], ["code"], labels),
+        encoder([size], invalid, drop=drop),
+        vector,
+        tree,
+    )
+
+
+@pytest.mark.parametrize("case", range(len(HOT)))
+def test_a_vector_of_zeros_with_one_1_is_its_column(case: int, tmp_path: Path) -> None:
+    e = load(hot_pipeline(tmp_path, case)).ensemble
+    assert [(f.name, f.labels) for f in e.features] == [("color", tuple(COLORS)), ("age", None)]
+    rows = np.column_stack([np.arange(len(HOT[case][-1])), np.zeros(len(HOT[case][-1]))])
+    assert e.margins_emulated(rows)[:, 0].tolist() == HOT[case][-1]
+    if HOT[case][0] == "keep":
+        assert e.margins_emulated(np.array([[NAN, 0.0]]))[:, 0].tolist() == HOT[case][-1][-1:]
+
+
+@pytest.mark.parametrize("case", range(len(HOT)))
+def test_spark_itself_makes_these_vectors(case: int, tmp_path: Path) -> None:
+    need_spark()
+    model = load(hot_pipeline(tmp_path, case))
+    rows = np.column_stack([np.arange(len(HOT[case][-1])), np.zeros(len(HOT[case][-1]))])
+    assert model.margins(rows)[:, 0].tolist() == HOT[case][-1]
+
+
 def test_thresholds_on_codes_of_labels_are_sets(tmp_path: Path) -> None:
     tree = written(tmp_path / "t.zip", VALUE, [Split(1, Leaf(1), Leaf(2), threshold=1.5)], numFeatures=2)
     path = pipeline(tmp_path / "p.zip", indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"]), tree)
@@ -642,6 +703,7 @@ def test_names_of_classes_are_those_of_the_labels(tmp_path: Path) -> None:
 
 def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
     tree = tree_of_codes(tmp_path / "t.zip", [1], 3)
+    four = written(tmp_path / "f.zip", VALUE, [Leaf(1)], numFeatures=4)
     strings, vector = indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"])
     scaler = stage(FEATURE + "StandardScalerModel", {"inputCol": "raw", "outputCol": "features"})
     names = stage(FEATURE + "IndexToString", {"inputCol": "other", "outputCol": "said", "labels": ["a", "b"]})
@@ -655,6 +717,10 @@ def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
         ([strings, assembler(["age"]), tree], "the stages before make 1"),
         ([strings, assembler(["code", "color"]), tree], "two features"),
         ([indexer([COLORS], ["color"], ["code"], "drop"), vector, tree], "`drop`"),
+        ([strings, encoder([2]), assembler(["ones", "age"]), tree], "2 categories of `code`"),
+        ([encoder([2]), assembler(["ones", "age"]), tree], "no StringIndexer"),
+        ([strings, encoder([4, 4]), assembler(["ones", "age"]), tree], "sizes of 2 columns"),
+        ([strings, encoder([4]), assembler(["ones", "code"]), four], "two features"),
         ([indexer([["a", "a"]], ["color"], ["code"]), vector, tree], "one of them twice"),
         ([indexer([COLORS, COLORS], ["color"], ["code"]), vector, tree], "labels of 2 columns"),
         ([stage(FEATURE + "VectorAssembler", {"inputCols": ["a"], "later": 1}), tree], "later"),

@@ -135,10 +135,21 @@ def pipelines() -> dict[str, Any]:
         seed=1,
     )
     boosting = classification.GBTClassifier(maxIter=4, **small)
+
+    def hot(labels: str, encoder: str, *, drop: bool) -> list[Any]:
+        texts = feature.StringIndexer(inputCols=["region", "flag"], outputCols=["r", "f"], handleInvalid=labels)
+        zeros = feature.OneHotEncoder(
+            inputCols=["r", "f"], outputCols=["region one", "flag one"], handleInvalid=encoder, dropLast=drop
+        )
+        columns = ["region one", "age", "flag one", "debt"]
+        return [texts, zeros, feature.VectorAssembler(inputCols=columns, outputCol="all", handleInvalid="keep")]
+
     return {
         "pipeline_keep": Pipeline(stages=[decision, *indexed("keep"), forest, names]),
         "pipeline_error": Pipeline(stages=[decision, *indexed("error"), boosting]),
         "pipeline_search": search,
+        "pipeline_hot": Pipeline(stages=[decision, *hot("keep", "error", drop=True), forest]),
+        "pipeline_hot_all": Pipeline(stages=[decision, *hot("error", "keep", drop=False), boosting]),
     }
 
 

@@ -179,8 +179,15 @@ def _loaded(
             f"{read.width} features, and the stages before make {len(slots)}: a column is a vector itself",
             "give the tree model alone",
         )
+    if (read.grown.nodes.feature >= read.width).any():
+        raise ModelError(
+            "a split uses a feature that does not exist", place=model.folder.inside("data").place, remedy=DAMAGED
+        )
+    # The numbers that are made of one column of labels are one feature.
+    which, of_slot = _columns(slots)
     features = []
-    for number, (feature, slot) in enumerate(zip(feature_tuple([s.column for s in slots], place), slots, strict=True)):
+    for feature, number in zip(feature_tuple([slots[i].column for i in which], place), which, strict=True):
+        slot = slots[number]
         if slot.labels is not None:
             listed = labels_of_texts(slot.labels) if isinstance(slot.labels[0], str) else slot.labels
             made = as_categorical(feature, len(slot.labels), listed)
@@ -189,7 +196,7 @@ def _loaded(
         else:
             made = feature
         features.append(replace(made, needs_value=slot.values_only))
-    nodes = by_labels(read.grown.nodes, {i: s for i, s in enumerate(slots) if s.labels is not None}, place)
+    nodes = by_labels(read.grown.nodes, slots, of_slot, place)
     if names is not None and names[-1:] == [UNKNOWN_CLASS] and len(names) == read.classes + 1:
         names = names[:-1]
     if names is not None and (len(names) != read.classes or len(set(names)) != len(names)):
@@ -219,11 +226,28 @@ def _loaded(
         ranks_scores=kind.boosted,
         ranks_sums=read.votes > 0,
     )
-    library = library_of(slots, ensemble)
+    library = library_of([slots[number] for number in which], ensemble)
     notes = (_BOOSTED,) if kind.boosted else ()
     return LoadedModel(
         ensemble, SparkFrontend.name, library.margins, library.leaf_ids, notes=notes, predicts=library.predicts
     )
+
+
+def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
+    """One number of the vector for each column of the table, and the column of each number.
+
+    Numbers of one column are put together if all of them are made of its labels in the same way.
+    """
+    first: dict[object, int] = {}
+    which: list[int] = []
+    of_slot: list[int] = []
+    for number, slot in enumerate(slots):
+        key: object = number if slot.ones is None else (slot.column, slot.labels, slot.kept)
+        if key not in first:
+            first[key] = len(which)
+            which.append(number)
+        of_slot.append(first[key])
+    return which, of_slot
 
 
 def _names_of(names: list[str]) -> tuple[str | int, ...]:

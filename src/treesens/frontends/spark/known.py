@@ -50,6 +50,8 @@ TABLE: Table = {
     "assembler settings": _COLUMNS,
     "vector indexer": _stage("vector indexer settings"),
     "vector indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("maxCategories",))},
+    "one-hot encoder": _stage("one-hot encoder settings"),
+    "one-hot encoder settings": {**_COLUMNS, **used("dropLast")},
     "names": _stage("names settings"),
     "names settings": {**_COLUMNS, **used("labels")},
 }

@@ -1,7 +1,8 @@
 """Pipelines of Spark: stages that make the vector of features of a tree model out of columns of a table.
 
 Read are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector), `VectorIndexerModel`
-(some numbers of a vector become categories) and `IndexToString` (the names of the predicted classes). `handleInvalid` says what
+(some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of zeros with one 1) and
+`IndexToString` (the names of the predicted classes). `handleInvalid` says what
 becomes of labels and numbers that they do not know, and of missing ones: `keep` makes one more category of them (or leaves NaN
 in the vector), `error` and `skip` predict nothing.
 """
@@ -9,7 +10,7 @@ in the vector), `error` and `skip` predict nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_CATEGORIES, MAX_FEATURES
@@ -27,12 +28,13 @@ _READ = {
     _FEATURE + "StringIndexerModel": "string indexer",
     _FEATURE + "VectorAssembler": "assembler",
     _FEATURE + "VectorIndexerModel": "vector indexer",
+    _FEATURE + "OneHotEncoderModel": "one-hot encoder",
     _FEATURE + "IndexToString": "names",
 }
 """Stages around a tree model, with the tables of their settings."""
 UNKNOWN_CLASS = "__unknown"
 """What Spark calls labels of classes that an indexer does not know, if it keeps them."""
-_WITH_DATA = ("string indexer", "vector indexer")
+_WITH_DATA = ("string indexer", "vector indexer", "one-hot encoder")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +82,20 @@ class Slot:
 
     `labels` are the values of the column in the order of their codes; None for a number that stays as it is. Whatever is none
     of them is the code after the last one if it is `kept`, and nothing is predicted for it otherwise. `values_only`: nothing is
-    predicted if it is missing.
+    predicted if it is missing. The number is the code, or with `ones` it is 1 for these codes and 0 for others.
     """
 
     column: str
     labels: tuple[str, ...] | tuple[float, ...] | None = None
     kept: bool = False
     values_only: bool = False
+    ones: frozenset[int] | None = None
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number for every code of a label, and for the code after the last one."""
+        codes = range(len(self.labels or ()) + 1)
+        return list(codes) if self.ones is None else [int(code in self.ones) for code in codes]
 
 
 @dataclass
@@ -139,6 +148,8 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
         match stage.kind:
             case "string indexer":
                 _index(stage, tables[stage.folder.path], flow)
+            case "one-hot encoder":
+                _encode(stage, tables[stage.folder.path], flow)
             case "assembler":
                 flow.vectors[stage.text("outputCol")] = _assemble(stage, flow)
             case "vector indexer":
@@ -171,14 +182,44 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
         flow.scalars[target] = Slot(before.column, tuple(own), stage.keeps_invalid, not stage.keeps_invalid)
 
 
+def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
+    """A code of labels becomes a vector of zeros with one 1, or with none for the last code, if that is dropped."""
+    given, made = stage.columns("input"), stage.columns("output")
+    place = stage.folder.inside("data").place
+    rows = list(Field(list(table.rows), place).items())
+    if len(rows) != 1 or table.names != ("categorySizes",):
+        raise ModelError("this is no table of sizes", place=place, remedy=DAMAGED)
+    sizes = [size.integer() for size in rows[0]["categorySizes"].items()]
+    if not len(sizes) == len(given) == len(made):
+        raise rows[0].error(f"sizes of {len(sizes)} columns where {len(given)} are encoded", DAMAGED)
+    drop = stage.setting("dropLast")
+    if drop is not None and not isinstance(drop.value, bool):
+        raise drop.error("`dropLast` is neither true nor false")
+    dropped = drop is None or drop.value is True
+    for source, target, size in zip(given, made, sizes, strict=True):
+        slot = flow.scalar(source)
+        if slot.labels is None or slot.ones is not None:
+            raise stage.metadata.error(
+                f"the column `{source[:60]}` is encoded, and no StringIndexer has made it", "give the tree model alone"
+            )
+        codes = len(slot.labels) + slot.kept
+        if size != codes:
+            raise rows[0].error(f"{size} categories of `{source[:60]}`, which has {codes}", DAMAGED)
+        width = size + stage.keeps_invalid - dropped
+        # With `keep` there is one more number, for codes that are not there: it is 0.
+        flow.vectors[target] = [
+            replace(slot, ones=frozenset((number,)) if number < size else frozenset()) for number in range(width)
+        ]
+
+
 def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
     """The vector of some columns."""
     made: list[Slot] = []
     for name in stage.columns("input"):
-        slots = flow.vectors.get(name) or [flow.scalar(name)]
+        slots = flow.vectors.get(name, [flow.scalar(name)])
         for slot in slots:
             strict = not stage.keeps_invalid and slot.labels is None
-            made.append(Slot(slot.column, slot.labels, slot.kept, slot.values_only or strict))
+            made.append(replace(slot, values_only=slot.values_only or strict))
     if len(made) > MAX_FEATURES:
         raise stage.metadata.error(f"{len(made)} features make no sense")
     return made

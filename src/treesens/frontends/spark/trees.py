@@ -7,7 +7,7 @@ the column does not list, fractions and NaN included (`CategoricalSplit` in Spar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -200,17 +200,19 @@ def _shares(table: _Table, inner: NDArray[np.bool_], classes: int) -> NDArray[np
     return shares
 
 
-def by_labels(nodes: Nodes, slots: Mapping[int, Slot], place: str) -> Nodes:
-    """The nodes with sets of labels at every split of these features, whose numbers are codes of labels.
+def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], place: str) -> Nodes:
+    """The nodes over the columns of a table: `features` are their numbers, by the number in the vector of features.
 
-    What is no label, and what is missing, has the code after the last one.
+    At every split of a number that is made of labels it has the set of labels. What is no label, and what is missing, has the
+    code after the last one.
     """
     sets, default_left = dict(nodes.left_sets), nodes.default_left.copy()
-    named = np.isin(nodes.feature, list(slots))
+    named = np.isin(nodes.feature, [number for number, slot in enumerate(slots) if slot.labels is not None])
     check_set_bytes(sum(len(slots[int(f)].labels or ()) + 1 for f in nodes.feature[named]), place)
+    numbers = {int(f): np.array(slots[int(f)].numbers) for f in np.unique(nodes.feature[named])}
     for node in np.flatnonzero(named).tolist():
-        codes = np.arange(len(slots[int(nodes.feature[node])].labels or ()) + 1)
-        listed = sets.get(node)
-        goes_left = codes <= nodes.threshold[node] if listed is None else listed[np.minimum(codes, len(listed) - 1)]
+        asked, listed = numbers[int(nodes.feature[node])], sets.get(node)
+        goes_left = asked <= nodes.threshold[node] if listed is None else listed[np.minimum(asked, len(listed) - 1)]
         sets[node], default_left[node] = goes_left, goes_left[-1]
-    return replace(nodes, left_sets=sets, default_left=default_left)
+    column = np.where(nodes.feature >= 0, np.array(features)[np.maximum(nodes.feature, 0)], -1)
+    return replace(nodes, feature=column, left_sets=sets, default_left=default_left)
