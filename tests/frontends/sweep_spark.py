@@ -63,8 +63,6 @@ def _estimator(target: str, which: int, rng: np.random.Generator) -> Any:
     }
     if rng.random() < 0.3:
         settings["weightCol"] = "weight"
-    if target != "value" and rng.random() < 0.1:
-        settings["thresholds"] = [0.2, 0.8, 0.5][: 2 if target == "two" else 3]
     if which == 2 and target != "three":
         settings |= {"maxIter": int(rng.integers(1, 12)), "stepSize": float(rng.choice([0.1, 0.3, 1.0]))}
         return (classification.GBTClassifier if target == "two" else regression.GBTRegressor)(**settings)
@@ -113,7 +111,10 @@ def spark_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
         stages.append(feature.StandardScaler(inputCol="raw", outputCol="features"))
     alone = not by_number and bool(rng.random() < 0.4)
     try:
-        model = Pipeline(stages=[*stages, _estimator(target, which, rng)]).fit(frame)
+        estimator = _estimator(target, which, rng)
+        if target != "value" and rng.random() < 0.1:
+            estimator.setThresholds([0.2, 0.8, 0.5][: 2 if target == "two" else 3])
+        model = Pipeline(stages=[*stages, estimator]).fit(frame)
     except PySparkException as error:
         raise Untrained(str(error).splitlines()[0]) from None
     saved = model.stages[-1] if alone else model

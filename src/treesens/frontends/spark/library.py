@@ -147,7 +147,9 @@ class Pyspark:
             except (Py4JError, PySparkException) as error:
                 raise ModelError(f"Spark cannot read the model: {_first_line(error)}") from None
         uid = self._model.metadata["uid"].text()
-        inner = next(stage for stage in _parts(model) if stage.uid == uid)
+        inner = next((stage for stage in _parts(model) if stage.uid == uid), None)
+        if inner is None:
+            raise ModelError("Spark finds another model in the file")
         inner.setLeafCol(_LEAF)
         if self._ensemble.classes:
             inner.setProbabilityCol(self._column("probability"))
