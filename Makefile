@@ -19,34 +19,44 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
+# What one extra of pyproject.toml needs, its own extras unfolded; a line for each package.
+define needs
+import re, tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; extras = p["optional-dependencies"]; \
+  own = lambda need: re.match(r"treesens\[(.*)\]", need)[1].split(",") if need.startswith("treesens[") else None; \
+  of = lambda extra: [x for need in extras[extra] for x in (sum(map(of, own(need)), []) if own(need) else [need])]; \
+  print(*p["dependencies"], *of("$(1)"), sep="\n")
+endef
+
 # An environment with one extra of pyproject.toml; made again when the dependencies or the C++ sources change. Python sources are
-# picked up as they are (editable install). The three share one folder, and each holds what the one before it does.
+# picked up as they are (editable install). The three share one folder, and each holds what the one before it does. On a new machine
+# half of the time is the engine and a third the packages, so both are made at once; $(2) are options of the engine's build.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 define environment
-@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
-test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(1)]'
+@$(BIN)/python -c '$(call needs,$(1))' > $(VENV)/$(1).txt
+@$(PIP) $(2) --no-deps -e . & engine=$$!; $(PIP) -r $(VENV)/$(1).txt; packages=$$?; wait $$engine && exit $$packages
 @touch $@
 endef
 
-# On a new machine half of the time is the engine and a third the packages, so both are made at once.
-DEMO_NEEDS := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  print(*p["dependencies"], *p["optional-dependencies"]["demo"], sep="\n")
-$(VENV)/.demo: pyproject.toml CMakeLists.txt $(ENGINE)
+$(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "treesens needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
-	@echo "1/3 $(VENV): an environment for the demo"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "2/3 the engine is compiled, and XGBoost, scikit-learn and the solvers are installed (half a minute or more)"
-	@$(BIN)/python -c '$(DEMO_NEEDS)' > $(VENV)/demo.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e . & engine=$$!; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/demo.txt && wait $$engine
-	@touch $@
+	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE)
-	$(call environment,core)
+# Tools that lie in the environment, and not in one that pip makes for each build: a wheel is made of the same objects.
+TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja
+
+$(VENV)/.demo: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
+	@echo "1/3 $(VENV): an environment for the demo"
+	@echo "2/3 the engine is compiled, and XGBoost, scikit-learn and the solvers are installed (half a minute or more)"
+	$(call environment,demo)
+
+$(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
+	$(PIP) $(TOOLS)
+	$(call environment,core,--no-build-isolation)
 	@touch $(VENV)/.demo
 
-$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE)
-	$(call environment,dev)
+$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
+	$(PIP) $(TOOLS)
+	$(call environment,dev,--no-build-isolation)
 	@touch $(VENV)/.demo $(VENV)/.core
 
 demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about it
@@ -92,7 +102,7 @@ a11y: $(VENV)/.installed ## accessibility of the reports (needs npm and chromium
 # The wheel of this platform into build/dist, and what a stranger does with it.
 wheel: $(VENV)/.installed ## the wheel of this platform, into build/dist
 	rm -rf build/dist
-	$(BIN)/python -m pip wheel --quiet --no-deps -w build/dist .
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps -w build/dist .
 
 stranger: wheel ## the wheel in an empty environment
 	$(BIN)/python .ci/stranger.py build/dist
@@ -119,7 +129,6 @@ format: $(VENV)/.installed ## formats Python and C++
 # under ThreadSanitizer: make cpp-test MODULES=3000 SEED=7 for a longer run.
 MODULES ?= 300
 cpp-test: $(VENV)/.installed ## the engine alone, under sanitizers (MODULES=300 SEED=1)
-	$(BIN)/python -m pip install --quiet cmake ninja
 	mkdir -p build
 	$(BIN)/python -m tests.cpp.modules.write $(MODULES) $(or $(SEED),1) build/modules.txt
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE=ON
@@ -141,7 +150,6 @@ fuzz: $(VENV)/.installed ## random questions, judged from outside (SECONDS=120 S
 # Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes. TURN=7 takes
 # the seventh alone, counted round; ONLY=.. those whose name holds this text.
 mutations: $(VENV)/.installed ## errors planted in a copy: does the oracle find them?
-	$(BIN)/python -m pip install --quiet cmake ninja nanobind
 	$(BIN)/python -m tests.oracle.mutations $(if $(TURN),--turn $(TURN)) $(if $(ONLY),--only '$(ONLY)')
 
 # Mutated files of every format against the readers (docs/trust.md): make fuzz-files SECONDS=600, or CASES=100000; SEED=1.

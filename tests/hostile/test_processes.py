@@ -115,8 +115,10 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-STARTED = 4.0
+STARTED = 3.0
 """CPU seconds of a command that has loaded everything and searches; each process of a pool takes half of them more."""
+CHILD_STARTED = 1.5
+"""CPU seconds of a child that has loaded a solver and searches."""
 
 
 def with_children(process: subprocess.Popen[str], *, least: int = 1, seconds: float = 60) -> list[int]:
@@ -124,8 +126,12 @@ def with_children(process: subprocess.Popen[str], *, least: int = 1, seconds: fl
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:
         if len(found := children_of(process.pid)) >= least:
-            time.sleep(3)
-            return children_of(process.pid) or found
+            # A child that waits for others computes nothing.
+            enough = time.monotonic() + 3
+            while time.monotonic() < enough and sum(map(cpu_seconds, found)) < least * CHILD_STARTED:
+                time.sleep(0.05)
+                found = children_of(process.pid) or found
+            return found
         time.sleep(0.1)
     pytest.fail(f"no child was started: {process.poll()}")
 
