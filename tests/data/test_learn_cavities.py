@@ -14,10 +14,10 @@ from treesens.data.learn_cavities import learn_at
 
 def in_a_cavity(rows: Int32Array, point: Int32Array, width: int) -> bool:
     """Whether some features, at most `width`, have no row that agrees with the point on them."""
-    agree = [frozenset(np.flatnonzero(row).tolist()) for row in np.unique(rows == point, axis=0)]
-    features = range(rows.shape[1])
-    chosen = itertools.chain.from_iterable(itertools.combinations(features, n) for n in range(1, width + 1))
-    return any(not any(one.issuperset(some) for one in agree) for some in chosen)
+    bits = 1 << np.arange(rows.shape[1])
+    agree = set(((rows == point) @ bits).tolist())
+    chosen = (sum(some) for n in range(1, width + 1) for some in itertools.combinations(bits.tolist(), n))
+    return any(all(one & some != some for one in agree) for some in chosen)
 
 
 def rows_in(rows: Int32Array, box: Box) -> int:
