@@ -27,10 +27,11 @@ def is_installed(module: str) -> bool:
     return find_spec(module) is not None
 
 
-def imported(module: str, purpose: str, *, place: str = "") -> Any:
+def imported(module: str, purpose: str, *, place: str = "", installed_by: str | None = None) -> Any:
     """A module of a package that may be missing, such as `sklearn.ensemble`.
 
-    `purpose` begins the message of the `MissingPackageError`: "reports are written with jinja2".
+    `purpose` begins the message of the `MissingPackageError`: "reports are written with jinja2". `installed_by` is what pip is
+    asked for, if it is not that of `INSTALLED_BY`.
     """
     package = module.partition(".")[0]
     try:
@@ -40,5 +41,5 @@ def imported(module: str, purpose: str, *, place: str = "") -> Any:
             raise MissingPackageError(
                 f"{package} does not work here: it needs {error.name}, which is not installed", place=place
             ) from error
-        remedy = f"pip install {INSTALLED_BY[package]}"
+        remedy = f"pip install {installed_by or INSTALLED_BY[package]}"
         raise MissingPackageError(f"{purpose}, which is not installed", remedy=remedy, place=place) from None

@@ -87,7 +87,8 @@ def read_tables(
     columns: Mapping[str, Folder], rows: Mapping[str, Folder], place: str
 ) -> tuple[dict[str, Columns], dict[str, Rows]]:
     """The tables in these folders, by name: large ones as columns, small ones as rows. ModelError if they cannot be read."""
-    imported("pyarrow", "models of Spark are read with pyarrow", place=place)
+    purpose = "models of Spark are read with pyarrow"
+    imported("pyarrow", purpose, place=place, installed_by="'treesens[spark]'")
     plan: dict[str, tuple[list[str], bool]] = {}
     size = 0
     with tempfile.TemporaryDirectory() as scratch:
