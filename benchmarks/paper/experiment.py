@@ -91,9 +91,11 @@ class Measured:
         return {lines[row["setting"]]: row for row in summary(self.records, TIME, self.experiment.label)}
 
     def ratio(self, line: tuple[str, str, str], base: tuple[str, str, str]) -> float | None:
-        """How many times shorter the PAR2 of `line` is than that of `base`."""
+        """How many times shorter the PAR2 of `line` is than that of `base`; None if one is unknown, or that of `line` is 0."""
         rows = self.rows()
-        return float(rows[base]["par2"] / rows[line]["par2"]) if base in rows and line in rows else None
+        if base not in rows or line not in rows or not rows[line]["par2"]:
+            return None
+        return float(rows[base]["par2"] / rows[line]["par2"])
 
     def markdown(self) -> str:
         """The table, with what was left out and why."""

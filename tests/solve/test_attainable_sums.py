@@ -55,7 +55,7 @@ def domain(count: int) -> str:
 
 def by_sums(path: Path, text: str) -> Result:
     """The answer of the method alone, whatever the time that others would get."""
-    query = as_asked(bind(parse(text), path.parent, load_model=lambda *_: load(path))["q"].query)
+    query = as_asked(bind(parse(text), path.parent, load_model=lambda *_: load(path))["q"].query, Options())
     method = next(m for m in METHODS if m.name == "attainable sums")
     options = Options(backend="native", regions=False, tolerance=0.0)
     assert method.fits(query, options)

@@ -115,7 +115,7 @@ def top(world: World) -> float:
 def asked_of(world: World, text: str) -> Query:
     head = "".join(f"feature f{i}: integer in [0, {VALUES - 1}]\n" for i in range(world.row.size))
     head = f'model m from "m.json"\ndata d from "d.csv" label "y"\n{head}query q: '
-    return as_asked(bind(parse(head + text.replace("{t}", str(top(world)))), world.folder)["q"].query)
+    return as_asked(bind(parse(head + text.replace("{t}", str(top(world)))), world.folder)["q"].query, Options())
 
 
 def alone(method: Method, query: Query) -> Result | None:

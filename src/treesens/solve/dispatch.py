@@ -15,6 +15,7 @@ from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.errors import InternalError
+from treesens.solve import fits
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import combine
 from treesens.solve.method import Method, OpenQuestion, Stage
@@ -63,9 +64,14 @@ def search_cells(
     return ask_methods(OpenQuestion(query, options, ask, on_better), budget, CELL_SEARCHES)
 
 
-def as_asked(query: Query) -> Query:
-    """The question as the methods get it: without alternatives that cannot hold."""
-    return query if names_probabilities(query.constraints) or query.explained is not None else without_clashes(query)
+def as_asked(query: Query, options: Options) -> Query:
+    """The question as the methods get it: without alternatives that cannot hold.
+
+    Encodings are measured on questions as they are: a pipeline that is named is not spared those about scores that do not move.
+    """
+    if names_probabilities(query.constraints) or query.explained is not None:
+        return query
+    return without_clashes(query, across=fits.on_trees(options))
 
 
 def note_on_cases(query: Query) -> str | None:
@@ -79,7 +85,7 @@ def note_on_cases(query: Query) -> str | None:
 
 def methods_for(query: Query, options: Options) -> list[Method]:
     """The methods that fit a question, in their order, to the first that always has a result."""
-    query, found = as_asked(query), list[Method]()
+    query, found = as_asked(query, options), list[Method]()
     for method in METHODS:
         if method.fits(query, options):
             found.append(method)

@@ -56,7 +56,7 @@ def answer(
     """
     budget = budget or Budget.of(options.time_limit)
     try:
-        result = ask_methods(OpenQuestion(as_asked(query), options, answer, on_better), budget)
+        result = ask_methods(OpenQuestion(as_asked(query, options), options, answer, on_better), budget)
     except UndecidedError as error:
         return leave_open(query.name, f"{error.code}: {error.message}")
     note = note_on_cases(query)

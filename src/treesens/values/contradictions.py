@@ -48,10 +48,13 @@ class _Sum:
         return self.low[0] > self.high[0] or (self.low[0] == self.high[0] and (self.low[1] or self.high[1]))
 
 
-def without_clashes(query: Query) -> Query:
-    """The question without alternatives that cannot hold; NEVER is among its constraints if nothing can."""
+def without_clashes(query: Query, *, across: bool = True) -> Query:
+    """The question without alternatives that cannot hold; NEVER is among its constraints if nothing can.
+
+    Scores that two points share are one score, unless `across` is False.
+    """
     constraints = query.constraints
-    equal = equal_scores(query)
+    equal = equal_scores(query) if across else {}
     if not any(_has_choice(constraint) for constraint in constraints):
         return query if narrowed({}, constraints, equal) is not None else replace(query, constraints=(NEVER,))
     while True:
