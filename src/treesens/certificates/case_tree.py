@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from treesens.certificates.cases import MOST, agree_too_much, parted, without_objective
 from treesens.certificates.statement import domains_of
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Query
+from treesens.compiler.query.query import AtLeast, CellSet, Constraint, Query, parts_in
 from treesens.compiler.result import Certified
 
 MOST_NODES, MOST_TRIED = 4096, 512
@@ -67,15 +67,7 @@ def _has_sets_above(query: Query) -> bool:
     """
     own = {(p, f) for p, f, _ in domains_of(query)}
     own |= {(c.point, c.feature) for c in query.constraints if isinstance(c, CellSet)}
-    return all((c.point, c.feature) in own for c in _sets_in(query.constraints))
-
-
-def _sets_in(constraints: Iterable[Constraint]) -> Iterator[CellSet]:
-    for constraint in constraints:
-        if isinstance(constraint, AllOf | AnyOf):
-            yield from _sets_in(constraint.parts)
-        elif isinstance(constraint, CellSet):
-            yield constraint
+    return all((c.point, c.feature) in own for c in parts_in(query.constraints) if isinstance(c, CellSet))
 
 
 def _contradiction(query: Query) -> Query | None:

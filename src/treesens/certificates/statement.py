@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -50,21 +50,13 @@ def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
 
 def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
     """The learnt trees that constraints of a question and rows beside it name anywhere, also in disjunctions."""
-    return forests_of([*(c for c in _parts_of(query.constraints) if isinstance(c, q.AtLeast)), *extra])
+    return forests_of([*(c for c in q.parts_in(query.constraints) if isinstance(c, q.AtLeast)), *extra])
 
 
 def ensembles_of(query: q.Query) -> list[Ensemble]:
     """The models of a question, and the learnt trees that it names."""
     goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
     return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, goal))]
-
-
-def _parts_of(constraints: Iterable[q.Constraint]) -> Iterator[q.Constraint]:
-    """Constraints, with those inside of conjunctions and disjunctions."""
-    for constraint in constraints:
-        yield constraint
-        if isinstance(constraint, q.AllOf | q.AnyOf):
-            yield from _parts_of(constraint.parts)
 
 
 @dataclass

@@ -27,6 +27,7 @@ from treesens.compiler.query.query import (
     ProbabilitySum,
     Query,
     SameExcept,
+    parts_in,
 )
 from treesens.compiler.query.values import Place, ValueSum
 from treesens.errors import InternalError
@@ -174,17 +175,9 @@ def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
 
 def linear_constraints(constraints: tuple[Constraint, ...]) -> list[AtLeast]:
     """Every linear constraint, those inside formulas included."""
-    found: list[AtLeast] = []
-    for constraint in constraints:
-        if isinstance(constraint, AtLeast):
-            found.append(constraint)
-        elif isinstance(constraint, AllOf | AnyOf):
-            found += linear_constraints(constraint.parts)
-    return found
+    return [part for part in parts_in(constraints) if isinstance(part, AtLeast)]
 
 
 def reads_scores(constraint: Constraint) -> bool:
     """Whether a library's rounding can matter to a constraint: a row, or a sum of probabilities, those in formulas included."""
-    if isinstance(constraint, AllOf | AnyOf):
-        return any(map(reads_scores, constraint.parts))
-    return isinstance(constraint, AtLeast | ProbabilitySum)
+    return any(isinstance(part, AtLeast | ProbabilitySum) for part in parts_in((constraint,)))

@@ -8,16 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from treesens.compiler.base.arrays import frozen, indptr_of
-from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavities, Constraint, Query
+from treesens.compiler.query.query import AllOf, AnyOf, AvoidBoxes, AvoidCavities, Constraint, Query, parts_in
 
 
 def all_cavities_in(constraints: Sequence[Constraint]) -> Iterator[AvoidCavities]:
     """The constraints about all cavities, those inside formulas included."""
-    for constraint in constraints:
-        if isinstance(constraint, AvoidCavities):
-            yield constraint
-        elif isinstance(constraint, AllOf | AnyOf):
-            yield from all_cavities_in(constraint.parts)
+    return (part for part in parts_in(constraints) if isinstance(part, AvoidCavities))
 
 
 def with_known(query: Query) -> Query:

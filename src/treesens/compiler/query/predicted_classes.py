@@ -21,7 +21,17 @@ from treesens.compiler.model.blend import keeps_single
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.evaluate import Inputs
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, ProbabilitySum, Query, ScoreTerm, Shown
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Constraint,
+    ProbabilitySum,
+    Query,
+    ScoreTerm,
+    Shown,
+    parts_in,
+)
 
 CLASS_ROW = "class."
 """How the names of rows begin that compare the scores of classes."""
@@ -138,12 +148,7 @@ def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
 def rows_in(constraints: Sequence[Constraint]) -> Iterator[AtLeast | ProbabilitySum]:
     """All rows of scores and sums of probabilities in constraints."""
-    for constraint in constraints:
-        match constraint:
-            case AtLeast() | ProbabilitySum():
-                yield constraint
-            case AllOf(parts) | AnyOf(parts):
-                yield from rows_in(parts)
+    return (part for part in parts_in(constraints) if isinstance(part, AtLeast | ProbabilitySum))
 
 
 def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:

@@ -48,6 +48,7 @@ from treesens.compiler.query.query import (
     Probability,
     ProbabilitySum,
     ScoreTerm,
+    parts_in,
 )
 from treesens.errors import UndecidedError
 
@@ -76,11 +77,7 @@ def names_probabilities(constraints: Sequence[Constraint]) -> bool:
 
 def sums_in(constraints: Sequence[Constraint]) -> Iterator[ProbabilitySum]:
     """The sums of probabilities among constraints and in their formulas."""
-    for constraint in constraints:
-        if isinstance(constraint, AllOf | AnyOf):
-            yield from sums_in(constraint.parts)
-        elif isinstance(constraint, ProbabilitySum):
-            yield constraint
+    return (part for part in parts_in(constraints) if isinstance(part, ProbabilitySum))
 
 
 # --- at one input ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ on cells they mean "some values in these cells satisfy it", and values are chose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
@@ -302,6 +302,14 @@ Constraint: TypeAlias = (
     | AllOf
     | AnyOf
 )
+
+
+def parts_in(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
+    """Constraints, with those inside of conjunctions and disjunctions."""
+    for constraint in constraints:
+        yield constraint
+        if isinstance(constraint, AllOf | AnyOf):
+            yield from parts_in(constraint.parts)
 
 
 @dataclass(frozen=True, eq=False)
