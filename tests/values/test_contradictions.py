@@ -106,5 +106,50 @@ def test_two_classes_whose_trees_ask_for_other_features_change_places_nowhere(tm
         assert record["verdict"] == ("found" if flips else "none"), (name, one, other)
         if not {(name, one), (name, other)} & asked:
             assert record["reason"] == "compiler: what is asked of a sum contradicts itself"
+            assert "core" not in record  # the trees say so, and no constraint by itself
             at_once += 1
     assert at_once
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "forest", "trees of vectors"])
+def test_other_libraries_and_leaves_of_vectors_change_places_where_the_library_says(tmp_path: Path, kind: str) -> None:
+    """Leaves with a value for each class are shared too: only those that add nothing to a class leave its score as it is."""
+    import numpy as np
+
+    names = ["x", "y", "z", "s"]
+    rows = np.array(list(product(VALUES, repeat=4)), float)
+    # Where s is asked, the third class does not occur.
+    labels = np.where(rows[:, 0] == 3, 2, np.where(rows[:, 3] > 1, rows[:, 1] > 1, rows[:, 2] > 0)).astype(int)
+    if kind == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        options = {"objective": "multiclass", "num_class": 3, "num_leaves": 4, "verbose": -1, "min_data_in_leaf": 1}
+        data = lightgbm.Dataset(rows, labels, feature_name=names)
+        trained = lightgbm.train(options, data, 3)
+        predicted = trained.predict(rows).argmax(axis=1)
+    elif kind == "forest":
+        ensemble = pytest.importorskip("sklearn.ensemble")
+        trained = ensemble.RandomForestClassifier(4, max_depth=3, random_state=2).fit(rows, labels)
+        names = [f"f{i}" for i in range(4)]
+        predicted = trained.predict(rows)
+    else:
+        xgboost = pytest.importorskip("xgboost")
+        options = {"objective": "multi:softprob", "num_class": 3, "max_depth": 3, "multi_strategy": "multi_output_tree"}
+        data = xgboost.DMatrix(rows, labels, feature_names=names)
+        trained = xgboost.train({**options, "tree_method": "hist"}, data, 3)
+        predicted = trained.predict(data).argmax(axis=1)
+    places = predicted.reshape((4,) * 4)
+    cases = [case for case in product(names, range(3), range(3)) if case[1] != case[2]]
+    lines = ['model m from "m"', *(f"feature {f}: integer in [0, 3]" for f in names)]
+    lines += [f"query {f}{one}{other}: sensitive m to {f} from {one} to {other} factor 1" for f, one, other in cases]
+    answers = ts.check_text("\n".join(lines) + "\n", models={"m": ts.load(trained)}, backend="native", time_limit=10)
+    flips = 0
+    for name, one, other in cases:
+        mine = np.moveaxis(places, names.index(name), -1)
+        flipped = bool(((mine == one).any(axis=-1) & (mine == other).any(axis=-1)).any())
+        assert answers[f"{name}{one}{other}"].to_dict()["verdict"] == ("found" if flipped else "none"), (
+            name,
+            one,
+            other,
+        )
+        flips += flipped
+    assert 0 < flips < len(cases)

@@ -15,6 +15,7 @@ from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict
 from treesens.errors import TreesensError, UndecidedError
+from treesens.solve import fits
 from treesens.solve.afterwards import afterwards
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import join_opinions
@@ -24,6 +25,7 @@ from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
+from treesens.values.contradictions import without_clashes
 from treesens.values.witness import Witness
 
 CORE_SECONDS = 2.0
@@ -89,11 +91,20 @@ def answer_question(
         result = with_certificates(query.query, result, options)
     if not wants_share:
         return result
-    if options.certificates is None or (result.verdict is Verdict.NONE and result.proof is Proof.EXACT):
+    if result.verdict is Verdict.NONE and result.proof is Proof.EXACT:
         return _with_share(query.query, result, budget, progress)
-    if options.require_certificate and query.query.share is not None and query.query.share.kind != "rows":
-        return _without_share(query.query, result, f"shares by the measure `{query.query.share.kind}` have none")
-    return _certified_share(query.query, _with_share(query.query, result, budget, progress), options)
+    if options.require_certificate and (why := _why_no_certificate(query.query, options)):
+        return _without_share(query.query, result, why)
+    result = _with_share(query.query, result, budget, progress)
+    return result if options.certificates is None else _certified_share(query.query, result, options)
+
+
+def _why_no_certificate(query: Query, options: Options) -> str:
+    """Why a share has none whatever it is; nothing if it may have one."""
+    assert query.share is not None
+    if options.certificates is None:
+        return "there is no folder for it"
+    return "" if query.share.kind == "rows" else f"shares by the measure `{query.share.kind}` have none"
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:
@@ -245,6 +256,12 @@ def located(query: ResolvedQuestion, result: Result, options: Options) -> Result
     return afterwards(result, "region", partial(locate, query, result, options))
 
 
+def _rests_on_trees(query: Query) -> bool:
+    """Whether constraints contradict each other only since no tree asks for what varies: none of them says that by itself."""
+    found = [fits.contradicts_itself(without_clashes(query, across=across)) for across in (True, False)]
+    return found == [True, False]
+
+
 def explain_none(
     query: ResolvedQuestion,
     result: Result,
@@ -253,13 +270,13 @@ def explain_none(
     stop: threading.Event | None = None,
     always: bool = False,
 ) -> Result:
-    """A `none` with the conjuncts that clash: if the compiler itself has found the contradiction, or `always`.
+    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
 
     The time limit of the options holds for the searches that this needs; without `always` they get little.
     """
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
-    if not (always or result.backend == "compiler"):
+    if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
     if options.require_certificate:
         notes = ("no core: it rests on proofs that have no certificates",) if always else ()
