@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,12 @@ class Made:
     truth: Truth
     documents: dict[str, dict[str, Any]]
     refused: dict[str, str]
+
+
+def parts_of(manifest: Path) -> list[dict[str, Any]]:
+    """The certificates that a manifest names, in its order."""
+    named = json.loads(manifest.read_text())["parts"]
+    return [json.loads(lzma.decompress((manifest.parent / part["file"]).read_bytes())) for part in named]
 
 
 def query_of(text: str, folder: Path) -> Query:

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import itertools
 import json
-import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
 from treesens.certificates import treesens_verify as checker
@@ -67,7 +67,7 @@ def made(folder: Path) -> Callable[[str], Made]:
             (path,) = (p for p in out.glob("*.manifest.json") if "answers" in p.read_text())
             document = json.loads(path.read_text())
             (claim,) = document["claims"]
-            parts = [json.loads(lzma.decompress((out / part["file"]).read_bytes())) for part in document["parts"]]
+            parts = parts_of(path)
             known[kind] = path, claim, parts
         return known[kind]
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import lzma
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.certificates.made import query_of
+from tests.certificates.made import parts_of, query_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
 from treesens.certificates import treesens_verify as checker
@@ -44,7 +43,7 @@ def manifest(text: str, folder: Path, out: Path) -> tuple[Path, dict[str, Any], 
     assert [one.reason for one in made] == [""] * len(made)
     (path,) = out.glob("*.manifest.json")
     document = json.loads(path.read_text())
-    parts = [json.loads(lzma.decompress((out / part["file"]).read_bytes())) for part in document["parts"]]
+    parts = parts_of(path)
     (claim,) = document["claims"]
     return path, claim, parts
 

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import itertools
 import json
-import lzma
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import xgboost
 from click.testing import CliRunner
 
+from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.certificates import treesens_verify as checker
 from treesens.cli import group
@@ -104,10 +104,6 @@ def test_what_is_claimed_together_is_accepted(
     assert not json.loads(path.read_text())["about"]["without"]
 
 
-def certificates_of(path: Path, manifest: Manifest) -> list[dict[str, Any]]:
-    return [json.loads(lzma.decompress((path.parent / part["file"]).read_bytes())) for part in manifest["parts"]]
-
-
 def follows(claim: Manifest, certificates: list[dict[str, Any]], folder: Path) -> list[str]:
     data = [path.read_bytes() for path in models(folder)]
     return checker.together(claim, certificates, lambda stated: checker.core.model_of(stated, data))
@@ -147,8 +143,7 @@ def test_sets_are_those_of_brute_force(made: Callable[[str], Path], folder: Path
             flipping.append(set(free))
     least = [one for one in flipping if not any(other < one for other in flipping)]
     path = made("sets")
-    manifest = json.loads(path.read_text())
-    shown = [set(one["statement"]["same_except"]) for one in certificates_of(path, manifest) if one["claim"] == "found"]
+    shown = [set(one["statement"]["same_except"]) for one in parts_of(path) if one["claim"] == "found"]
     assert sorted(map(sorted, shown)) == sorted(map(sorted, least))
 
 
@@ -165,7 +160,7 @@ def test_smallest_reasons_are_those_of_brute_force(tmp_path: Path) -> None:
     assert done.return_value == 0, done.output
     (path,) = (tmp_path / "out").glob("*.manifest.json")
     manifest = json.loads(path.read_text())
-    certificates, data = certificates_of(path, manifest), [(tmp_path / "m.json").read_bytes()]
+    certificates, data = parts_of(path), [(tmp_path / "m.json").read_bytes()]
 
     def says(claim: Manifest) -> list[str]:
         return checker.together(claim, certificates, lambda stated: checker.core.model_of(stated, data))
@@ -200,7 +195,7 @@ def without(claim: Manifest, place: int) -> Manifest:
 def test_every_part_is_needed(kind: str, made: Callable[[str], Path], folder: Path) -> None:
     path = made(kind)
     manifest = json.loads(path.read_text())
-    (claim,), certificates = manifest["claims"], certificates_of(path, manifest)
+    (claim,), certificates = manifest["claims"], parts_of(path)
     assert follows(claim, certificates, folder)
     for place in range(len(claim["parts"])):
         with pytest.raises(checker.Rejected):
@@ -210,7 +205,7 @@ def test_every_part_is_needed(kind: str, made: Callable[[str], Path], folder: Pa
 def test_every_part_of_a_reason_is_needed(made: Callable[[str], Path], folder: Path) -> None:
     path = made("explain")
     manifest = json.loads(path.read_text())
-    (claim,), certificates = manifest["claims"], certificates_of(path, manifest)
+    (claim,), certificates = manifest["claims"], parts_of(path)
     assert claim["kind"] == "reason"
     assert claim["features"]
     for place in range(len(claim["parts"])):
@@ -258,7 +253,7 @@ def test_reasons_of_a_decision_that_names_features(tmp_path: Path) -> None:
     assert done.return_value == 0, done.output
     (path,) = (tmp_path / "out").glob("why.*.manifest.json")
     manifest = json.loads(path.read_text())
-    certificates, data = certificates_of(path, manifest), [(tmp_path / "m.json").read_bytes()]
+    certificates, data = parts_of(path), [(tmp_path / "m.json").read_bytes()]
 
     def says(claim: Manifest, parts: list[Manifest]) -> list[str]:
         return checker.together(claim, parts, lambda stated: checker.core.model_of(stated, data))
@@ -314,7 +309,7 @@ def lies_about_a_row(claim: Manifest) -> Iterator[Manifest]:
 def test_every_part_of_a_change_is_needed(made: Callable[[str], Path], folder: Path) -> None:
     path = made("reasons")
     manifest = json.loads(path.read_text())
-    certificates = certificates_of(path, manifest)
+    certificates = parts_of(path)
     claims = [claim for claim in manifest["claims"] if claim["kind"] == "change"]
     assert claims
     for claim in claims:
@@ -353,7 +348,7 @@ def test_changes_are_those_of_brute_force(made: Callable[[str], Path], folder: P
 def test_a_bound_below_what_is_reached_is_rejected(made: Callable[[str], Path], folder: Path) -> None:
     path = made("gap")
     manifest = json.loads(path.read_text())
-    certificates = certificates_of(path, manifest)
+    certificates = parts_of(path)
     for claim in manifest["claims"]:
         with pytest.raises(checker.Rejected):
             follows({**claim, "reached": claim["beyond"], "beyond": claim["reached"]}, certificates, folder)
@@ -377,13 +372,13 @@ def test_models_that_differ_are_not_the_same(made: Callable[[str], Path], folder
 def _models_of(path: Path) -> list[dict[str, Any]]:
     manifest = json.loads(path.read_text())
     found = [m for claim in manifest["claims"] for m in claim.get("models", ())]
-    return found + [m for one in certificates_of(path, manifest) for m in one["statement"]["models"]]
+    return found + [m for one in parts_of(path) for m in one["statement"]["models"]]
 
 
 def test_rows_of_other_sets_are_rejected(made: Callable[[str], Path], folder: Path) -> None:
     path = made("rows")
     manifest = json.loads(path.read_text())
-    (claim,), certificates = manifest["claims"], certificates_of(path, manifest)
+    (claim,), certificates = manifest["claims"], parts_of(path)
     yes = sum(certificates[n]["claim"] == "found" for n in claim["parts"])
     assert follows(claim, certificates, folder) == [
         f"of 4 rows, each one of a part (a part stands for all rows of its sets), {yes} have an answer"
@@ -455,8 +450,7 @@ def test_parts_cover_a_whole_only_without_a_hole(
     low: Any, high: Any, covers: bool, made: Callable[[str], Path], folder: Path
 ) -> None:
     path = made("audit")
-    manifest = json.loads(path.read_text())
-    one = next(c for c in certificates_of(path, manifest) if c["claim"] == "none")
+    one = next(c for c in parts_of(path) if c["claim"] == "none")
     parts = [copy.deepcopy(one), copy.deepcopy(one)]
     for part, side in zip(parts, (low, high), strict=True):
         part["statement"]["domain"].append([0, 0, side])
@@ -474,8 +468,7 @@ def test_parts_cover_a_whole_only_without_a_hole(
 def test_a_cut_that_loses_a_missing_value_is_rejected(made: Callable[[str], Path], folder: Path) -> None:
     """It may do so only if the domain of the whole has none."""
     path = made("audit")
-    manifest = json.loads(path.read_text())
-    one = next(c for c in certificates_of(path, manifest) if c["claim"] == "none")
+    one = next(c for c in parts_of(path) if c["claim"] == "none")
     low, high = {"runs": [[None, 0.5]]}, {"runs": [[0.5, None]]}
     claim = {"kind": "cover", "tree": [0, 0, low, high, 0, 1]}
     parts = [copy.deepcopy(one), copy.deepcopy(one)]

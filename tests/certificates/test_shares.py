@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import lzma
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import xgboost
 from click.testing import CliRunner
 
+from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.certificates import treesens_verify as checker
 from treesens.cli import group
@@ -92,7 +92,7 @@ def test_a_row_that_is_left_out_or_turned_round_is_noticed(folder: Path, tmp_pat
     asked(folder, f"{QUESTIONS['a pair'][0]} share of r", tmp_path)
     (path,) = tmp_path.glob("q.share.*.manifest.json")
     document = json.loads(path.read_text())
-    parts = [json.loads(lzma.decompress((tmp_path / part["file"]).read_bytes())) for part in document["parts"]]
+    parts = parts_of(path)
     (claim,) = document["claims"]
 
     def say(claim: dict[str, Any], parts: list[dict[str, Any]]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from treesens.certificates.treesens_verify.cases import widest
 
+from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
 from treesens.certificates import treesens_verify as checker
@@ -65,7 +66,7 @@ def made(folder: Path) -> Callable[[str], Made]:
             (path,) = out.glob("*.manifest.json")
             document = json.loads(path.read_text())
             (claim,) = document["claims"]
-            parts = [json.loads(lzma.decompress((out / part["file"]).read_bytes())) for part in document["parts"]]
+            parts = parts_of(path)
             known[kind] = path, claim, parts
         return known[kind]
 
