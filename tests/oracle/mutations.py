@@ -116,6 +116,11 @@ MUTATIONS = (
         "a decision is asked from its last case on", "records/answers.py",
         r"for outcome, condition in decided\.cases", "for outcome, condition in reversed(decided.cases)",
     ),
+    Mutation(
+        "two points share the score of a class whose trees ask for what varies", "values/score_clashes.py",
+        r"set\(range\(ensemble\.n_outputs\)\) - moved", "set(range(ensemble.n_outputs))",
+        test="tests/values/test_contradictions.py",
+    ),
 )  # fmt: skip
 
 STUDIES = (
