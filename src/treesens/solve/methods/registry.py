@@ -25,7 +25,7 @@ METHODS: Final = (
     ),
     Method(
         name="contradiction",
-        questions="constraints on one sum that contradict each other, also on one score of two points",
+        questions="constraints on one sum that contradict each other; by the tree path also on one score of two points",
         fits=lambda query, _: fits.contradicts_itself(query),
         proves="`none`",
         run="methods.steps:state_contradiction",
