@@ -101,11 +101,20 @@ ENGINE_MUTATIONS = (
 )  # fmt: skip
 
 
+def sources_of_engine() -> set[Path]:
+    """What the engine and its own tests are built of. Their folders hold Python, too, and what Python compiles of it."""
+    folders = (ROOT / "src" / "treesens" / "engine", ROOT / "tests" / "cpp")
+    return {
+        ROOT / "CMakeLists.txt",
+        *(p for folder in folders for ends in ("?pp", "h") for p in folder.rglob(f"*.{ends}")),
+    }
+
+
 def built_with(mutation: Mutation, text: str) -> Path:
     """The extension with an error in it; `text` is the changed file. The module lies in the build folder of all errors."""
     tree = BUILD / "tree"
     source = ROOT / "src" / "treesens" / "engine"
-    sources = {ROOT / "CMakeLists.txt", *source.rglob("*.?pp"), *(ROOT / "tests" / "cpp").rglob("*.[ch]*")}
+    sources = sources_of_engine()
     for path in sources:
         planted = path.is_relative_to(source) and str(path.relative_to(source.parent)) == mutation.file
         _bring(path, tree / path.relative_to(ROOT), text if planted else None)

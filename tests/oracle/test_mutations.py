@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import builtins
+import py_compile
 import re
 import symtable
+from importlib.util import cache_from_source
+from pathlib import Path
 
 import pytest
 
-from tests.oracle.engine_mutations import ENGINE_MUTATIONS
+from tests.oracle.engine_mutations import ENGINE_MUTATIONS, ROOT, sources_of_engine
 from tests.oracle.mutations import ALL, source_of
 
 IN_PYTHON = [m for m in ALL if m not in ENGINE_MUTATIONS]
@@ -30,6 +33,16 @@ def test_every_error_of_the_engine_has_its_place(mutation) -> None:
     changed, times = re.subn(mutation.pattern, mutation.replacement, text, count=1)
     assert times == 1
     assert changed != text
+
+
+def test_a_copy_of_the_engine_is_made_of_sources_alone() -> None:
+    """The folder of its tests holds Python modules, too, whose compiled files are no text."""
+    compiled = Path(cache_from_source(str(ROOT / "tests" / "cpp" / "__init__.py")))
+    py_compile.compile(str(ROOT / "tests" / "cpp" / "__init__.py"))
+    assert compiled.exists()
+    sources = sources_of_engine()
+    assert {"search.cpp", "search.hpp", "doctest.h", "CMakeLists.txt"} <= {path.name for path in sources}
+    assert all(path.read_text() for path in sources)
 
 
 def _names(text: str) -> set[str]:
