@@ -65,6 +65,25 @@ LARGEST = 20_000
 WIDEST = 1_200
 
 
+@dataclass(frozen=True)
+class Shares:
+    """How often a case has what some constructs need. A seed is the same case with the same shares only."""
+
+    second: float = 0.25
+    """Cases with two models."""
+    second_tries: int = SECOND_TRIES
+    kinds: tuple[str, ...] = ("binary", "binary", "multi", "regression")
+    whole: float = 0.0
+    """Cases without real features: distances, likelihoods and relations are judged for values that can be counted."""
+    longest: int = 3
+    """Constraints of a question that is not a short form."""
+
+
+USUAL = Shares()
+RICH = Shares(second=0.6, second_tries=12, kinds=("binary", "multi", "multi", "regression"), whole=0.7, longest=5)
+"""For runs that fill the table: more of what few cases have, and more constructs in a question."""
+
+
 @dataclass
 class Case:
     """What is drawn from one seed."""
@@ -101,19 +120,19 @@ class Case:
         return "\n".join([*lines, self.world.space.declarations()]) + "\n"
 
 
-def draw_case(seed: int, questions: int = 12, trainer: str | None = None) -> Case:
+def draw_case(seed: int, questions: int = 12, trainer: str | None = None, shares: Shares = USUAL) -> Case:
     """The case of a seed; a trainer that does not take what is drawn is asked again with another draw.
 
     The trainer is drawn if none is named.
     """
     rng = np.random.default_rng([20261122, seed])
     names = list(TRAINERS)
-    shares = np.array([TRAINERS[n][3] for n in names])
-    drawn = str(rng.choice(names, p=shares / shares.sum()))
+    often = np.array([TRAINERS[n][3] for n in names])
+    drawn = str(rng.choice(names, p=often / often.sum()))
     trainer = trainer or drawn
     for _ in range(50):
         try:
-            features, models = _models(rng, trainer)
+            features, models = _models(rng, trainer, shares)
             source = None
             if rng.random() < DOMAINS_FROM_DATA:
                 features, source = domain_from_table(rng, features)
@@ -130,7 +149,7 @@ def draw_case(seed: int, questions: int = 12, trainer: str | None = None) -> Cas
     if rng.random() < 0.3:
         tables["E"] = draw_table(rng, space.features, models, "E")
     world = World(space, points, tables)
-    draw = Draw(rng, space, models, points, tables, WIDEST)
+    draw = Draw(rng, space, models, points, tables, WIDEST, shares.longest)
     asked = [question for k in range(questions) for question in draw_questions(draw, f"q{k}")]
     case = Case(seed, list(features), models, world, asked, trainer, domain=None if source is None else "D")
     for name, rows in tables.items():
@@ -143,18 +162,20 @@ def draw_case(seed: int, questions: int = 12, trainer: str | None = None) -> Cas
     return case
 
 
-def _models(rng: np.random.Generator, trainer: str) -> tuple[list[Feature], dict[str, Model]]:
+def _models(rng: np.random.Generator, trainer: str, shares: Shares) -> tuple[list[Feature], dict[str, Model]]:
     train, kinds, plain, _ = TRAINERS[trainer]
+    if shares.whole and rng.random() < shares.whole:
+        kinds = [kind for kind in kinds if kind != "real"]
     most = 400 if rng.random() < 0.85 else 6000
-    wide = rng.random() < WIDE and set(NUMBERS) <= set(kinds)
+    wide = rng.random() < WIDE and set(NUMBERS) <= {*kinds, "real"}
     features = draw_wide(rng, plain=plain) if wide else draw_features(rng, plain=plain, kinds=kinds, most=most)
     if plain:
         features = [replace(f, name=f"f{i}") for i, f in enumerate(features)]
-    kind = str(rng.choice(["binary", "binary", "multi", "regression"]))
+    kind = str(rng.choice(shares.kinds))
     models = {"m": train(rng, features, "m", kind)}
-    if rng.random() < 0.25:
+    if rng.random() < shares.second:
         reals = any(f.kind == "real" for f in features)
-        for _ in range(SECOND_TRIES):
+        for _ in range(shares.second_tries):
             try:
                 one, two = models["m"], (second_trainer(rng, features) or train)(rng, features, "n", kind)
             except ValueError:  # as in `draw_case`

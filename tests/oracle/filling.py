@@ -20,6 +20,9 @@ from tests.oracle.language import constructs, family
 DRAWN = 48
 """Questions that are drawn for each that is asked; to draw one takes a hundredth of the time that it takes to ask it."""
 
+ALIKE = 6
+"""So many questions of a case with one construct halve what another one with it is worth."""
+
 
 class Filling:
     """What has been compared so far, by construct and frontend, and what is wanted."""
@@ -39,10 +42,10 @@ class Filling:
         self.families[family(construct), reader(frontend)] += count
 
     def lack(self, construct: str, frontend: str) -> float:
-        """From 1 (never compared) to 0 (as often as wanted); what is lacking of the whole construct counts three times."""
+        """From 1 (never compared) to 0 (as often as wanted); what is lacking of the whole construct counts nine times."""
         form = max(0.0, 1 - self.seen[construct, frontend] / self.wanted)
         whole = max(0.0, 1 - self.families[family(construct), reader(frontend)] / self.wanted)
-        return (3 * whole + form) / 4
+        return (9 * whole + form) / 10
 
     def trainer(self, seed: int) -> str:
         """The kind of model of a seed: by what is lacking, and less often what was drawn often without a gain."""
@@ -57,18 +60,18 @@ class Filling:
     def pick(self, questions: list[dict[str, Any]], frontend: str, count: int) -> list[dict[str, Any]]:
         """The `count` questions that lack most, in the order in which they were drawn.
 
-        Each is the best of those with the construct that lacks most: a sum over constructs alone would take long questions, and
-        never one whose only construct is rare. A construct counts for less with each question that has it.
+        Every second one is the best of those with the construct that lacks most: a sum over constructs alone takes long
+        questions, and never one whose only construct is rare. A construct counts for less with each question that has it.
         """
         asked = Counter[str]()
         left = {id(q): sorted(set(constructs(q))) for q in questions}
         picked = set[int]()
+        lack = {c: self.lack(c, frontend) for kinds in left.values() for c in kinds}
         while left and len(picked) < count:
-            gains = {c: self.lack(c, frontend) / (1 + asked[c]) for kinds in left.values() for c in kinds}
-            rarest = max(gains, key=lambda c: gains[c])
-            best = max(
-                (i for i, kinds in left.items() if rarest in kinds), key=lambda i: sum(gains[c] for c in left[i])
-            )
+            gains = {c: lack[c] / (1 + asked[c] / ALIKE) for c in lack}
+            rarest = max({c for kinds in left.values() for c in kinds}, key=lambda c: (gains[c], c))
+            able = left if len(picked) % 2 else [i for i, kinds in left.items() if rarest in kinds]
+            best = max(able, key=lambda i: sum(gains[c] for c in left[i]))
             picked.add(best)
             asked.update(left.pop(best))
         return [q for q in questions if id(q) in picked]

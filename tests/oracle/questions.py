@@ -40,6 +40,8 @@ class Draw:
     tables: Mapping[str, Rows]
     widest: int
     """The most points for which two free points are asked about."""
+    longest: int = 3
+    """The most constraints of a question that is not a short form."""
 
     def pick(self, options: Sequence[Any]) -> Any:
         return options[int(self.rng.integers(len(options)))]
@@ -147,7 +149,7 @@ def _found(d: Draw, model: str) -> dict[str, Any]:
     if two and (d.space.size > d.widest or d.chance(0.5)):
         free = some_features(d)
         question["constraints"].append(["equal", "a", "b", free])
-    wanted = int(d.rng.integers(0 if free is not None else 1, 4))
+    wanted = int(d.rng.integers(0 if free is not None else 1, d.longest + 1))
     for _ in range(wanted):
         question["constraints"].append(draw_constraint(d, points, free, depth=0))
     if not question["constraints"]:

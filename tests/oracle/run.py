@@ -40,6 +40,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--trainer", default=None, help="every case with this kind of model")
     parser.add_argument("--ask", default=None, help="the question of this name alone, of all that are drawn")
     parser.add_argument("--fill", type=int, default=None, help="ask what was compared less often than this")
+    parser.add_argument(
+        "--rich", action="store_true", help="more often two models and several classes, and longer questions"
+    )
     parser.add_argument("--before", type=Path, default=None, help="coverage.json of an earlier run, for --fill")
     parser.add_argument(
         "--output", type=Path, default=Path("build/oracle"), help="folder of reproductions and of the table"
@@ -120,6 +123,7 @@ class Parent:
         self.failures.append(failure)
         again = f" --trainer '{failure['frontend']}'" if self.options.fill and "frontend" in failure else ""
         again += f" --ask '{failure['query']}'" if "query" in failure and "text" in failure else ""
+        again += " --rich" if self.options.rich else ""
         drawn = self.options.questions * (DRAWN if self.options.fill else 1)
         told = failure["detail"] if failure["kind"] == "crash" else failure["detail"][:300]
         print(
@@ -182,6 +186,8 @@ class Worker:
         for name in ("only", "trainer", "fill", "before", "ask"):
             if getattr(o, name) is not None:
                 command += [f"--{name}", str(getattr(o, name))]
+        if o.rich:
+            command.append("--rich")
         if self.deadline is not None:
             command += ["--seconds", str(max(self.deadline - time.monotonic(), 0.1))]
         if o.cases is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.asking import draw_options, run_case
-from tests.oracle.cases import Case, draw_case, save_case
+from tests.oracle.cases import RICH, USUAL, Case, draw_case, save_case
 from tests.oracle.explained import FILLING, draw_explained
 from tests.oracle.filling import DRAWN, Filling
 from tests.oracle.in_parts import judge_in_parts
@@ -71,7 +71,7 @@ def one_case(
     settings = draw_options(np.random.default_rng([7, seed]), options.others)
     start = time.monotonic()
     try:
-        case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer)
+        case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer, RICH if options.rich else USUAL)
         if options.only and case.trainer != options.only:
             return None
         most = asked_of(settings, options.questions)
