@@ -132,11 +132,11 @@ cpp-test: $(VENV)/.installed ## the engine alone, under sanitizers (MODULES=300 
 	mkdir -p build
 	$(BIN)/python -m tests.cpp.modules.write $(MODULES) $(or $(SEED),1) build/modules.txt
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE=ON
-	$(BIN)/cmake --build build/sanitize
+	$(BIN)/cmake --build build/sanitize --target engine_tests run_modules
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
 	build/sanitize/run_modules build/modules.txt
 	$(BIN)/cmake -S . -B build/threads -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE_THREADS=ON
-	$(BIN)/cmake --build build/threads
+	$(BIN)/cmake --build build/threads --target engine_tests run_modules
 	$(BIN)/ctest --test-dir build/threads --output-on-failure
 	build/threads/run_modules build/modules.txt
 

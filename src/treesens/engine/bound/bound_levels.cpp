@@ -12,7 +12,6 @@ namespace treesens {
 
 namespace {
 
-constexpr std::int32_t kUnit = kMultiplierUnit;
 constexpr double kLongestStep = 0.5;
 
 std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) {
@@ -46,7 +45,7 @@ std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& mult
     ensure(step > 0 && step <= 1, "the step of the multipliers is out of range");
     const std::size_t n = multiplier.size();
     double mean = 0;
-    for (std::size_t r = 0; r < n; ++r) mean += slack[r] * multiplier[r] / kUnit;
+    for (std::size_t r = 0; r < n; ++r) mean += slack[r] * multiplier[r] / kMultiplierUnit;
     double length = 0;
     for (std::size_t r = 0; r < n; ++r) {
         if (multiplier[r] > 0 || slack[r] < mean) length = std::max(length, std::fabs(slack[r] - mean));
@@ -54,7 +53,7 @@ std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& mult
     if (length == 0) return multiplier;
     std::vector<double> target(n);
     for (std::size_t r = 0; r < n; ++r) {
-        target[r] = static_cast<double>(multiplier[r]) / kUnit - step * (slack[r] - mean) / length;
+        target[r] = static_cast<double>(multiplier[r]) / kMultiplierUnit - step * (slack[r] - mean) / length;
     }
     std::vector<double> sorted = target;
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -66,10 +65,10 @@ std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& mult
         if (sorted[r] > candidate) shift = candidate;
     }
     std::vector<std::int32_t> result(n);
-    std::int32_t rest = kUnit;
+    std::int32_t rest = kMultiplierUnit;
     std::size_t largest = 0;
     for (std::size_t r = 0; r < n; ++r) {
-        result[r] = truncated<std::int32_t>(std::max(0.0, target[r] - shift) * kUnit);
+        result[r] = truncated<std::int32_t>(std::max(0.0, target[r] - shift) * kMultiplierUnit);
         rest -= result[r];
         if (result[r] > result[largest]) largest = r;
     }

@@ -9,8 +9,6 @@ namespace treesens {
 
 namespace {
 
-constexpr std::int32_t kUnit = kMultiplierUnit;
-
 // A row without terms says nothing; with a multiplier of its own it would take weight from the others.
 bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
     return !goal.soft[r] && goal.bound[r] <= 0 && p.magnitude(r) == 0;
@@ -58,9 +56,9 @@ std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
     const std::vector<RowSum>& rows = sets.collapsed->rows;
     std::vector<std::int32_t> start(rows.size(), 0);
     const auto size = narrow<std::int32_t>(rows[0].size());
-    const std::int32_t shared = sets.objective_beside > 0 ? kUnit / 2 : kUnit;
+    const std::int32_t shared = sets.objective_beside > 0 ? kMultiplierUnit / 2 : kMultiplierUnit;
     start[0] = shared / size;
-    if (sets.objective_beside > 0) start[sets.objective_beside] = kUnit - size * start[0];
+    if (sets.objective_beside > 0) start[sets.objective_beside] = kMultiplierUnit - size * start[0];
     return start;
 }
 
@@ -76,7 +74,7 @@ std::vector<std::int32_t> start_multipliers(const FactorSets& sets) {
         }
         return start;
     }
-    std::int32_t rest = kUnit;
+    std::int32_t rest = kMultiplierUnit;
     for (std::size_t m = 0; m < start.size(); ++m) {
         start[m] = rest / narrow<std::int32_t>(start.size() - m);
         rest -= start[m];

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kLargestSum = std::int64_t{1} << 62;
 // Costs of the prover add up to less than this, so that its grid holds them as they are (problem/rounding.hpp).
 constexpr std::int64_t kProverSum = (std::int64_t{1} << 35) - 1;
-constexpr std::int64_t kFirstLook = 300'000;
+constexpr std::int64_t kFirstTurn = 300'000;
 constexpr std::int64_t kFirstChunk = 8;
 // The part is made anew once the best cost has fallen below its price by this part of it.
 constexpr std::int64_t kWorthwhile = 16;
@@ -218,7 +218,7 @@ void CostSearch::start_prover() {
     chunk_ = kFirstChunk;
     auto made =
         std::make_unique<Search>(std::move(part_.problem), std::move(part_.forest), Mode::objective, seed_, max_bytes_);
-    made->shorten_first_turn(kFirstLook);
+    made->shorten_first_turn(kFirstTurn);
     Gap gap;
     gap.least = -((price_ - constant_) >> shift_);
     made->set_gap(gap);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "ensemble/feature_profile.hpp"
 #include "problem/checked.hpp"
@@ -11,7 +10,6 @@ namespace treesens {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // What a move costs at least when moves are compared: cheap moves first, and then those that lead far.
 constexpr std::array<double, 3> kPatience{1e-3, 0.03, 0.5};
 constexpr int kMostMoves = 24;

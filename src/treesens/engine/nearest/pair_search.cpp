@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "ensemble/feature_profile.hpp"
 #include "problem/checked.hpp"
@@ -11,7 +10,6 @@ namespace treesens {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // Boxes between two looks at the clock.
 constexpr std::int64_t kClockEvery = 32;
 // How far below the roots of the trees cuts are counted.

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "nearest/residual_trees.hpp"
 
 namespace treesens {
+
+// The cost of a cell that is not legal.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 enum class Norm : std::int32_t { kL0 = 0, kL1 = 1, kL2 = 2, kLinf = 3 };
 
