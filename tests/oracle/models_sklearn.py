@@ -291,8 +291,8 @@ def _pulled_back(whole: Any, features: Sequence[Feature], numeric: list[str]) ->
 
 
 def _last_at_most(front: Any, features: Sequence[Feature], i: int, place: int, cuts: np.ndarray) -> list[float]:
-    """For every cut the largest value of feature `i` that the front does not send above it (in float32, as trees read it): a
-    float of a real column, one of the few values of another.
+    """For every cut the largest float of feature `i` that the front does not send above it (in float32, as trees read it). Of a
+    column of few values, too: two cuts between two of them are two cells, which learnt scores count.
     """
 
     def scaled(values: np.ndarray) -> np.ndarray:
@@ -303,9 +303,6 @@ def _last_at_most(front: Any, features: Sequence[Feature], i: int, place: int, c
 
     given = column(features[i].stored).astype(float)
     given = np.unique(given[~np.isnan(given)])
-    if features[i].kind != "real":
-        left = scaled(given)[None, :] <= cuts[:, None]
-        return [float(given[row].max()) if row.any() else float(given[0]) - 1 for row in left]
     low, high = np.full(len(cuts), given[0] - 1), np.full(len(cuts), given[-1] + 1)
     for _ in range(64):
         middle = low + (high - low) / 2
