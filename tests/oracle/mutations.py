@@ -252,6 +252,11 @@ PROOFS = (
         test="tests/sweeps/test_parts.py",
     ),
     Mutation(
+        "an alternative implies as many changes as its best part", "values/stated_changes.py",
+        r"min\(least for _, least in chosen\)", "max(least for _, least in chosen)",
+        test="tests/values/test_stated_changes.py",
+    ),
+    Mutation(
         "a share passes without a certificate", "solve/question.py",
         r"if options\.require_certificate and not all\(", "if False and not all(",
         test="tests/certificates/test_shares.py",

@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations
 
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Difference, Query, SameExcept
-from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Query, SameExcept
+from treesens.values.stated_changes import counted_changes, least_changes
 
 MOST = 64
 """Cases of one question: each is proved by itself."""
@@ -65,85 +64,6 @@ def parted(query: Query) -> list[Query] | None:
     return None
 
 
-def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Features of two points, and in how many of them the points differ at most, if a constraint says so and nothing else."""
-    if isinstance(constraint, ValueSum):
-        return _counted_sum(constraint)
-    if not isinstance(constraint, AtLeast):
-        return None
-    form, bound = constraint.form, constraint.bound
-    others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
-    if others or len(form.changes) != 1 or form.changes[0].coefficient >= 0 or bound.logs:
-        return None
-    counted = form.changes[0]
-    if {counted.left, counted.right} != {0, 1}:
-        return None
-    return frozenset(counted.features), _whole(bound.rational / counted.coefficient, strict=constraint.strict)
-
-
-def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
-    features = set()
-    for term in relation.terms:
-        if not isinstance(term, DistanceTerm) or not term.unordered or {term.point, term.other} != {0, 1}:
-            return None
-        if term.factor != 1 or term.feature in features:
-            return None
-        features.add(term.feature)
-    return frozenset(features), _whole(relation.limit, strict=relation.strict)
-
-
-def least_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Features of two points, and in how many of them the points differ at least, if a constraint says or implies so."""
-    if isinstance(constraint, AtLeast):
-        form, bound = constraint.form, constraint.bound
-        others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
-        if others or len(form.changes) != 1 or form.changes[0].coefficient <= 0 or bound.logs:
-            return None
-        counted = form.changes[0]
-        if {counted.left, counted.right} != {0, 1}:
-            return None
-        return frozenset(counted.features), -_whole(-bound.rational / counted.coefficient, strict=constraint.strict)
-    if isinstance(constraint, Difference):
-        apart = _is_above(constraint.low, strict=constraint.low_strict) or _is_above(
-            None if constraint.high is None else -constraint.high, strict=constraint.high_strict
-        )
-        same = constraint.feature == constraint.other and constraint.left_factor == constraint.right_factor
-        return (frozenset({constraint.feature}), 1) if apart and same and constraint.left != constraint.right else None
-    return _least_of_sum(constraint) if isinstance(constraint, ValueSum) else None
-
-
-def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
-    terms = relation.terms
-    if all(isinstance(term, DistanceTerm) for term in terms):
-        turned = tuple(replace(term, factor=-term.factor) for term in terms if isinstance(term, DistanceTerm))
-        counted = _counted_sum(replace(relation, terms=turned))
-        return _apart_at_all(relation) if counted is None else (counted[0], -counted[1])
-    if len(terms) != 2 or not _is_above(-relation.limit, strict=relation.strict):
-        return None
-    one, other = terms
-    if not isinstance(one, LinearTerm) or not isinstance(other, LinearTerm):
-        return None
-    same = one.feature == other.feature and one.factor + other.factor == 0 and one.point != other.point
-    return (frozenset({one.feature}), 1) if same else None
-
-
-def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
-    """Features in one of which two points differ, if a sum of distances says that theirs is above 0.
-
-    Points that agree on these have a distance of 0, and all other terms are at least 0, which is above the limit.
-    """
-    lowering = [term for term in relation.terms if term.factor < 0]
-    between = all(isinstance(term, DistanceTerm) and {term.point, term.other} == {0, 1} for term in lowering)
-    if not lowering or not between or not _is_above(-relation.limit, strict=relation.strict):
-        return None
-    return frozenset(term.feature for term in lowering), 1
-
-
-def _is_above(low: Fraction | None, *, strict: bool) -> bool:
-    """Whether what is at least (more than) this is more than 0."""
-    return low is not None and (low > 0 or (low == 0 and strict))
-
-
 def agree_too_much(query: Query) -> bool:
     """Whether the points have to differ in more features than may vary."""
     free = frozenset(range(len(query.space.names)))
@@ -152,11 +72,6 @@ def agree_too_much(query: Query) -> bool:
             free &= link.varied
     known = filter(None, map(least_changes, query.constraints))
     return any(len(counted & free) < least for counted, least in known)
-
-
-def _whole(most: Fraction, *, strict: bool) -> int:
-    """The greatest whole number that is at most, or below, a limit."""
-    return math.ceil(most) - 1 if strict else math.floor(most)
 
 
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from treesens.certificates.cases import MOST, counted_changes, flat, least_changes
+from treesens.certificates.cases import MOST, flat
 from treesens.certificates.statement import domains_of, learnt_of, statement_of
 from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import AnyOf, AtLeast, CellSet, Constraint, Query
+from treesens.values.stated_changes import counted_changes, least_changes
 
 Refuted = tuple[Query, tuple[AtLeast, ...]]
 """A question, and rows beside it, that have no answer together."""

@@ -22,6 +22,7 @@ from treesens.values.combinations import Combinations, Exact
 from treesens.values.concretise import Alternatives, NoValues, alternatives_of, concretise
 from treesens.values.decide_values import Inside, bound_objective, decide_values
 from treesens.values.enumerate_groups import enumerate_groups
+from treesens.values.objective_ranges import Range, objective_range
 from treesens.values.relations import better_than
 from treesens.values.verify import Rejected, may_hold_in_library, verify_cells, verify_values
 from treesens.values.witness import Witness
@@ -61,6 +62,8 @@ class Enumeration:
     """Whether something is ruled out by z3, which decides values inside cells."""
     open_bound: Fraction | None = None
     """The best value that a combination which is done with may still hold, if that is not known exactly."""
+    _range: Range | None = None
+    """What the objective can be at all, once it was asked for."""
 
     def run(self, alive: BoolArray) -> bool:
         """Looks at combinations, the best first, until the others are no better. False if the time was up: then what the others
@@ -78,7 +81,7 @@ class Enumeration:
         for number in self._order(alive, goal, keys):
             if not alive[number]:
                 continue
-            key = None if keys is None else Fraction(int(keys[0][number]), keys[1])
+            key = None if keys is None else self.within_range(Fraction(int(keys[0][number]), keys[1]))
             if self.left() <= 0:
                 if goal is not None and key is not None:
                     self.stays_possible(goal, key)
@@ -99,12 +102,23 @@ class Enumeration:
         ranked = np.argsort(-values if goal.maximize else values, kind="stable")
         return np.asarray(index[ranked], np.int64)
 
+    def within_range(self, key: Fraction) -> Fraction:
+        """What cells say of an objective, no better than what else is known: points that differ have a change."""
+        goal = self.query.objective
+        if goal is None:
+            return key
+        if self._range is None:
+            self._range = objective_range(self.query)
+        limit = self._range[goal.maximize]
+        return key if limit is None else (min if goal.maximize else max)(key, limit)
+
     @staticmethod
     def better(goal: Objective, value: Fraction, than: Fraction | None) -> bool:
         return than is None or (value > than if goal.maximize else value < than)
 
     def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
         """One combination: its best values, or what rules it out."""
+        key = None if key is None else self.within_range(key)
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
         alive[number] = False

@@ -19,6 +19,7 @@ from treesens.compiler.query.values import (
     join_ranges,
     reach_of_cell,
 )
+from treesens.values.stated_changes import implied_changes
 
 Range = tuple[Fraction | None, Fraction | None]
 """Least and greatest value; None if nothing is said."""
@@ -65,6 +66,26 @@ def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
         )
         if len(ratios) == 1 and (ratio := ratios.pop()):
             yield _half(relation, ratio, whole=goal.counts and all(f.denominator == 1 for f in own_factors.values()))
+    yield from ((least, None) for least in _implied_changes(query, goal))
+
+
+def _implied_changes(query: Query, goal: Objective) -> Iterator[Fraction]:
+    """What a count of changes is at least, since the points differ: `distance(a, b) > 0`, `a.x != b.x`."""
+    counted: dict[int, Fraction] = {}
+    for term in goal.values:
+        if not isinstance(term, DistanceTerm) or not term.unordered or {term.point, term.other} != {0, 1}:
+            return
+        counted[term.feature] = counted.get(term.feature, Fraction(0)) + term.factor
+    if min(counted.values(), default=Fraction(0)) < 0:
+        return
+    together, used = Fraction(0), set[int]()
+    for features, least in sorted(implied_changes(query.constraints), key=lambda known: len(known[0])):
+        factors = sorted(counted.get(feature, Fraction(0)) for feature in features)
+        own = sum(factors[:least], Fraction(0))
+        yield own
+        if not features & used:
+            together, used = together + own, used | features
+    yield together
 
 
 def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
