@@ -267,7 +267,7 @@ PROOFS = (
         test="tests/certificates/test_answers_in_cases.py",
     ),
     Mutation(
-        "points whose distance may be 0 are taken to differ", "certificates/cases.py",
+        "points whose distance may be 0 are taken to differ", "values/stated_changes.py",
         r"if not lowering or not between or not _is_above\(-relation\.limit, strict=relation\.strict\):",
         "if not lowering or not between:",
         test="tests/certificates/test_cases.py",
