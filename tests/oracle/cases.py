@@ -130,7 +130,7 @@ def draw_case(seed: int, questions: int = 12, trainer: str | None = None, shares
     often = np.array([TRAINERS[n][3] for n in names])
     drawn = str(rng.choice(names, p=often / often.sum()))
     trainer = trainer or drawn
-    for _ in range(50):
+    for _ in range(200):
         try:
             features, models = _models(rng, trainer, shares)
             source = None
