@@ -8,6 +8,7 @@ import math
 import struct
 import zipfile
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,10 @@ import pytest
 import treesens
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble, Feature, Link
+from treesens.compiler.model.calibration import Odds
+from treesens.compiler.model.ties import HashedTies
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.calibrated import least_margin
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 from treesens.frontends.h2o.frontend import H2OFrontend
@@ -33,10 +38,14 @@ NA_VS_REST, NA_LEFT, NA_RIGHT = 1, 2, 3
 
 
 def answered(name: str) -> tuple[np.ndarray, np.ndarray, list[int] | None]:
-    """Rows, the values or probabilities that H2O returned for them, and the classes."""
+    """Rows, the values or probabilities that H2O returned for them (of all classes if there are more), and the classes."""
     asked = json.loads((FOLDER / f"{name}.json").read_text())
     rows = [[math.nan if x is None else float.fromhex(x) for x in row] for row in asked["rows"]]
-    return np.array(rows), np.array([float.fromhex(p) for p in asked["answers"]]), asked["classes"]
+    told = [
+        [float.fromhex(p) for p in ([answer] if isinstance(answer, str) else answer)] for answer in asked["answers"]
+    ]
+    answers = np.array(told)
+    return np.array(rows), answers[:, 0] if answers.shape[1] == 1 else answers, asked["classes"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -44,14 +53,18 @@ def test_files_are_read_as_h2o_scores_them(name: str) -> None:
     e = load(FOLDER / f"{name}.zip").ensemble
     rows, expected, classes = answered(name)
     margins = e.margins_emulated(rows)
-    shown = e.probabilities(margins)[:, -1]
+    shown = e.probabilities(margins)
     assert len(rows) == 80
     assert np.isnan(rows).any()
+    if e.link is Link.RAW:
+        shown = margins / margins.sum(axis=1, keepdims=True)
+    shown = shown if len(e.classes) > 2 else shown[:, -1]
+    assert shown.shape == expected.shape
     if e.link is Link.IDENTITY:
         assert shown.tolist() == expected.tolist()
     else:
-        assert shown == pytest.approx(expected, rel=LAST_PLACES)
-    assert (None if classes is None else e.predicted_classes(margins).tolist()) == classes
+        assert shown == pytest.approx(expected, rel=LAST_PLACES, abs=1e-300)
+    assert (None if classes is None else e.predicted_classes(margins, rows).tolist()) == classes
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -85,7 +98,9 @@ def test_classes_of_a_pair_are_those_of_the_threshold(tmp_path: Path) -> None:
     assert [record["scores"][point]["class"] for point in "ab"] == ["bad", "good"]
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if answered(name)[2] is not None])
+@pytest.mark.parametrize(
+    "name", [name for name in FILES if answered(name)[2] is not None and answered(name)[1].ndim == 1]
+)
 def test_questions_about_the_class_of_a_row_are_answered_as_h2o_predicts(name: str) -> None:
     """The class is that of H2O, and no other: a forest's score once was read as a margin, so that no input was `bad`."""
     model = load(FOLDER / f"{name}.zip")
@@ -117,6 +132,80 @@ def is_plain(e: Ensemble, row: np.ndarray) -> bool:
     listed = [not f.categories or x in range(f.categories) for f, x in zip(e.features, row.tolist(), strict=True)]
     written = max(len(format(Decimal(x), "f")) for x in row.tolist())
     return bool(np.isfinite(row).all()) and all(listed) and written < 80
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if answered(name)[1].ndim == 2])
+def test_questions_about_one_of_many_classes_are_answered_as_h2o_predicts(name: str) -> None:
+    """A row with a class of its own has this one and no other; at a tie nothing is found, and nothing is excluded."""
+    model = load(FOLDER / f"{name}.zip")
+    e = model.ensemble
+    rows, probabilities, classes = answered(name)
+    assert classes is not None
+    lines, wanted = [], {}
+    for i in [i for i in range(len(rows)) if is_plain(e, rows[i])][:16]:
+        values = "; ".join(f"a.{f.name} = {written_as(f, x)}" for f, x in zip(e.features, rows[i], strict=True))
+        second, first = np.sort(probabilities[i])[-2:]
+        for number, label in enumerate(e.classes):
+            lines.append(f"query q{i}_{number}: find a in m such that class(a) = {label}; {values}")
+            verdict = "found" if number == classes[i] else "none"
+            wanted[f"q{i}_{number}"] = verdict if first - second > 1e-9 else "unknown"
+    answers = treesens.check_text('model m from "m"\n' + "\n".join(lines), models={"m": model})
+    found = {key: answers[key].to_dict()["verdict"] for key in wanted}
+    # At a tie a class is excluded that cannot be drawn.
+    tied = {key for key, verdict in wanted.items() if verdict == "unknown"}
+    assert {key: verdict for key, verdict in found.items() if key not in tied} == {
+        key: verdict for key, verdict in wanted.items() if key not in tied
+    }
+    assert {found[key] for key in tied} <= {"unknown", "none"}
+    assert all(found[f"q{i}_{classes[i]}"] == "unknown" for i in range(len(rows)) if f"q{i}_{classes[i]}" in tied)
+    assert {"found", "none"} <= set(found.values())
+
+
+def test_a_hash_of_the_row_draws_the_class_that_h2o_draws() -> None:
+    cases = json.loads((FOLDER / "ties.json").read_text())
+    assert len(cases) == 300
+    strays = 0
+    for case in cases:
+        scores = np.array(case["scores"])
+        row = np.array([math.nan if x is None else float.fromhex(x) for x in case["row"]])
+        ties = HashedTies(tuple(float.fromhex(share) for share in case["shares"]))
+        assert ties.choose(scores, row) == case["class"]
+        if scores[case["class"]] < scores.max():
+            strays += 1
+            assert ties.may_stray(case["class"])
+    assert strays > 20
+
+
+def test_balanced_classes_have_other_odds() -> None:
+    """The exact bound of a corrected probability is that of the probability before it, by the definition of odds."""
+    for name in ("boosting_balanced", "forest_balanced"):
+        e = load(FOLDER / f"{name}.zip").ensemble
+        assert isinstance(e.calibration, Odds)
+        assert e.calibration.of_probability is (name == "boosting_balanced")
+        assert e.calibration.ratio not in (0, 1)
+        chance = Fraction(1, 3)
+        bound = least_margin(e.calibration, chance, strict=False)
+        assert not isinstance(bound, bool)
+        low, high = (float(end) for end in bound.enclose(80))
+        before = 1 / (1 + math.exp(-low)) if e.calibration.of_probability else low
+        odds = before / (1 - before) * float(e.calibration.ratio)
+        assert low == pytest.approx(high, rel=1e-15)
+        assert odds == pytest.approx(float(chance / (1 - chance)), rel=1e-12)
+
+
+def test_ends_of_other_odds() -> None:
+    """A share may be 0 or 1, the sigmoid of a margin may not."""
+    share, margin = Odds(0.5, 2.0), Odds(0.5, 2.0, of_probability=True)
+    for strict in (False, True):
+        assert least_margin(share, Fraction(0), strict=strict) == LogRational(Fraction(0))
+        assert least_margin(share, Fraction(1), strict=strict) == LogRational(Fraction(1))
+        assert [least_margin(margin, Fraction(end), strict=strict) for end in (-1, 0, 1, 2)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        assert [least_margin(share, Fraction(end), strict=strict) for end in (-1, 2)] == [True, False]
 
 
 def test_calibration_beside_the_scores_is_told() -> None:
@@ -275,6 +364,152 @@ def test_pairs_are_there_if_the_threshold_lies_between_the_probabilities(algorit
         assert found == {"pair": any(yes) and not all(yes), "no": not all(yes), "yes": any(yes)}, (leaves, threshold)
 
 
+# --- three classes and more -------------------------------------------------------------------------------------------------
+
+
+def written_of_classes(
+    folder: Path, trees: dict[str, bytes], classes: int, algorithm: str = "drf", **info: str
+) -> Path:
+    """A MOJO of trees by the names of their files, over a number `x` and a category `c`."""
+    names = tuple(f"k{number}" for number in range(classes))
+    rounds = 1 + max(int(name[4:]) for name in trees)
+    shares = str([1 / classes] * classes)
+    facts = {
+        "algo": algorithm,
+        "algorithm": {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}[algorithm],
+        "category": "Multinomial",
+        "distribution": "multinomial",
+        "n_classes": str(classes),
+        "n_domains": "2",
+        "n_trees": str(rounds),
+        "n_trees_per_class": str(classes),
+        "binomial_double_trees": "false",
+        "prior_class_distrib": shares,
+        "model_class_distrib": shares,
+    }
+    path = written(folder, CASES[0][0], targets=names, **(facts | info))
+    with zipfile.ZipFile(path) as old:
+        kept = {name: old.read(name) for name in old.namelist() if not name.startswith("trees/")}
+    with zipfile.ZipFile(path, "w") as new:
+        for name, content in kept.items():
+            new.writestr(name, content)
+        for name, tree in trees.items():
+            new.writestr(f"trees/{name}.bin", tree)
+            new.writestr(f"trees/{name}_aux.bin", b"")
+    return path
+
+
+def step(cut: float, low: float, high: float) -> bytes:
+    return node(BOTH | NUMBER, 0, NA_LEFT, leaf(cut), leaf(low), leaf(high))
+
+
+def alone(value: float) -> bytes:
+    return bytes([0]) + struct.pack("<H", 65535) + leaf(value)
+
+
+def asked_of_classes(path: Path, classes: int) -> dict[str, str]:
+    """The verdict for each class, and for each class that it is not to be, of `x` between 0 and 4."""
+    queries = [f"query is{c}: find a in m such that class(a) = k{c}" for c in range(classes)]
+    queries += [f"query not{c}: find a in m such that not class(a) = k{c}" for c in range(classes)]
+    text = 'model m from "m"\nfeature x: real in [0, 4]\n' + "\n".join(queries)
+    answers = treesens.check_text(text, models={"m": load(path)})
+    return {name: answers[name].to_dict()["verdict"] for name in answers}
+
+
+def test_no_class_is_excluded_at_a_tie(tmp_path: Path) -> None:
+    """The first class is never one of the best here, and yet H2O draws it for half of the rows (`ties.json` has such cases)."""
+    path = written_of_classes(tmp_path, {"t01_000": alone(0.5), "t02_000": alone(0.5)}, 3)
+    found = asked_of_classes(path, 3)
+    assert (found["is0"], found["is1"], found["is2"]) == ("unknown", "unknown", "unknown")
+    assert {found[f"not{c}"] for c in range(3)} <= {"unknown", "found"}
+    text = 'model m from "m"\nquery q: find a in m such that class(a) = k0'
+    reason = str(treesens.check_text(text, models={"m": load(path)})["q"])
+    assert "that a class of `a` is ahead of all others" in reason
+    ahead = written_of_classes(tmp_path, {"t01_000": step(2, 0.5, 0.25), "t02_000": alone(0.5)}, 3)
+    found = asked_of_classes(ahead, 3)
+    # From 2 on the last class is ahead; below it is a tie.
+    assert (found["is0"], found["is1"], found["is2"]) == ("unknown", "unknown", "found")
+    assert (found["not0"], found["not1"]) == ("found", "found")
+
+
+def test_a_class_without_a_tree_has_nothing_added(tmp_path: Path) -> None:
+    path = written_of_classes(tmp_path, {"t00_000": alone(-1), "t02_001": step(1, -2, 3)}, 3, "gbm")
+    e = load(path).ensemble
+    assert e.link is Link.SOFTMAX
+    assert e.margins_emulated(np.array([[0.0, 0.0], [1.0, 0.0]])).tolist() == [[-1, 0, -2], [-1, 0, 3]]
+    with pytest.raises(ModelError, match="no trees"):
+        load(written_of_classes(tmp_path, {"t00_000": alone(1)}, 3, n_trees="0"))
+
+
+def test_ratios_of_a_forest_are_those_of_its_sums(tmp_path: Path) -> None:
+    """`by factor g` compares shares, which are the sums over one number: 0.5 is twice 0.25, and not more."""
+    path = written_of_classes(tmp_path, {"t00_000": alone(0.5), "t01_000": alone(0.25)}, 3)
+    text = 'model m from "m"\nquery a: find a in m such that class(a) = k0 by factor 1.999\n'
+    text += "query b: find a in m such that class(a) = k0 by factor 2.001"
+    answers = treesens.check_text(text, models={"m": load(path)})
+    assert [answers[name].to_dict()["verdict"] for name in "ab"] == ["found", "none"]
+    with pytest.raises(treesens.errors.TreesensError, match="raw margin"):
+        treesens.check_text(
+            'model m from "m"\nquery p: find a in m such that prob(a, k0) >= 0.5', models={"m": load(path)}
+        )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_verdicts_about_ties_hold_for_what_h2o_draws(seed: int, tmp_path: Path) -> None:
+    """Of every cell of `x` many rows: what is excluded H2O never predicts, and what is found it does."""
+    pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")
+    pytest.importorskip("jpype", reason="pip install h2o==3.46.0.6 jpype1, and Java")
+    rng = np.random.default_rng(seed)
+    classes, algorithm = int(rng.integers(3, 6)), ("drf", "gbm")[seed % 2]
+    trees = {
+        f"t{c:02d}_{r:03d}": step(float(rng.integers(1, 4)), *(rng.integers(0, 3, 2) / 4).tolist())
+        for c in range(classes)
+        for r in range(2)
+        if rng.random() < 0.8
+    }
+    path = written_of_classes(tmp_path, trees | {"t00_001": alone(0.25)}, classes, algorithm)
+    model = load(path)
+    rows = np.column_stack([rng.uniform(0, 4, 3000), rng.integers(0, 6, 3000)])
+    assert model.predicts is not None
+    told = model.predicts(rows).classes
+    assert told is not None
+    assert model.ensemble.predicted_classes(model.ensemble.margins_emulated(rows), rows).tolist() == told.tolist()
+    found = asked_of_classes(path, classes)
+    for c in range(classes):
+        if (told == c).any():
+            assert found[f"is{c}"] != "none"
+        if (told != c).any():
+            assert found[f"not{c}"] != "none"
+        assert found[f"is{c}"] != "found" or (told == c).any()
+        assert found[f"not{c}"] != "found" or (told != c).any()
+
+
+def test_balanced_classes_of_many(tmp_path: Path) -> None:
+    """A sum of boosting begins at the logarithm of the correction; those of a forest are multiplied by it."""
+    trees = {f"t{c:02d}_{r:03d}": step(2, (c + r + 1) / 8, (5 - c - r) / 8) for c in range(3) for r in range(2)}
+    info = {
+        "balance_classes": "true",
+        "prior_class_distrib": "[0.5, 0.25, 0.25]",
+        "model_class_distrib": "[0.25, 0.5, 0.25]",
+    }
+    rows = np.array([[0.0, 0.0], [3.0, 0.0]])
+    boosted = load(written_of_classes(tmp_path, trees, 3, "gbm", **info)).ensemble
+    assert boosted.margins_emulated(rows)[0].tolist() == [0.375 + math.log(2), 0.625 + math.log(0.5), 0.875]
+    forest = load(written_of_classes(tmp_path, trees, 3, "drf", **info)).ensemble
+    assert forest.margins_emulated(rows)[0].tolist() == [0.375 * 2, 0.625 * 0.5, 0.875]
+
+
+def test_a_leaf_of_a_balanced_forest_is_a_share(tmp_path: Path) -> None:
+    info = {"algo": "drf", "algorithm": "Distributed Random Forest", "category": "Binomial", "n_classes": "2"}
+    info |= {"n_domains": "2", "balance_classes": "true", "prior_class_distrib": "[0.5, 0.5]"}
+    info |= {"model_class_distrib": "[0.25, 0.75]"}
+    tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1))
+    assert load(written(tmp_path, tree, targets=("no", "yes"), **info)).ensemble.link is Link.CALIBRATED
+    tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1.5))
+    with pytest.raises(ModelError, match="no share of rows"):
+        load(written(tmp_path, tree, targets=("no", "yes"), **info))
+
+
 # --- what is refused --------------------------------------------------------------------------------------------------------
 
 
@@ -302,10 +537,17 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"endianness": "BIG_ENDIAN"}, "highest byte first"),
     ({"_genmodel_encoding": "OneHotExplicit"}, "OneHotExplicit"),
     ({"supervised": "false"}, "without a target"),
-    ({"n_classes": "3"}, "hash of the row"),
-    ({"balance_classes": "true"}, "balance_classes=False"),
+    ({"n_classes": "3"}, "1 trees of each round for 3 classes"),
+    ({"n_classes": "3", "n_trees_per_class": "3"}, "3 classes of the category Binomial"),
+    ({"n_classes": "99999"}, "no number up to"),
+    ({"balance_classes": "true", "prior_class_distrib": "[0.5]"}, "no list of 2 finite numbers"),
+    ({"balance_classes": "true", "prior_class_distrib": "[0.5, nan]"}, "no list of 2 finite numbers"),
+    ({"balance_classes": "true", "model_class_distrib": "0.5, 0.5"}, "no list of 2 finite numbers"),
+    ({"balance_classes": "true", "prior_class_distrib": "[-0.5, 1.5]"}, "a share below 0"),
+    ({"balance_classes": "true", "model_class_distrib": "[-0.5, 1.5]"}, "too far apart, or below 0"),
+    ({"balance_classes": "true", "prior_class_distrib": "[1e-300, 1]"}, "too far apart, or below 0"),
     ({"binomial_double_trees": "true"}, "binomial_double_trees=False"),
-    ({"n_trees_per_class": "2"}, "several trees"),
+    ({"n_trees_per_class": "2"}, "2 trees of each round"),
     ({"distribution": "quasibinomial"}, "quasibinomial"),
     ({"category": "Ordinal"}, "Ordinal"),
     ({"link_function": "log"}, "the link log"),
@@ -390,11 +632,12 @@ def test_an_archive_with_a_file_twice_is_refused(tmp_path: Path) -> None:
         load(path)
 
 
-def test_damage_is_refused_with_a_typed_error() -> None:
+@pytest.mark.parametrize("name", ["boosting_two", "boosting_three", "forest_four_balanced", "forest_balanced"])
+def test_damage_is_refused_with_a_typed_error(name: str) -> None:
     def read(data: bytes) -> treesens.Model:
         return H2OFrontend().load(Path("m.zip"), data)
 
-    assert refusals((FOLDER / "boosting_two.zip").read_bytes(), read) > 100
+    assert refusals((FOLDER / f"{name}.zip").read_bytes(), read) > 100
 
 
 def test_an_archive_in_another_order_is_known(tmp_path: Path) -> None:

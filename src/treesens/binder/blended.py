@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.calibration import Calibration, Sigmoid
+from treesens.compiler.model.calibration import Learnt, Odds, Sigmoid
 from treesens.compiler.query import query as q
 from treesens.errors import InternalError
 
@@ -41,6 +41,8 @@ def _terms_of(
         case Link.LOGISTIC:
             return (_curve(whole, point, first, factor, _LOGISTIC),)
         case Link.CALIBRATED:
+            if isinstance(member.calibration, Odds):
+                raise InternalError("a mean of models with other odds")
             return (_curve(whole, point, first, factor, member.calibration),)
         case Link.IDENTITY:
             return (_curve(whole, point, first + (wanted if member.n_outputs > 1 else 0), factor, None),)
@@ -52,7 +54,7 @@ def _terms_of(
             raise InternalError("a mean of models that predict no probabilities")
 
 
-def _curve(whole: Ensemble, point: int, output: int, factor: Fraction, calibration: Calibration | None) -> q.Curve:
+def _curve(whole: Ensemble, point: int, output: int, factor: Fraction, calibration: Learnt | None) -> q.Curve:
     low, high = score_range(whole, output)
     return q.Curve(factor, (q.ScoreTerm(point, output, Fraction(1, whole.average)),), calibration, low, high)
 

@@ -9,7 +9,8 @@ prob(P, C1) >= g prob(P, C2) <=> margin(P, C1) - margin(P, C2) >= ln g. Scores o
 bounds are multiplied by the number of averaged trees.
 
 Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Of several best classes that is the
-first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0.
+first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0. If a hash of the input breaks ties, the
+constraint is that the class may be predicted, and that another one may be is its negation.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from treesens.binder.votes import elected
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Sigmoid
+from treesens.compiler.model.ties import HashedTies
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import bound_of_second, least_margin
@@ -410,7 +412,10 @@ def _leads(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin: F
         # ln(p1 / p0) is the margin itself.
         parts += [compare(scope, {voter.score(0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
-    votes = predicts_probabilities(ensemble)
+    if ensemble.ties is not None and not bounds:
+        return _may_win(scope, voter, ensemble.ties, wanted, positive)
+    # The shares of a sum have the ratios of what is added up.
+    votes = predicts_probabilities(ensemble) or (ensemble.ties is not None and ensemble.link is Link.RAW)
     for other in range(ensemble.n_outputs):
         if other == wanted:
             continue
@@ -425,6 +430,32 @@ def _leads(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin: F
         else:
             parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
     return (all_of if positive else any_of)(parts)
+
+
+def _may_win(scope: Scope, voter: _Voter, ties: HashedTies, wanted: int, positive: bool) -> Pending:
+    """Class `wanted` may be predicted, or (`positive` False) another one may be: at a tie several of them. Replay asks for one
+    that is ahead of all others, so that what is found is no tie.
+    """
+    name, classes = f"class.{scope.points[voter.point]}", range(voter.ensemble.n_outputs)
+    rest = [other for other in classes if other != wanted]
+
+    def reaches(one: int, other: int) -> Pending:
+        lead = {voter.score(one): Fraction(1), voter.score(other): Fraction(-1)}
+        return compare(scope, lead, ">=", LogRational(), True, name)
+
+    def is_best(one: int) -> Pending:
+        return all_of([reaches(one, other) for other in classes if other != one])
+
+    if not positive:
+        return any_of([is_best(other) for other in rest])
+    if not ties.may_stray(wanted):
+        return is_best(wanted)
+    # Two of the others are the best ones, and the class is on the list: it equals the best of those before it, or is the first.
+    strays = [any_of([reaches(two, one) for two in rest if two != one]) for one in rest]
+    if wanted:
+        strays += [reaches(wanted, other) for other in range(wanted)]
+        strays.append(any_of([reaches(other, wanted) for other in range(wanted)]))
+    return any_of((is_best(wanted), all_of(strays)))
 
 
 def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:

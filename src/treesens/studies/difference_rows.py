@@ -33,7 +33,7 @@ def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
         apart = np.abs(shown[0] - shown[1]).max(axis=1)
     else:
         apart = np.abs(scores[0] - scores[1]).max(axis=1)
-    different = np.flatnonzero(_classes(question, 0, scores[0]) != _classes(question, 1, scores[1]))
+    different = np.flatnonzero(_classes(question, 0, scores[0], rows) != _classes(question, 1, scores[1], rows))
     order = different[np.argsort(-apart[different], kind="stable")]
     found.rows, found.changed = len(rows), [int(i) for i in order]
     found.largest_on_rows = float(apart.max(initial=0.0))
@@ -75,9 +75,9 @@ def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
     return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
 
 
-def _classes(question: ResolvedQuestion, number: int, scores: FloatArray) -> Int64Array | FloatArray:
+def _classes(question: ResolvedQuestion, number: int, scores: FloatArray, rows: FloatArray) -> Int64Array | FloatArray:
     """The class that a model predicts for every row; of a regressor its values themselves."""
     e = question.query.models[number].ensemble
     if not e.classes:
         return scores[:, 0]
-    return e.predicted_classes(scores)
+    return e.predicted_classes(scores, rows)

@@ -127,7 +127,7 @@ class _Counter:
         """Decisions of the library, bit for bit, row by row."""
         rows = self.rows[group.rows]
         margins = np.asarray(self.ensemble.margins_emulated(rows), dtype=np.float64)
-        number = int((self.ensemble.predicted_classes(margins) == self.positive).sum())
+        number = int((self.ensemble.predicted_classes(margins, rows) == self.positive).sum())
         share = Fraction(number, len(rows))
         return Counts(share, share, None, True, "", number)
 

@@ -37,7 +37,7 @@ def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | N
     some features are moved. Scores are in the arithmetic of the library. UsageError for models without such a loss.
     """
     old, new = _margins(before, part.rows), _margins(after, part.rows)
-    record = _of_scores(before, old, new, part.labels)
+    record = _of_scores(before, old, new, part.labels, part.rows)
     record["rows_changed"] = int((old != new).any(axis=1).sum())
     record["largest_change_of_a_score"] = float(np.abs(old - new).max(initial=0.0))
     if before.classes and moved is not None:
@@ -50,7 +50,7 @@ def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | N
             {
                 "by": list(group.by),
                 "values": list(group.values),
-                **_of_scores(before, old[group.rows], new[group.rows], part.labels[group.rows]),
+                **_of_scores(before, old[group.rows], new[group.rows], part.labels[group.rows], part.rows[group.rows]),
                 **_rates(before, old, new, group.rows),
             }
             for group in part.groups
@@ -58,7 +58,9 @@ def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | N
     return record
 
 
-def _of_scores(ensemble: Ensemble, old: FloatArray, new: FloatArray, labels: FloatArray) -> dict[str, Any]:
+def _of_scores(
+    ensemble: Ensemble, old: FloatArray, new: FloatArray, labels: FloatArray, rows: FloatArray
+) -> dict[str, Any]:
     """Losses, AUC and decisions for margins float64[rows, outputs] of both models."""
     name = loss_name(ensemble)
     record: dict[str, Any] = {
@@ -71,7 +73,8 @@ def _of_scores(ensemble: Ensemble, old: FloatArray, new: FloatArray, labels: Flo
         record["auc_before"] = area_under_curve(_score(old), labels)
         record["auc_after"] = area_under_curve(_score(new), labels)
     if ensemble.classes:
-        record["decisions_changed"] = int((ensemble.predicted_classes(old) != ensemble.predicted_classes(new)).sum())
+        before, after = (ensemble.predicted_classes(margins, rows) for margins in (old, new))
+        record["decisions_changed"] = int((before != after).sum())
     return record
 
 
@@ -102,7 +105,7 @@ def _flips(ensemble: Ensemble, rows: FloatArray, moved: Moved) -> BoolArray:
     """Which rows get another class with other values of the moved features, bool[rows]."""
 
     def classes(these: FloatArray) -> Int64Array:
-        return ensemble.predicted_classes(_margins(ensemble, these))
+        return ensemble.predicted_classes(_margins(ensemble, these), these)
 
     own, flips = classes(rows), np.zeros(len(rows), dtype=np.bool_)
     for way in moved.ways:

@@ -24,7 +24,7 @@ from treesens.compiler.query.evaluate import (
     scores_of_margins,
     slack,
 )
-from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, told_apart
+from treesens.compiler.query.predicted_classes import CLASS_ROW, blurred, rows_in, sure_classes, tied_point, told_apart
 from treesens.compiler.query.query import AtLeast, Constraint, ProbabilitySum, Query
 from treesens.compiler.query.rounding import in_every_order, in_some_order
 from treesens.compiler.query.values import Place
@@ -199,7 +199,8 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
     seen = Inputs(x.values, x.cells, scores_of_margins(query, margins))
     for constraint in query.constraints:
         if reads_scores(constraint) and not holds(told_apart(query, in_every_order(query, constraint), seen), seen):
-            return describe(constraint, seen)
+            tied = tied_point(query, constraint, seen)
+            return describe(constraint, seen) if tied is None else f"that a class of `{tied}` is ahead of all others"
     return None
 
 

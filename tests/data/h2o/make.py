@@ -1,11 +1,12 @@
 """Makes the MOJO files of this folder, and what H2O says of rows on and around their thresholds.
 
     pip install h2o==3.46.0.6 jpype1 numpy   # and Java; h2o 3.46.0.12 writes no MOJO any more
-    python make.py
+    python make.py [NAME ...]
 
 `NAME.json` holds rows (null: missing; categories as codes) and, for each, what h2o-genmodel returns: the value, or the
-probability of the second class, and the class; floats are hexadecimal texts. What a MOJO says of its training
-(`experimental/`) is left out.
+probability of the second class (of all classes, if there are more than two), and the class; floats are hexadecimal texts.
+What a MOJO says of its training (`experimental/`) is left out. `ties.json` holds probabilities, rows, shares of the classes,
+and the class that `GenModel.getPrediction` draws.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -30,7 +32,7 @@ def write_table(path: Path) -> None:
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([*NAMES, "decision", "value", "number"])
+        writer.writerow([*NAMES, "decision", "value", "number", "grade", "level"])
         for _ in range(600):
             age, income = int(rng.integers(18, 80)), round(float(rng.lognormal(10, 1)), 2)
             region, flag = int(rng.integers(40)), int(rng.integers(2))
@@ -39,6 +41,7 @@ def write_table(path: Path) -> None:
             z += float(rng.normal()) * 0.7
             shown = "" if debt is None else debt
             told = ["good" if z > 0 else "bad", round(z, 4), max(0, int(z * 2))]
+            told += ["abc"[(z > -0.8) + (z > 0.6)], (z > -1.5) + (z > 0) + (z > 1.5)]
             writer.writerow([age, income, f"r{region}", ("no", "yes")[flag], shown, *told])
 
 
@@ -52,12 +55,49 @@ def answers(path: Path) -> dict[str, Any]:
     rows = rows[np.random.default_rng(1).permutation(len(rows))[:ROWS]]
     assert model.predicts is not None
     told = model.predicts(rows)
-    assert told.probabilities is not None
+    count = len(model.ensemble.classes)
     return {
         "rows": [[None if math.isnan(x) else x.hex() for x in row] for row in rows.tolist()],
-        "answers": [float(p).hex() for p in told.probabilities[:, -1]],
+        "answers": _shares(path, model, rows) if count > 2 else [float(p).hex() for p in told.probabilities[:, -1]],
         "classes": None if told.classes is None else told.classes.tolist(),
     }
+
+
+def _shares(path: Path, model: Any, rows: np.ndarray) -> list[list[str]]:
+    """What the library returns for each class."""
+    import jpype
+
+    mojo, doubles = jpype.JClass("hex.genmodel.MojoModel").load(str(path)), jpype.JArray(jpype.JDouble)
+    count, result = len(model.ensemble.classes), []
+    for row in model.predicts.__self__.inputs(rows).tolist():
+        scores = mojo.score0(doubles(row), doubles(count + 1))
+        result.append([float(scores[place + 1]).hex() for place in range(count)])
+    return result
+
+
+def ties() -> list[dict[str, Any]]:
+    """Ties of three to six classes, and what the library makes of them."""
+    import jpype
+
+    rng, found = np.random.default_rng(3), []
+    predict, doubles = jpype.JClass("hex.genmodel.GenModel").getPrediction, jpype.JArray(jpype.JDouble)
+    while len(found) < 300:
+        count = int(rng.integers(3, 7))
+        scores = rng.integers(0, 3, count) / 4
+        if (scores == scores.max()).sum() < 2:
+            continue
+        row = np.where(rng.random(4) < 0.2, np.nan, rng.normal(size=4) * 10.0 ** rng.integers(-3, 9, 4))
+        shares = rng.dirichlet(np.ones(count)) if rng.random() < 0.95 else np.zeros(count)
+        told = predict(doubles([0.0, *scores.tolist()]), doubles(shares.tolist()), doubles(row.tolist()), 0.5)
+        found.append(
+            {
+                "scores": scores.tolist(),
+                "row": [None if math.isnan(x) else x.hex() for x in row.tolist()],
+                "shares": [share.hex() for share in shares.tolist()],
+                "class": int(told),
+            }
+        )
+    return found
 
 
 def main() -> None:
@@ -70,7 +110,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             write_table(Path(folder) / "table.csv")
             frame = h2o.import_file(str(Path(folder) / "table.csv"))
-            for name in ("region", "flag", "decision"):
+            for name in ("region", "flag", "decision", "grade", "level"):
                 frame[name] = frame[name].asfactor()
             small = {"seed": 1, "ntrees": 4, "max_depth": 4}
             models = {
@@ -85,11 +125,23 @@ def main() -> None:
                 "forest_two": (Forest(**small), "decision"),
                 "forest_single": (Forest(seed=1, ntrees=1, max_depth=3), "decision"),
                 "forest_value": (Forest(**small), "value"),
+                "boosting_balanced": (Boosting(balance_classes=True, **small), "decision"),
+                "forest_balanced": (Forest(balance_classes=True, **small), "decision"),
+                "boosting_three": (Boosting(**small), "grade"),
+                "forest_three": (Forest(**small), "grade"),
+                "forest_ties": (Forest(seed=1, ntrees=2, max_depth=4, min_rows=1, mtries=5), "grade"),
+                "boosting_four_balanced": (Boosting(balance_classes=True, **small), "level"),
+                "forest_four_balanced": (Forest(balance_classes=True, **small), "level"),
             }
+            wanted = sys.argv[1:] or [*models, "ties"]
             for name, (model, target) in models.items():
+                if name not in wanted:
+                    continue
                 model.train(x=NAMES, y=target, training_frame=frame)
                 _keep(Path(model.save_mojo(path=folder, force=True)), HERE / f"{name}.zip")
                 (HERE / f"{name}.json").write_text(json.dumps(answers(HERE / f"{name}.zip")) + "\n")
+            if "ties" in wanted:
+                (HERE / "ties.json").write_text(json.dumps(ties()) + "\n")
     finally:
         h2o.cluster().shutdown()
 

@@ -1,8 +1,9 @@
-"""From the score of a model to a probability that was learnt afterwards: Platt's sigmoid, or an isotonic function.
+"""From the score of a model to a probability that was made afterwards: Platt's sigmoid, an isotonic function, or other odds.
 
 Sigmoid (Platt, *Probabilistic outputs for support vector machines*, 1999): p = 1 / (1 + exp(slope * f + intercept)) with a
-negative slope. Isotonic: the piecewise linear function through the knots, constant beyond the first and the last one. Both
-never decrease in f, the margin of the model or its uncalibrated probability.
+negative slope. Isotonic: the piecewise linear function through the knots, constant beyond the first and the last one. Odds: a
+model that saw classes in other shares has its odds times a number (Elkan, *The foundations of cost-sensitive learning*, 2001).
+All of them never decrease in f, the margin of the model or its uncalibrated probability.
 """
 
 from __future__ import annotations
@@ -53,4 +54,25 @@ class Isotonic:
         return np.asarray(found.astype(kind), np.float64)
 
 
-Calibration: TypeAlias = Sigmoid | Isotonic
+@dataclass(frozen=True)
+class Odds:
+    """p = second * f / (first * (1 - f) + second * f) of a probability f of the second class from 0 to 1; factors above 0."""
+
+    first: float
+    second: float
+    of_probability: bool = False
+
+    @cached_property
+    def ratio(self) -> Fraction:
+        """What the odds of the second class are multiplied by."""
+        return Fraction(self.second) / Fraction(self.first)
+
+    def after(self, scores: NDArray[Any]) -> FloatArray:
+        """The probabilities of f: products, a sum and a quotient in float64."""
+        f = scores.astype(np.float64)
+        one, two = (1 - f) * self.first, f * self.second
+        return np.asarray(two / (one + two))
+
+
+Learnt: TypeAlias = Sigmoid | Isotonic
+Calibration: TypeAlias = Learnt | Odds

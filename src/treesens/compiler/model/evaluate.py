@@ -250,8 +250,10 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
                 return ensemble.blend.probabilities(raw.astype(np.float64), len(ensemble.classes))
 
 
-def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
-    """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best."""
+def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = None) -> Int64Array:
+    """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best. If a hash
+    breaks ties, `rows` [rows, features] tell which one.
+    """
     if ensemble.link is Link.COUNTED:
         assert ensemble.blend is not None
         own = np.asarray(margins, np.float64)
@@ -266,6 +268,9 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
     if ensemble.decides_at is not None:
         return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
+    if ensemble.ties is not None and rows is not None:
+        inputs = np.asarray(rows, np.float64)
+        return np.array([ensemble.ties.choose(*both) for both in zip(best, inputs, strict=True)], np.int64)
     if ensemble.n_outputs > 1 or ensemble.link is Link.BLENDED:
         return np.asarray(best.argmax(axis=1), np.int64)
     score = np.asarray(margins, np.float64)[:, 0]

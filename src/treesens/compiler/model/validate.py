@@ -49,6 +49,11 @@ def validate(e: Ensemble) -> None:
     require(not (several and e.ranks_scores), "the scores of several models are not compared")
     require(e.link is not Link.COUNTED or (len(e.classes) > 1 and e.cutoff is None), "votes are for classes")
     require(
+        e.ties is None
+        or (len(e.ties.shares) == len(e.classes) == outputs > 2 and e.cutoff is None and e.blend is None),
+        "ties are broken between the scores of three classes and more",
+    )
+    require(
         e.decides_at is None
         or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None and not e.calibration),
         "a score that decides is for two classes, and for them alone",

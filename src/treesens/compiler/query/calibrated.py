@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from typing import assert_never
 
-from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
+from treesens.compiler.model.calibration import Calibration, Isotonic, Odds, Sigmoid
 from treesens.compiler.query.bounds import LogRational
 
 
@@ -30,6 +30,15 @@ def least_margin(calibration: Calibration, probability: Fraction, *, strict: boo
             least: LogRational | bool = odds * (1 / Fraction(-calibration.slope))
         case Isotonic():
             least = _least_score(calibration, probability, strict)
+        case Odds():
+            # f = p / (p + ratio (1 - p)); of a margin it is never 0 or 1.
+            inside = 0 < probability < 1 if calibration.of_probability else 0 <= probability <= 1
+            if not inside:
+                return probability <= 0
+            others = calibration.ratio * (1 - probability)
+            if calibration.of_probability:
+                return LogRational.ln(probability / others)
+            return LogRational(probability / (probability + others))
         case _:
             assert_never(calibration)
     return _margin_of(least) if calibration.of_probability and isinstance(least, LogRational) else least

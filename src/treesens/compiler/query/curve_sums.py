@@ -16,7 +16,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray
 from treesens.compiler.base.dyadic import ScaledIntegers
 from treesens.compiler.base.units import Unit
-from treesens.compiler.model.calibration import Calibration, Isotonic
+from treesens.compiler.model.calibration import Isotonic, Learnt
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.curves import ROUNDING, Value, floats_of, greatest_curvature, least_constant, slope_above
 from treesens.compiler.query.query import (
@@ -160,7 +160,7 @@ def _line(term: Curve, place: Range) -> tuple[Fraction, Fraction]:
     return Fraction(slope), -Fraction((constant * _GRID).__ceil__(), _GRID)
 
 
-def _knots(calibration: Calibration) -> FloatArray:
+def _knots(calibration: Learnt) -> FloatArray:
     if not isinstance(calibration, Isotonic):
         return np.zeros(0)
     scores = np.asarray(calibration.scores)

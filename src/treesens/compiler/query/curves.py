@@ -21,7 +21,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.dyadic import exp_bounds
-from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
+from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 
 ROUNDING = 1e-11
 """More than floats are off in a value of such a function, which is an exponential or two and a product."""
@@ -58,7 +58,7 @@ class Value:
         """Whether nothing but the constant is left."""
         return not self.shares and not self.sigmoids
 
-    def add(self, factor: Fraction, calibration: Calibration | None, score: Fraction) -> None:
+    def add(self, factor: Fraction, calibration: Learnt | None, score: Fraction) -> None:
         """factor * f(score); equal functions of equal scores are put together, so that they may cancel."""
         if calibration is None:
             self.constant += factor * score
@@ -163,7 +163,7 @@ def _place_of_share(scores: list[Fraction], margin: Fraction) -> int:
         bits *= 2
 
 
-def floats_of(calibration: Calibration | None, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
+def floats_of(calibration: Learnt | None, lift: float = 0.0) -> Callable[[FloatArray], FloatArray]:
     """The function in floats. With `lift` 1 (or -1) it is nowhere less (more) than the function itself by more than ROUNDING:
     a steep piece would make much of how its argument is rounded.
     """
@@ -181,7 +181,7 @@ def floats_of(calibration: Calibration | None, lift: float = 0.0) -> Callable[[F
     return f
 
 
-def steepest(calibration: Calibration | None) -> Fraction:
+def steepest(calibration: Learnt | None) -> Fraction:
     """No two values of the function are further apart than this times their scores."""
     if calibration is None:
         return Fraction(1)
@@ -217,7 +217,7 @@ def _turns_up(x: Sequence[float], y: Sequence[float], a: int, b: int, c: int) ->
     return (y[b] - y[a]) * (x[c] - x[b]) <= (y[c] - y[b]) * (x[b] - x[a])
 
 
-def greatest_curvature(calibration: Calibration | None) -> float:
+def greatest_curvature(calibration: Learnt | None) -> float:
     """No second derivative of the function is greater in size, but at its knots; infinite if floats do not hold it."""
     if calibration is None:
         return 0.0

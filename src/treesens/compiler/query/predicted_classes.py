@@ -18,6 +18,8 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.blend import keeps_single
+from treesens.compiler.model.calibration import Odds
+from treesens.compiler.model.ties import are_near
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.evaluate import Inputs
@@ -79,13 +81,15 @@ def compares_scores(ensemble: Ensemble) -> bool:
 
 
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
-    """The classes that the library predicts for its margins [rows, n_outputs]; None if only its own rounding decides.
+    """The classes that the library predicts for its margins [rows, n_outputs]; None if only its rounding or a hash decides.
 
     A library that goes through probabilities shows no lead that is smaller than their rounding; equal margins are a tie.
     """
     if ensemble.link is Link.COUNTED:
         return _sure_votes(ensemble, margins)
     classes = ensemble.predicted_classes(margins)
+    if ensemble.ties is not None:
+        return [None if _may_tie(ensemble, row) else int(c) for c, row in zip(classes, margins, strict=True)]
     if compares_scores(ensemble):
         if not (ensemble.accumulation.any_order or ensemble.ranks_sums):
             return [int(c) for c in classes]
@@ -110,6 +114,15 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
             )
         result.append(None if unsure else int(best))
     return result
+
+
+def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
+    """Whether the two best of margins [n_outputs] may be one probability, as the library rounds it."""
+    # Of a softmax a lead is at least that of its probabilities; shares are those of the sum.
+    size = (
+        Fraction(1) if ensemble.link is Link.SOFTMAX else sum((Fraction(abs(float(m))) for m in margins), Fraction(0))
+    )
+    return are_near(margins, resolution_of(ensemble) * size)
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
@@ -162,7 +175,7 @@ def told_apart(query: Query, constraint: Constraint, seen: Inputs) -> Constraint
             return replace(row, bound=row.bound + unshown(query, row))
         if row.shown is not None:
             return _as_shown(query, row, row.shown, seen, doubted=False)
-        if _is_hidden_tie(query, row, seen):
+        if _is_hidden_tie(query, row, seen) or _is_drawn(query, row, seen):
             return AnyOf(())
         hidden = _hidden_lead(query, row, seen) if row.strict else 0
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
@@ -179,7 +192,7 @@ def blurred(query: Query, constraint: Constraint, seen: Inputs) -> Constraint:
             return replace(row, bound=row.bound - hidden, strict=False) if hidden else row
         if row.shown is not None:
             return _as_shown(query, row, row.shown, seen, doubted=True)
-        if _is_hidden_tie(query, row, seen):
+        if _is_hidden_tie(query, row, seen) or _is_drawn(query, row, seen):
             return AllOf(())
         hidden = _hidden_lead(query, row, seen)
         return replace(row, bound=row.bound + LogRational(-hidden), strict=False) if hidden else row
@@ -197,7 +210,7 @@ def unshown(query: Query, row: ProbabilitySum) -> Fraction:
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:
     """What the library's own probability says of a row: true or false. Its digits count as they are written, 0.3 as 3/10.
 
-    A sigmoid is rounded in other ways by other libraries: if only that decides, it is as `doubted` says.
+    A sigmoid, and other odds, are rounded in other ways by other libraries: if only that decides, it is as `doubted` says.
     """
     whole = query.models[query.points[shown.point].model].ensemble
     voter, first = _voter_at(whole, row.form.scores[0].output)
@@ -205,7 +218,8 @@ def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted
     probability = Fraction(repr(float(voter.probabilities(np.array([margins]))[0, -1])))
     ahead = probability - shown.probability if shown.above else shown.probability - probability
     holds = ahead > 0 or (ahead == 0 and not shown.strict)
-    if voter.link is Link.LOGISTIC and abs(ahead) <= resolution_of(voter):
+    doubtful = voter.link is Link.LOGISTIC or isinstance(voter.calibration, Odds)
+    if doubtful and abs(ahead) <= resolution_of(voter):
         holds = doubted
     return AllOf(()) if holds else AnyOf(())
 
@@ -245,6 +259,30 @@ def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
     ensemble = voter_of(whole, row.form.scores[0].output)
     one, other = (seen.scores[term.point][term.output] / whole.average for term in row.form.scores)
     return one == other and hides_sums(ensemble, float(one))
+
+
+def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
+    """Whether a row is about a class that a hash of the input decides if it leads by nothing."""
+    if not row.name.startswith(CLASS_ROW) or not row.form.scores:
+        return False
+    return query.models[query.points[row.form.scores[0].point].model].ensemble.ties is not None
+
+
+def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None:
+    """The name of a point whose class a constraint asks for, and a hash of its numbers decides; None if there is none."""
+    for row in rows_in([constraint]):
+        if isinstance(row, AtLeast) and _is_drawn(query, row, seen):
+            return query.points[row.form.scores[0].point].name
+    return None
+
+
+def _is_drawn(query: Query, row: AtLeast, seen: Inputs) -> bool:
+    """Whether a row is about the class of a point that a hash of its numbers decides."""
+    if not is_drawn_at_ties(query, row):
+        return False
+    point = row.form.scores[0].point
+    whole = query.models[query.points[point].model].ensemble
+    return _may_tie(whole, np.array([float(score / whole.average) for score in seen.scores[point]]))
 
 
 def _sigmoid(score: float) -> float:

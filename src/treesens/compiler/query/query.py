@@ -15,7 +15,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import ArrayRecord, BoolArray, FloatArray, Int32Array, Int64Array, IntegerArray
-from treesens.compiler.model.calibration import Calibration
+from treesens.compiler.model.calibration import Learnt
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.query.bounds import LogRational
@@ -191,7 +191,7 @@ class Curve:
 
     factor: Fraction
     scores: tuple[ScoreTerm, ...]
-    calibration: Calibration | None
+    calibration: Learnt | None
     low: Fraction
     high: Fraction
 

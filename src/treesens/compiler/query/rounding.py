@@ -22,6 +22,7 @@ from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
     STEEPEST,
     compares_scores,
+    is_drawn_at_ties,
     resolution_of,
     unit_of,
     unshown,
@@ -46,7 +47,12 @@ def harden(query: Query) -> Query:
 def _harder(query: Query, row: AtLeast | ProbabilitySum, times: int) -> Constraint:
     if isinstance(row, ProbabilitySum):
         return replace(row, bound=row.bound + times * _band_of_sum(query, row))
-    return _moved(query, row, 1) or replace(row, bound=row.bound + LogRational(times * _off_by(query, row)))
+    moved = _moved(query, row, 1)
+    if moved is None and is_drawn_at_ties(query, row):
+        # A lead of nothing is a tie, also if nothing is rounded.
+        hidden = 2 * _hidden_by_probabilities(query, row)
+        return replace(row, bound=row.bound + LogRational(times * _off_by(query, row) + hidden), strict=True)
+    return moved or replace(row, bound=row.bound + LogRational(times * _off_by(query, row)))
 
 
 def in_every_order(query: Query, constraint: Constraint) -> Constraint:
@@ -109,7 +115,11 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
             if ensemble.ranks_sums and ensemble.average & (ensemble.average - 1):
                 # Sums that differ may have one quotient: only a lead that is seen is sure. By a power of two they have not.
                 return replace(row, strict=True)
-        hidden = _hidden_by_probabilities(query, row) if row.strict and row.name.startswith(CLASS_ROW) else 0
+        drawn = is_drawn_at_ties(query, row)
+        shown = drawn or (row.strict and row.name.startswith(CLASS_ROW))
+        hidden = _hidden_by_probabilities(query, row) if shown else 0
+        if drawn:
+            return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=True)
         return replace(row, bound=row.bound + LogRational(Fraction(hidden)), strict=False) if hidden else row
 
     return with_rows(constraint, harder)

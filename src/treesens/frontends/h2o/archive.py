@@ -56,6 +56,18 @@ class Mojo:
             raise self.error(f"`{name}` is no finite number: {self.text(name)[:40]}")
         return value
 
+    def numbers(self, name: str, count: int) -> list[float]:
+        """So many finite numbers in brackets."""
+        text = self.text(name)
+        parts = text[1:-1].split(",") if text[:1] == "[" and text[-1:] == "]" and len(text) <= 40 * count + 2 else []
+        try:
+            values = [float(part) for part in parts]
+        except ValueError:
+            values = []
+        if len(values) != count or not all(abs(value) < float("inf") for value in values):
+            raise self.error(f"`{name}` is no list of {count} finite numbers: {text[:40]}")
+        return values
+
     def labels(self, column: int) -> tuple[str, ...]:
         """The categories of a column, in the order of their codes. ModelError if the file has more or fewer."""
         count, name = self.domains[column]

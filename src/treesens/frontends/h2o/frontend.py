@@ -1,17 +1,25 @@
-"""MOJO files of H2O-3: gradient boosting and random forests of two classes, or of a number (h2o 3.22 and later).
+"""MOJO files of H2O-3: gradient boosting and random forests of classes, or of a number (h2o 3.22 and later).
 
 How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
 the order of the trees. Boosting adds `init_f` at the end, and the link comes after it. A forest divides the sum by the number
 of its trees; for two classes that is the probability of the first one, and 1 less it that of the second. The second class is
 predicted from `default_threshold` on, which training chose and which is seldom 1/2.
 
-For three classes and more H2O breaks ties by a hash of the row, so that the class of an input at a tie is no fact about its
-scores: such models are refused.
+Three classes and more have trees of their own. Boosting has a softmax of their sums, without `init_f`; a forest divides the
+sums by what all of them add up to, which is no constant, so that its scores here are the sums over the number of trees, and no
+probabilities. Ties are broken by a hash of the row (`HashedTies`).
+
+A model with balanced classes multiplies each probability by the share of its class in the data, over that in training, and
+divides by the sum of these. Of two classes these are other odds (`Odds`). Of more a sum of boosting begins at the logarithm of
+that quotient, rounded to float64, and the sums of a forest are multiplied by it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +28,8 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.calibration import Odds
+from treesens.compiler.model.ties import HashedTies
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
@@ -38,6 +48,19 @@ from treesens.frontends.h2o.trees import tree_of
 from treesens.frontends.known_fields import check_names
 
 _MOST_TREES = 1_000_000
+_MOST_CLASSES = 10_000
+_LEAST = 2.0**-40
+"""Of a class of one row in a million million; its logarithm is known to far less than what probabilities show."""
+_DAMAGED = "save the model again with h2o"
+_SHARES = (
+    "H2O divides the scores of the classes by their sum, which is no constant: ask for margins (the means over the trees) and "
+    "classes, and for no probabilities"
+)
+_TIES = (
+    "at a tie of the best classes H2O draws one by a hash of the row, which may be none of the best: what is found is no such "
+    "tie, and `none` covers them, too"
+)
+_BALANCED = "prob(P) is corrected for balanced classes, margin(P) is the score before that"
 _FAMILIES = {
     "bernoulli": ("logit", Link.LOGISTIC),
     "gaussian": ("identity", Link.IDENTITY),
@@ -84,15 +107,15 @@ class H2OFrontend:
         if not trees:
             raise mojo.error("the model has no trees", "train it again")
         categories = [feature.categories for feature in features]
-        # The trees of a forest say how probable the first class is; the second has what is left of 1.
-        signs = (1.0, -1.0) if forest and classes else (1.0,)
-        names = [f"trees/t00_{number:03d}.bin" for number in range(trees)]
+        scoring = _many_classes(mojo, len(classes)) if len(classes) > 2 else _one_score(mojo, classes)
+        names = scoring.names
         blobs = [mojo.archive.blob(name) for name in names]
-        nodes = stack_trees(
-            [tree_of(b, categories, f"{place}: {name}", signs) for b, name in zip(blobs, names, strict=True)]
-        )
-        base = [0.0, 1.0][: len(signs)] if forest else [mojo.number("init_f")]
-        link = Link.IDENTITY if forest else _link(mojo)
+        grown = [
+            tree_of(b, categories, f"{place}: {name}", scoring.signs) for b, name in zip(blobs, names, strict=True)
+        ]
+        nodes = stack_trees(grown)
+        if scoring.shares_only and not ((nodes.leaf_value >= -1) & (nodes.leaf_value <= 0)).all():
+            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
         ensemble = ensemble_of(
             nodes,
             features,
@@ -106,18 +129,103 @@ class H2OFrontend:
             ),
             number_type=NumberType.FLOAT64,
             comparison="<",
-            tree_output=np.full(trees, 0 if len(signs) == 1 else -1),
-            tree_weight=np.ones(trees),
-            base=np.array(base),
-            link=link,
-            task=Task.BINARY if classes else Task.REGRESSION,
-            accumulation=Accumulation.FLOAT64_BASE_LAST,
-            average=trees if forest else 1,
+            tree_output=np.array(scoring.outputs),
+            tree_weight=np.array(scoring.weights),
+            base=np.array(scoring.base),
+            link=scoring.link,
+            task={0: Task.REGRESSION, 2: Task.BINARY}.get(len(classes), Task.MULTICLASS),
+            accumulation=Accumulation.FLOAT64_SCALED_BASE_LAST if scoring.weighted else Accumulation.FLOAT64_BASE_LAST,
+            average=trees if forest and not scoring.weighted else 1,
             classes=classes,
-            cutoff=_cutoff(mojo) if classes else None,
+            cutoff=_cutoff(mojo) if len(classes) == 2 else None,
+            calibration=scoring.odds,
+            ties=scoring.ties,
         )
-        library = GenModel(data, blobs, ensemble, signs)
+        notes += scoring.notes
+        library = GenModel(data, blobs, ensemble, scoring.signs)
         return LoadedModel(ensemble, self.name, library.margins, notes=notes, predicts=library.predicts)
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """How trees are added up: their files, the score that each of them feeds (-1: all, times `signs`), and what comes then.
+
+    `weighted` says that a whole sum is multiplied, `shares_only` that leaves must lie between 0 and 1, which are negated here.
+    """
+
+    names: list[str]
+    outputs: list[int]
+    weights: list[float]
+    base: list[float]
+    link: Link
+    signs: tuple[float, ...] = (1.0,)
+    odds: Odds | None = None
+    ties: HashedTies | None = None
+    weighted: bool = False
+    shares_only: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
+    """A number, or the score of the second of two classes; a forest that is not balanced has one for each of them."""
+    forest, trees = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
+    names, ones = [f"trees/t00_{number:03d}.bin" for number in range(trees)], [1.0] * trees
+    if classes and mojo.flag("balance_classes"):
+        one, two = _corrections(mojo, 2)
+        odds = Odds(one, two, of_probability=not forest)
+        if not forest:
+            _link(mojo)
+        start, sign = (1.0, -1.0) if forest else (mojo.number("init_f"), 1.0)
+        return _Scoring(
+            names, [0] * trees, ones, [start], Link.CALIBRATED, (sign,), odds, shares_only=forest, notes=(_BALANCED,)
+        )
+    if forest and classes:
+        # The trees of a forest say how probable the first class is; the second has what is left of 1.
+        return _Scoring(names, [-1] * trees, ones, [0.0, 1.0], Link.IDENTITY, (1.0, -1.0))
+    base = [0.0] if forest else [mojo.number("init_f")]
+    return _Scoring(names, [0] * trees, ones, base, Link.IDENTITY if forest else _link(mojo))
+
+
+def _many_classes(mojo: Mojo, classes: int) -> _Scoring:
+    """Sums of three classes and more. A class may have no tree in a round: its file is not there, and nothing is added."""
+    forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
+    if rounds * classes > _MOST_TREES:
+        raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
+    named = [(f"trees/t{c:02d}_{r:03d}.bin", c) for c in range(classes) for r in range(rounds)]
+    there = set(mojo.archive.names)
+    kept = [(name, c) for name, c in named if name in there]
+    if not kept:
+        raise mojo.error("the model has no trees", "train it again")
+    balanced = mojo.flag("balance_classes")
+    factors = _corrections(mojo, classes) if balanced else [1.0] * classes
+    outputs = [c for _, c in kept]
+    return _Scoring(
+        [name for name, _ in kept],
+        outputs,
+        [factors[c] if forest else 1.0 for c in outputs],
+        [0.0] * classes if forest else [math.log(factor) for factor in factors],
+        Link.RAW if forest else Link.SOFTMAX,
+        ties=HashedTies(tuple(_shares(mojo, classes))),
+        weighted=forest and balanced,
+        notes=(*([_SHARES] if forest else []), _TIES),
+    )
+
+
+def _shares(mojo: Mojo, classes: int) -> list[float]:
+    """The shares of the classes in the data."""
+    shares = mojo.numbers("prior_class_distrib", classes)
+    if min(shares) < 0:
+        raise mojo.error("`prior_class_distrib` has a share below 0")
+    return shares
+
+
+def _corrections(mojo: Mojo, classes: int) -> list[float]:
+    """What the probability of each class is multiplied by; H2O leaves one as it is if a share is 0."""
+    data, trained = _shares(mojo, classes), mojo.numbers("model_class_distrib", classes)
+    found = [one / other if one and other else 1.0 for one, other in zip(data, trained, strict=True)]
+    if not all(_LEAST <= factor <= 1 / _LEAST for factor in found):
+        raise mojo.error("the shares of classes in the data and in training are too far apart, or below 0")
+    return found
 
 
 def _plain(text: str) -> object:
@@ -144,16 +252,12 @@ def _refuse(mojo: Mojo) -> None:
         )
     if not mojo.flag("supervised"):
         raise mojo.error("a model without a target is not read", _ANOTHER)
-    if mojo.count("n_classes", MAX_FEATURES) > 2:
-        raise mojo.error(
-            "three classes and more are not read: H2O breaks ties between classes by a hash of the row", _ANOTHER
-        )
-    if mojo.flag("balance_classes"):
-        raise mojo.error("probabilities are corrected for balanced classes", "train with balance_classes=False")
-    if mojo.flag("binomial_double_trees"):
+    classes = mojo.count("n_classes", _MOST_CLASSES)
+    if mojo.flag("binomial_double_trees") and classes == 2:
         raise mojo.error("a forest with trees for both classes is not read", "train with binomial_double_trees=False")
-    if mojo.count("n_trees_per_class", MAX_FEATURES) != 1:
-        raise mojo.error("several trees of a class where one is expected")
+    per_class = mojo.info.get("n_trees_per_class", str(classes if classes > 2 else 1))
+    if per_class != str(classes if classes > 2 else 1):
+        raise mojo.error(f"{per_class[:40]} trees of each round for {classes} classes")
 
 
 def _link(mojo: Mojo) -> Link:
@@ -195,23 +299,22 @@ def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...]
 
 
 def _classes(mojo: Mojo) -> tuple[str | int, ...]:
-    """The two classes, the second of which the score is about; none for a number."""
-    category, count = mojo.text("category"), mojo.count("n_classes", MAX_FEATURES)
+    """The classes, of two of which the score is about the second; none for a number."""
+    category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
     if (category, count) == ("Regression", 1):
         return ()
-    if (category, count) != ("Binomial", 2) or (
-        mojo.text("algo") == "gbm" and mojo.text("distribution") != "bernoulli"
-    ):
+    told, family = ("Binomial", "bernoulli") if count == 2 else ("Multinomial", "multinomial")
+    if category != told or count < 2 or (mojo.text("algo") == "gbm" and mojo.text("distribution") != family):
         kind = mojo.info.get("distribution", "")
         raise mojo.error(f"{count} classes of the category {category[:40]} {kind[:40]} are not read", _ANOTHER)
     target = len(mojo.columns) - 1
     if target not in mojo.domains:
         raise mojo.error("the classes have no names")
     found = _labels(mojo.labels(target))
-    if found is None or len(set(found)) != 2:
-        raise mojo.error("the names of the two classes cannot be told", "train with other names")
+    if found is None or len(set(found)) != count or len(found) != count:
+        raise mojo.error(f"the names of the {count} classes cannot be told", "train with other names")
     whole = [label for label in found if isinstance(label, int)]
-    return tuple(whole) if len(whole) == 2 else tuple(map(str, found))
+    return tuple(whole) if len(whole) == count else tuple(map(str, found))
 
 
 def _cutoff(mojo: Mojo) -> Fraction:

@@ -22,7 +22,7 @@ TABLE: Table = {
         **used("init_f", "_genmodel_encoding", "balance_classes", "binomial_double_trees", "h2o_version"),
         **irrelevant("a name, a date or a licence", ("license", "uuid", "timestamp")),
         **irrelevant("texts of categories with a quote or a backslash are not used", ("escape_domain_values",)),
-        **irrelevant("used only if classes are balanced", ("prior_class_distrib", "model_class_distrib")),
+        **used("prior_class_distrib", "model_class_distrib"),
         **refused(_EXPLICIT, ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")),
         **refused("a row needs its offset, which no question gives", ("offset_column",)),
         **irrelevant(_BESIDE, ("calib_method", "calib_glm_beta", "calib_min_x", "calib_max_x")),

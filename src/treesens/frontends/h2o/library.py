@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble
+from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 
@@ -23,7 +23,8 @@ VARIABLE = "TREESENS_H2O_JAR"
 class GenModel:
     """A MOJO for h2o-genmodel; Java starts when it is asked first.
 
-    `blobs` are the trees as they are in the file, `signs` what each score takes them times.
+    `blobs` are the trees as they are in the file, in the order of the ensemble; `signs` are what each score takes a tree of all
+    scores times.
     """
 
     def __init__(self, data: bytes, blobs: Sequence[bytes], ensemble: Ensemble, signs: Sequence[float]) -> None:
@@ -35,26 +36,35 @@ class GenModel:
         java = _java()
         score = java.JClass("hex.genmodel.algos.tree.SharedTreeMojoModel").scoreTree
         domains = self._opened().getDomainValues()
-        total = np.zeros(len(rows))
-        given = [java.JArray(java.JDouble)(row) for row in self._inputs(rows).tolist()]
-        for blob in self._blobs:
+        e = self._ensemble
+        total = np.zeros((len(rows), e.n_outputs))
+        given = [java.JArray(java.JDouble)(row) for row in self.inputs(rows).tolist()]
+        for blob, output in zip(self._blobs, e.tree_output.tolist(), strict=True):
             tree = java.JArray(java.JByte)(np.frombuffer(blob, np.int8))
-            total += np.array([float(score(tree, row, False, domains)) for row in given])
-        scores: NDArray[np.float64] = self._signs * total[:, None] / self._ensemble.average + self._ensemble.base
+            values = np.array([float(score(tree, row, False, domains)) for row in given])
+            if e.n_outputs == len(self._signs):
+                total += self._signs * values[:, None]
+            else:
+                total[:, output] += values
+        weights = np.ones(e.n_outputs)
+        weights[e.tree_output] = e.tree_weight
+        scores: NDArray[np.float64] = weights * total / e.average + e.base
         return scores
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
         """What the library itself predicts: the value, or probabilities as the scores have them, and the class."""
         java, model = _java(), self._opened()
-        told = np.empty((len(rows), 3))
-        for number, row in enumerate(self._inputs(rows).tolist()):
-            scores = model.score0(java.JArray(java.JDouble)(row), java.JArray(java.JDouble)(3))
-            told[number] = [float(scores[0]), float(scores[1]), float(scores[2])]
+        width = max(len(self._ensemble.classes), 2) + 1
+        told = np.empty((len(rows), width))
+        for number, row in enumerate(self.inputs(rows).tolist()):
+            scores = model.score0(java.JArray(java.JDouble)(row), java.JArray(java.JDouble)(width))
+            told[number] = [float(scores[place]) for place in range(width)]
         if not self._ensemble.classes:
             return Predicted(told[:, :1], None)
-        return Predicted(told[:, 3 - self._ensemble.n_outputs :], told[:, 0].astype(np.int64))
+        shown = None if self._ensemble.link is Link.RAW else told[:, width - self._ensemble.n_outputs :]
+        return Predicted(shown, told[:, 0].astype(np.int64))
 
-    def _inputs(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inputs(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows as the library takes them: what is no code of a column becomes the code after its last one."""
         x = np.array(rows, np.float64)
         for column, feature in enumerate(self._ensemble.features):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.calibration import Calibration, Isotonic, Sigmoid
+from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 
@@ -32,7 +32,7 @@ def folds_of(obj: Any) -> Sequence[Any]:
     return getattr(obj, "calibrated_classifiers_", None) or ()
 
 
-def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Calibration]:
+def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
     """The model inside one fold of a calibration, and its calibrator. ModelError for what is no function of one score."""
     folds = folds_of(obj)
     if not folds:
@@ -69,7 +69,7 @@ def _last(estimator: Any) -> Any:
             return estimator
 
 
-def _read(calibrator: Any, of_probability: bool, place: str) -> Calibration:
+def _read(calibrator: Any, of_probability: bool, place: str) -> Learnt:
     name = type(calibrator).__name__
     if name == "_SigmoidCalibration":
         slope, intercept = float(calibrator.a_), float(calibrator.b_)
@@ -95,7 +95,7 @@ def _check_knots(scores: NDArray[Any], values: NDArray[Any], place: str) -> None
         raise ModelError("the knots of the isotonic calibrator do not ascend", place=place, remedy="fit it again")
 
 
-def calibrated(model: LoadedModel, calibration: Calibration, place: str) -> LoadedModel:
+def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedModel:
     """A model whose probability is calibrated; its margin stays what the calibrator takes."""
     e = model.ensemble
     if len(e.classes) != 2:
@@ -113,7 +113,7 @@ def calibrated(model: LoadedModel, calibration: Calibration, place: str) -> Load
     )
 
 
-def _second_class(e: Ensemble, calibration: Calibration) -> Ensemble:
+def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
     """A forest whose one score is the share of votes of the second class."""
     return replace(
         e,

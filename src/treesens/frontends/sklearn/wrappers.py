@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from treesens.compiler.model.calibration import Calibration
+from treesens.compiler.model.calibration import Learnt
 from treesens.errors import ModelError
 from treesens.frontends.sklearn.calibrated import calibration_of, folds_of, is_calibrated
 
@@ -23,7 +23,7 @@ class Unwrapped:
     model: Any
     wrappers: tuple[str, ...] = ()
     threshold: Fraction | None = None
-    calibration: Calibration | None = None
+    calibration: Learnt | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
     """The model that predicts in the end. ModelError for a search that kept none, and for cut-offs of other scores."""
     wrappers: list[str] = []
     threshold: Fraction | None = None
-    calibration: Calibration | None = None
+    calibration: Learnt | None = None
     while (name := _name(obj)) is not None:
         where = ".".join((place, *wrappers[1:])) if wrappers else place
         wrappers.append(name)

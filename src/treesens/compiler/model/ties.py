@@ -1,0 +1,78 @@
+"""Classes at a tie that a hash of the input chooses, as h2o-genmodel 3.46 does (`GenModel.getPredictionMultinomial`).
+
+H2O goes through the classes and keeps the best so far. A class that equals it is put on a list, which begins with the first
+class and is never emptied. If the best one is not alone in the end, a class of the list is drawn by the shares of the classes
+in the data, with a generator of Java whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted,
+and the second may not. Which class it is depends on every digit of the row, of columns that no tree asks about, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+
+_MASK = (1 << 48) - 1
+_MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
+"""The linear congruential generator of `java.util.Random`, which its documentation gives."""
+
+
+@dataclass(frozen=True)
+class HashedTies:
+    """`shares`: those of the classes in training, one per class."""
+
+    shares: tuple[float, ...]
+
+    def choose(self, scores: FloatArray, row: FloatArray) -> int:
+        """The class of an input: of `scores` float64[classes] the best one, or what a hash of `row` float64[features] draws."""
+        best, tied, listed = 0, 0, [0]
+        for number in range(1, len(scores)):
+            if scores[best] < scores[number]:
+                best, tied = number, 0
+            elif scores[best] == scores[number]:
+                tied += 1
+                listed.append(number)
+        if not tied:
+            return best
+        seed = 0
+        for bits in np.ascontiguousarray(row, np.float64).view(np.int64).tolist():
+            seed ^= bits >> 6
+        total = 0.0
+        for number in listed:
+            total += self.shares[number]
+        drawn, reached = _draw(seed), 0.0
+        for number in listed:
+            reached += self.shares[number] / total if total else float("nan")
+            if drawn <= reached:
+                return number
+        # The shares were rounded down, or are 0: one of the best is counted off by the last 32 bits.
+        low = (seed + (1 << 31)) % (1 << 32) - (1 << 31)
+        left = abs(low) % (tied + 1) * (1 if low >= 0 else -1)
+        equal = np.flatnonzero(scores == scores[best])
+        return int(equal[max(left, 0)])
+
+    def may_stray(self, wanted: int) -> bool:
+        """Whether a class may be predicted that is none of the best ones."""
+        return wanted == 0 or wanted < len(self.shares) - 2
+
+
+def are_near(scores: FloatArray, distance: Fraction) -> bool:
+    """Whether the two best of float64[classes] are apart by `distance` at most."""
+    second, first = np.sort(np.asarray(scores, np.float64))[-2:].tolist()
+    return Fraction(first) - Fraction(second) <= distance
+
+
+def _draw(seed: int) -> float:
+    """`new Random(seed).nextDouble()`."""
+    steps = _steps((seed ^ _MULTIPLIER) & _MASK)
+    return float(((next(steps) >> 22) << 27) + (next(steps) >> 21)) * 2.0**-53
+
+
+def _steps(state: int) -> Iterator[int]:
+    while True:
+        state = (state * _MULTIPLIER + _ADDED) & _MASK
+        yield state
