@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.frontends.sweep_models import Made, Untrained
 
-ALLOWED = (r"`thresholds` is not supported", r"StandardScalerModel")
+ALLOWED = (r"`thresholds` is not supported",)
 _TARGETS = ("two", "two", "three", "value")
 
 
@@ -97,7 +97,15 @@ def spark_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
             )
         )
     inputs = [f"{name} code" if name in texts else name for name in names]
-    by_number = bool(rng.random() < 0.3) and not texts
+    numbers = [name for name in names if name not in texts]
+    if numbers and rng.random() < 0.3:
+        stages.append(feature.Imputer(inputCols=numbers, outputCols=[f"{name} filled" for name in numbers]))
+        inputs = [f"{name} filled" if name in numbers else name for name in inputs]
+    if numbers and rng.random() < 0.3:
+        cut = float(rng.choice([0.0, 1.5, 12.0]))
+        stages.append(feature.Binarizer(inputCol=inputs[names.index(numbers[0])], outputCol="high", threshold=cut))
+        inputs.append("high")
+    by_number = bool(rng.random() < 0.3) and not texts and len(stages) == 0
     stages.append(
         feature.VectorAssembler(inputCols=inputs, outputCol="raw" if by_number else "features", handleInvalid=invalid)
     )
@@ -106,9 +114,16 @@ def spark_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
         stages.append(
             feature.VectorIndexer(inputCol="raw", outputCol="features", maxCategories=few, handleInvalid=invalid)
         )
-    elif rng.random() < 0.05:
+    elif rng.random() < 0.5:
         stages[-1].setOutputCol("raw")
-        stages.append(feature.StandardScaler(inputCol="raw", outputCol="features"))
+        scalers = [
+            feature.StandardScaler(inputCol="raw", outputCol="scaled", withMean=bool(rng.random() < 0.5)),
+            feature.MinMaxScaler(inputCol="raw", outputCol="scaled", min=-1.0, max=float(rng.choice([0.3, 1.0]))),
+            feature.MaxAbsScaler(inputCol="raw", outputCol="scaled"),
+        ]
+        kept = sorted(rng.permutation(len(inputs))[: int(rng.integers(1, len(inputs) + 1))].tolist())
+        stages.append(scalers[int(rng.integers(3))])
+        stages.append(feature.VectorSlicer(inputCol="scaled", outputCol="features", indices=kept))
     alone = not by_number and bool(rng.random() < 0.4)
     try:
         estimator = _estimator(target, which, rng)

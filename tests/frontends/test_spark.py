@@ -502,11 +502,12 @@ def test_an_archive_that_unpacks_to_much_more_is_refused(tmp_path: Path) -> None
         load(path)
 
 
-def test_damage_is_refused_with_a_typed_error() -> None:
+@pytest.mark.parametrize("name", ["tree_two", "pipeline_scaled"])
+def test_damage_is_refused_with_a_typed_error(name: str) -> None:
     def read(data: bytes) -> treesens.Model:
         return SparkFrontend().load(Path("m.zip"), data)
 
-    assert refusals((FOLDER / "tree_two.zip").read_bytes(), read, files=60) > 30
+    assert refusals((FOLDER / f"{name}.zip").read_bytes(), read, files=60) > 30
 
 
 def test_a_live_model_is_told_to_be_saved() -> None:
@@ -676,6 +677,215 @@ def test_spark_itself_predicts_so(kind: str, tmp_path: Path) -> None:
     conformance.check(load(path), rows=20).raise_if_wrong()
 
 
+# --- stages that change numbers ----------------------------------------------------------------------------------------------
+
+
+def vectors(**columns: list[float] | dict[int, float]) -> bytes:
+    """A table of one row of vectors, of which a mapping is a sparse one of four numbers."""
+    import pyarrow as pa
+
+    kind = pa.struct(
+        [
+            ("type", pa.int8()),
+            ("size", pa.int32()),
+            ("indices", pa.list_(pa.int32())),
+            ("values", pa.list_(pa.float64())),
+        ]
+    )
+
+    def vector(x: list[float] | dict[int, float]) -> dict[str, Any]:
+        if isinstance(x, dict):
+            return {"type": 0, "size": 4, "indices": list(x), "values": list(x.values())}
+        return {"type": 1, "size": None, "indices": None, "values": [float(v) for v in x]}
+
+    row = {name: vector(x) for name, x in columns.items()}
+    # Spark knows by this what a structure of numbers stands for.
+    plain = {"nullable": True, "metadata": {}}
+    numbers = [("indices", "integer"), ("values", "double")]
+    parts = [{"name": "type", "type": "byte", **plain, "nullable": False}, {"name": "size", "type": "integer", **plain}]
+    parts += [
+        {"name": name, "type": {"type": "array", "elementType": of, "containsNull": False}, **plain}
+        for name, of in numbers
+    ]
+    names = {"class": "org.apache.spark.ml.linalg.VectorUDT", "pyClass": "pyspark.ml.linalg.VectorUDT"}
+    told = {"type": "udt", **names, "sqlType": {"type": "struct", "fields": parts}}
+    fields = [{"name": name, "type": told, **plain} for name in columns]
+    meta = {"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": fields})}
+    return parquet_of([row], pa.schema([(name, kind) for name in columns]).with_metadata(meta))
+
+
+RAW = {"inputCol": "raw", "outputCol": "features"}
+
+
+def scaler(mean: Any, deviation: Any, *, centred: bool = True, divided: bool = True) -> Files:
+    settings = {**RAW, "withMean": centred, "withStd": divided}
+    return stage(FEATURE + "StandardScalerModel", settings, vectors(mean=mean, std=deviation))
+
+
+def imputer(fillings: dict[str, float], **settings: Any) -> Files:
+    import pyarrow as pa
+
+    made = {"inputCols": list(fillings), "outputCols": [f"{name} full" for name in fillings], "missingValue": "NaN"}
+    table = parquet_of([fillings], pa.schema([(name, pa.float64()) for name in fillings]))
+    return stage(FEATURE + "ImputerModel", made | settings, table)
+
+
+def raw(names: list[str], invalid: str = "keep") -> Files:
+    settings = {"inputCols": names, "outputCol": "raw", "handleInvalid": invalid}
+    return stage(FEATURE + "VectorAssembler", settings)
+
+
+def changed_by(folder: Path, *stages: Files, threshold: float = 0.7, width: int = 2) -> Path:
+    """Stages before a tree that asks the first number for a threshold."""
+    tree = written(folder / "t.zip", VALUE, [Split(0, Leaf(1), Leaf(2), threshold=threshold)], numFeatures=width)
+    return pipeline(folder / "p.zip", *stages, tree)
+
+
+def binarizer(source: str, target: str, threshold: float) -> Files:
+    return stage(FEATURE + "Binarizer", {"inputCol": source, "outputCol": target, "threshold": threshold})
+
+
+def scaled_by(name: str, folder: Path) -> tuple[Path, Callable[[float], float]]:
+    """A pipeline whose first number is a function of `age`, and this function as Spark computes it."""
+    ages = raw(["age", "debt"])
+    match name:
+        case "standard":
+            made, f = scaler([0.1, 0], [0.3, 1]), lambda x: (x - 0.1) * (1 / 0.3)
+        case "mean":
+            made, f = scaler([0.1, 0], [0.3, 1], divided=False), lambda x: x - 0.1
+        case "deviation":
+            made, f = scaler([0.1, 0], [7.0, 0.0], centred=False), lambda x: x * (1 / 7.0)
+        case "most":
+            made = stage(FEATURE + "MaxAbsScalerModel", RAW, vectors(maxAbs=[0.3, 0]))
+            f = lambda x: x * (1 / 0.3)  # noqa: E731
+        case "least":
+            settings = {**RAW, "min": -0.1, "max": 1.3}
+            made = stage(FEATURE + "MinMaxScalerModel", settings, vectors(originalMin=[0.1, 2], originalMax=[0.7, 2]))
+            f = lambda x: (x - 0.1) * ((1.3 - -0.1) / (0.7 - 0.1)) + -0.1  # noqa: E731
+        case "sparse":
+            four = raw(["debt", "age", "c", "d"])
+            slices = stage(FEATURE + "VectorSlicer", {"inputCol": "features", "outputCol": "few", "indices": [1, 0]})
+            tree = written(
+                folder / "t.zip",
+                VALUE,
+                [Split(0, Leaf(1), Leaf(2), threshold=0.7)],
+                numFeatures=2,
+                settings={"featuresCol": "few"},
+            )
+            made = scaler({1: 0.1}, {0: 1.0, 1: 0.3, 2: 1.0, 3: 2.0})
+            return pipeline(folder / "p.zip", four, made, slices, tree), lambda x: (x - 0.1) * (1 / 0.3)
+        case _:
+            raise ValueError(name)
+    return changed_by(folder, ages, made), f
+
+
+SCALED = ["standard", "mean", "deviation", "most", "least", "sparse"]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_threshold_behind_a_scaler_is_one_of_its_column(name: str, tmp_path: Path) -> None:
+    """The last float of the column that goes left, by the arithmetic of Spark's scalers in float64."""
+    path, f = scaled_by(name, tmp_path)
+    e = load(path).ensemble
+    place = e.feature_names.index("age")
+    (last,) = e.threshold[e.node_feature == place].tolist()
+    assert f(last) <= 0.7 < f(math.nextafter(last, math.inf))
+    assert not e.default_left.any()
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_spark_itself_scales_so(name: str, tmp_path: Path) -> None:
+    need_spark()
+    conformance.check(load(scaled_by(name, tmp_path)[0]), rows=10).raise_if_wrong()
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_fillings_and_bits_of_numbers(judged: bool, tmp_path: Path) -> None:
+    """A missing number is filled before it is asked; 1 stands for numbers above a threshold, at sets of codes, too."""
+    columns = ["age", "age full", "high"]
+    by_code = Split(2, Leaf(4), Leaf(5), codes=[1], categories=2)
+    tree = Split(1, Split(0, Leaf(1), by_code, threshold=-3.0), Leaf(3), threshold=1.5)
+    model = written(tmp_path / "t.zip", VALUE, [tree])
+    stages = [imputer({"age": 1.25}), binarizer("age full", "high", 0.5), assembler(columns)]
+    loaded = load(pipeline(tmp_path / "p.zip", *stages, model))
+    rows = np.array([[-4.0], [-3.0], [0.5], [math.nextafter(0.5, 1)], [1.5], [2.0], [NAN]])
+    expected = [1, 1, 5, 4, 4, 3, 4]
+    assert loaded.ensemble.feature_names == ("age",)
+    assert not loaded.ensemble.features[0].needs_value
+    assert loaded.ensemble.margins_emulated(rows)[:, 0].tolist() == expected
+    if judged:
+        need_spark()
+        assert loaded.margins(rows)[:, 0].tolist() == expected
+        conformance.check(loaded, rows=10).raise_if_wrong()
+
+
+def test_codes_of_labels_may_be_scaled(tmp_path: Path) -> None:
+    tree = written(tmp_path / "t.zip", VALUE, [Split(1, Leaf(1), Leaf(2), threshold=0.5)], numFeatures=2)
+    stages = [indexer([COLORS], ["color"], ["code"]), raw(["age", "code"]), scaler([0, 1], [1, 2])]
+    e = load(pipeline(tmp_path / "p.zip", *stages, tree)).ensemble
+    # (code - 1) / 2 of the codes 0 to 3.
+    assert e.margins_emulated(np.array([[0, 0], [0, 1], [0, 2], [0, 3], [0, NAN]]))[:, 0].tolist() == [1, 1, 1, 2, 2]
+
+
+def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
+    ages = raw(["age", "debt"])
+    by_code = written(tmp_path / "c.zip", VALUE, [Split(0, Leaf(1), Leaf(2), codes=[1], categories=2)], numFeatures=2)
+    named = stage(FEATURE + "VectorSlicer", {"inputCol": "raw", "outputCol": "features", "names": ["age"]})
+    far = stage(FEATURE + "VectorSlicer", {"inputCol": "raw", "outputCol": "features", "indices": [2]})
+    strings = indexer([COLORS], ["color"], ["code"])
+    cases: list[tuple[Callable[[], Path], str]] = [
+        (lambda: changed_by(tmp_path, ages, scaler([0, 0], [0, 1])), "changes by \\* 0"),
+        (lambda: changed_by(tmp_path, ages, scaler([0, 0], [-2, 1])), "changes by \\* -0.5"),
+        (lambda: changed_by(tmp_path, ages, scaler([NAN, 0], [1, 1])), "changes by - nan"),
+        (lambda: changed_by(tmp_path, ages, scaler([0], [1])), "a scaler of 1 numbers"),
+        (lambda: changed_by(tmp_path, ages, scaler([0, 0], [1])), "a scaler of 2 numbers"),
+        (lambda: changed_by(tmp_path, ages, scaler({1: 0.1}, {2: 1.0, 1: 2.0})), "this is no vector"),
+        (lambda: changed_by(tmp_path, ages, scaler({5: 0.1}, {1: 2.0})), "this is no vector"),
+        (
+            lambda: changed_by(tmp_path, ages, stage(FEATURE + "StandardScalerModel", RAW, vectors(mean=[0, 0]))),
+            "no table",
+        ),
+        (
+            lambda: changed_by(tmp_path, ages, stage(FEATURE + "MaxAbsScalerModel", RAW, vectors(mean=[0, 0]))),
+            "no table",
+        ),
+        (lambda: changed_by(tmp_path, ages, named), "by names"),
+        (lambda: changed_by(tmp_path, ages, far), "no places in a vector of 2"),
+        (lambda: changed_by(tmp_path, far), "no stage before it"),
+        (lambda: pipeline(tmp_path / "1.zip", ages, scaler([0, 0], [1, 1]), by_code), "asks for categories"),
+        (
+            lambda: changed_by(tmp_path, imputer({"age": 1}, missingValue=-1.0), assembler(["age full", "debt"])),
+            "replaces -1",
+        ),
+        (lambda: changed_by(tmp_path, imputer({"age": NAN}), assembler(["age full", "debt"])), "not finite"),
+        (
+            lambda: changed_by(tmp_path, strings, imputer({"code": 1}), assembler(["code full", "debt"])),
+            "labels is imputed",
+        ),
+        (
+            lambda: changed_by(tmp_path, imputer({"age": 1}, inputCols=["debt"], outputCols=["x"]), ages),
+            "no table of fillings",
+        ),
+        (
+            lambda: changed_by(tmp_path, binarizer("age", "high", 0.5), assembler(["high", "debt"]), threshold=-1.0),
+            "no number",
+        ),
+        (lambda: changed_by(tmp_path, binarizer("age", "high", math.inf), assembler(["high", "debt"])), "not finite"),
+        (
+            lambda: changed_by(tmp_path, imputer({"age": 1}), indexer([["1"]], ["age full"], ["code"]), ages),
+            "after it has been",
+        ),
+    ]
+    assert load(changed_by(tmp_path, ages, scaler([0, 0], [1, 0]))).ensemble.n_trees == 1
+    old = stage(FEATURE + "MaxAbsScalerModel", RAW, vectors(maxAbs=[0.3, 0]))
+    old["metadata/part-00000"] = old["metadata/part-00000"].replace(b"3.5.3", b"2.4.8")
+    cases.append((lambda: changed_by(tmp_path, ages, old), "Spark 2 divides"))
+    for make, reason in cases:
+        with pytest.raises(ModelError, match=reason) as refused:
+            load(make())
+        assert refused.value.remedy
+
+
 def test_values_that_a_pipeline_does_not_take_cannot_be_declared_missing(tmp_path: Path) -> None:
     tree = tree_of_codes(tmp_path / "t.zip", [1], 3)
     for labels, numbers, needed in (("error", "keep", [False, True]), ("skip", "error", [True, True])):
@@ -705,11 +915,11 @@ def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
     tree = tree_of_codes(tmp_path / "t.zip", [1], 3)
     four = written(tmp_path / "f.zip", VALUE, [Leaf(1)], numFeatures=4)
     strings, vector = indexer([COLORS], ["color"], ["code"]), assembler(["age", "code"])
-    scaler = stage(FEATURE + "StandardScalerModel", {"inputCol": "raw", "outputCol": "features"})
+    normalizer = stage(FEATURE + "Normalizer", {"inputCol": "raw", "outputCol": "features"})
     names = stage(FEATURE + "IndexToString", {"inputCol": "other", "outputCol": "said", "labels": ["a", "b"]})
     cases: list[tuple[list[Files | Path], str]] = [
-        ([strings, vector, scaler, tree], "StandardScalerModel"),
-        ([strings, vector, tree, scaler], "StandardScalerModel"),
+        ([strings, vector, normalizer, tree], "Normalizer"),
+        ([strings, vector, tree, scaler([0, 0], [1, 1])], "StandardScalerModel"),
         ([strings, vector, tree, names], "IndexToString"),
         ([strings, vector, tree, tree], "DecisionTreeRegressionModel"),
         ([strings, vector], "is not read"),

@@ -69,6 +69,15 @@ class Field:
             raise self.error(f"numbers of {len(str(abs(int(value))))} digits make no sense here")
         return int(value)
 
+    def number(self) -> float:
+        """A number (NaN and infinities included) as float64."""
+        if isinstance(self.value, bool) or not isinstance(self.value, (int, float, np.integer, np.floating)):
+            raise self.error(f"expected a number, found {_kind(self.value)}")
+        try:
+            return float(self.value)
+        except OverflowError:
+            raise self.error("a number is beyond float64") from None
+
     def texts(self) -> list[str]:
         return [item.text() for item in self.items()]
 

@@ -144,7 +144,24 @@ def pipelines() -> dict[str, Any]:
         columns = ["region one", "age", "flag one", "debt"]
         return [texts, zeros, feature.VectorAssembler(inputCols=columns, outputCol="all", handleInvalid="keep")]
 
+    def indexed_and(*rest: Any) -> Pipeline:
+        texts = feature.StringIndexer(inputCol="region", outputCol="region code", handleInvalid="keep")
+        filled = feature.Imputer(inputCols=["debt", "age"], outputCols=["debt full", "age full"], strategy="median")
+        old = feature.Binarizer(inputCol="age full", outputCol="old", threshold=47.5)
+        columns = ["old", "region code", "income", "debt full", "age full"]
+        vector = feature.VectorAssembler(inputCols=columns, outputCol="raw", handleInvalid="keep")
+        return Pipeline(stages=[decision, texts, filled, old, vector, *rest])
+
+    standard = feature.StandardScaler(inputCol="raw", outputCol="all", withMean=True)
+    most = feature.MaxAbsScaler(inputCol="raw", outputCol="most")
+    least = feature.MinMaxScaler(inputCol="most", outputCol="least", min=-0.3, max=2.0)
+    slices = feature.VectorSlicer(inputCol="least", outputCol="all", indices=[4, 1, 2, 0])
     return {
+        "pipeline_standard": indexed_and(standard, forest),
+        "pipeline_scaled": indexed_and(most, least, slices, value),
+        "pipeline_filled": indexed_and(
+            feature.VectorSlicer(inputCol="raw", outputCol="all", indices=[3, 0, 2]), boosting
+        ),
         "pipeline_keep": Pipeline(stages=[decision, *indexed("keep"), forest, names]),
         "pipeline_error": Pipeline(stages=[decision, *indexed("error"), boosting]),
         "pipeline_search": search,

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
@@ -185,17 +185,18 @@ def _loaded(
         )
     # The numbers that are made of one column of labels are one feature.
     which, of_slot = _columns(slots)
-    features = []
+    needed = {of_slot[number] for number, slot in enumerate(slots) if slot.values_only}
+    features: list[Feature] = []
     for feature, number in zip(feature_tuple([slots[i].column for i in which], place), which, strict=True):
         slot = slots[number]
         if slot.labels is not None:
             listed = labels_of_texts(slot.labels) if isinstance(slot.labels[0], str) else slot.labels
             made = as_categorical(feature, len(slot.labels), listed)
-        elif number in read.grown.categories:
+        elif number in read.grown.categories and not slot.steps:
             made = as_categorical(feature, read.grown.categories[number], None)
         else:
             made = feature
-        features.append(replace(made, needs_value=slot.values_only))
+        features.append(replace(made, needs_value=len(features) in needed))
     nodes = by_labels(read.grown.nodes, slots, of_slot, place)
     if names is not None and names[-1:] == [UNKNOWN_CLASS] and len(names) == read.classes + 1:
         names = names[:-1]
@@ -236,13 +237,15 @@ def _loaded(
 def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
     """One number of the vector for each column of the table, and the column of each number.
 
-    Numbers of one column are put together if all of them are made of its labels in the same way.
+    Numbers of one column are put together if all of them are made of its labels in the same way, or of itself.
     """
     first: dict[object, int] = {}
     which: list[int] = []
     of_slot: list[int] = []
     for number, slot in enumerate(slots):
-        key: object = number if slot.ones is None else (slot.column, slot.labels, slot.kept)
+        # Labels that came twice, as codes, would be two features of one name, which is refused.
+        alone = slot.labels is not None and slot.ones is None
+        key: object = number if alone else (slot.column, slot.labels, slot.kept)
         if key not in first:
             first[key] = len(which)
             which.append(number)

@@ -27,8 +27,8 @@ _TREES = {
 }
 
 _STAGE = {
-    **used("class", "paramMap", "defaultParamMap"),
-    **irrelevant("a name, a date or a version", ("uid", "timestamp", "sparkVersion", "language")),
+    **used("class", "paramMap", "defaultParamMap", "sparkVersion"),
+    **irrelevant("a name or a date", ("uid", "timestamp", "language")),
 }
 _COLUMNS = used("inputCol", "outputCol", "inputCols", "outputCols", "handleInvalid")
 
@@ -52,6 +52,18 @@ TABLE: Table = {
     "vector indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("maxCategories",))},
     "one-hot encoder": _stage("one-hot encoder settings"),
     "one-hot encoder settings": {**_COLUMNS, **used("dropLast")},
+    "standard scaler": _stage("standard scaler settings"),
+    "standard scaler settings": {**_COLUMNS, **used("withMean", "withStd")},
+    "min-max scaler": _stage("min-max scaler settings"),
+    "min-max scaler settings": {**_COLUMNS, **used("min", "max")},
+    "max-abs scaler": _stage("max-abs scaler settings"),
+    "max-abs scaler settings": _COLUMNS,
+    "imputer": _stage("imputer settings"),
+    "imputer settings": {**_COLUMNS, **used("missingValue"), **irrelevant(_TRAINING, ("strategy", "relativeError"))},
+    "binarizer": _stage("binarizer settings"),
+    "binarizer settings": {**_COLUMNS, **used("threshold", "thresholds")},
+    "slicer": _stage("slicer settings"),
+    "slicer settings": {**_COLUMNS, **used("indices", "names")},
     "names": _stage("names settings"),
     "names settings": {**_COLUMNS, **used("labels")},
 }

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
-from treesens.frontends.spark.stages import PIPELINE, Slot, Stage
+from treesens.frontends.spark.stages import OF_VECTORS, OUTPUTS, PIPELINE, Slot, Stage
 
 _ROW, _LEAF = "treesens row", "treesens leaf"
 """Columns that no table has."""
@@ -38,6 +38,7 @@ class Pyspark:
         self._slots, self._ensemble = slots, ensemble
         # Margins, leaves and classes of the same rows are asked one after the other.
         self._last: tuple[bytes, list[Any]] | None = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Shares of the votes, log-odds, or the value, float64[rows, n_outputs]."""
@@ -99,14 +100,41 @@ class Pyspark:
 
             kinds = [types.StringType() if _is_text(slot) else types.DoubleType() for slot in self._slots]
             fields = [types.StructField(slot.column, kind) for slot, kind in zip(self._slots, kinds, strict=True)]
+            # Columns that reach no model, and that a stage asks for all the same.
+            others = self._unused()
+            fields += [
+                types.StructField(name, types.StringType() if isinstance(value, str) else types.DoubleType())
+                for name, value in others.items()
+            ]
+            columns += [[value] * len(rows) for value in others.values()]
             schema = types.StructType([types.StructField(_ROW, types.IntegerType()), *fields])
             return session.createDataFrame(list(zip(range(len(rows)), *columns, strict=True)), schema)
         from pyspark.ml.linalg import Vectors
 
         vectors = [Vectors.dense(row) for row in zip(*columns, strict=True)]
-        indexers = [stage for stage in self._stages if stage.kind == "vector indexer"]
-        name = indexers[0].text("inputCol") if indexers else self._column("features")
+        first = [stage for stage in self._stages if stage.kind in OF_VECTORS]
+        name = first[0].text("inputCol") if first else self._column("features")
         return session.createDataFrame(list(enumerate(vectors)), [_ROW, name])
+
+    def _unused(self) -> dict[str, float | str]:
+        """Columns that stages take and that are no features, with a value that they take."""
+        known = {slot.column for slot in self._slots}
+        before = [stage for stage in self._stages if stage.kind in OUTPUTS]
+        asked = {name for stage in before for name in stage.columns("input")}
+        fitted = {stage.uid: stage for stage in _parts(self._opened[1])}
+        found: dict[str, float | str] = {}
+        for stage in before:
+            given, made = stage.columns("input"), stage.columns("output")
+            if stage.kind in ("imputer", "binarizer", "assembler"):
+                found.update(dict.fromkeys((name for name in given if name not in known), 0.0))
+            elif stage.kind == "string indexer":
+                # Labels of classes are made in training alone: no stage asks for their numbers.
+                labels = fitted[stage.metadata["uid"].text()].labelsArray
+                for name, target, own in zip(given, made, labels, strict=True):
+                    if name not in known and target in asked:
+                        found[name] = str(own[0])
+            known.update(made)
+        return found
 
     def _values(self, number: int, codes: NDArray[np.float64]) -> list[Any]:
         """A column as the table has it. A fraction is a code that the column does not list, to Spark: whole ones are given."""
@@ -139,13 +167,14 @@ class Pyspark:
         name = self._model.metadata["class"].text() if alone else PIPELINE
         module, _, kind = name.removeprefix("org.apache.spark.ml.").rpartition(".")
         reader = getattr(import_module(f"pyspark.ml.{module}".rstrip(".")), kind)
-        with tempfile.TemporaryDirectory() as scratch:
-            with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
-                archive.extractall(scratch, [name for name in archive.namelist() if name.startswith(self._root)])
-            try:
-                model = reader.load((Path(scratch) / self._root).as_uri())
-            except (Py4JError, PySparkException) as error:
-                raise ModelError(f"Spark cannot read the model: {_first_line(error)}") from None
+        # Spark reads the table of an imputer when it is used, and not before.
+        self._scratch = tempfile.TemporaryDirectory(prefix="treesens-spark-")
+        with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
+            archive.extractall(self._scratch.name, [n for n in archive.namelist() if n.startswith(self._root)])
+        try:
+            model = reader.load((Path(self._scratch.name) / self._root).as_uri())
+        except (Py4JError, PySparkException) as error:
+            raise ModelError(f"Spark cannot read the model: {_first_line(error)}") from None
         uid = self._model.metadata["uid"].text()
         inner = next((stage for stage in _parts(model) if stage.uid == uid), None)
         if inner is None:

@@ -7,6 +7,7 @@ the column does not list, fractions and NaN included (`CategoricalSplit` in Spar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from treesens.frontends.columns import MAX_CATEGORIES, Nodes, check_set_bytes
 from treesens.frontends.spark.folder import DAMAGED
 from treesens.frontends.spark.parquet import Columns, check_columns
 from treesens.frontends.spark.stages import Slot
+from treesens.frontends.spark.steps import Operation, follow, thresholds_before
 
 _NODE = ("id", "prediction", "impurity", "impurityStats", "gain", "leftChild", "rightChild")
 _SPLIT = ("split.featureIndex", "split.leftCategoriesOrThreshold", "split.numCategories")
@@ -209,10 +211,58 @@ def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], plac
     sets, default_left = dict(nodes.left_sets), nodes.default_left.copy()
     named = np.isin(nodes.feature, [number for number, slot in enumerate(slots) if slot.labels is not None])
     check_set_bytes(sum(len(slots[int(f)].labels or ()) + 1 for f in nodes.feature[named]), place)
-    numbers = {int(f): np.array(slots[int(f)].numbers) for f in np.unique(nodes.feature[named])}
+    numbers = {int(f): slots[int(f)].numbers for f in np.unique(nodes.feature[named])}
     for node in np.flatnonzero(named).tolist():
         asked, listed = numbers[int(nodes.feature[node])], sets.get(node)
-        goes_left = asked <= nodes.threshold[node] if listed is None else listed[np.minimum(asked, len(listed) - 1)]
+        goes_left = asked <= nodes.threshold[node] if listed is None else _in_set(listed, asked)
         sets[node], default_left[node] = goes_left, goes_left[-1]
     column = np.where(nodes.feature >= 0, np.array(features)[np.maximum(nodes.feature, 0)], -1)
-    return replace(nodes, feature=column, left_sets=sets, default_left=default_left)
+    made = replace(nodes, feature=column, left_sets=sets, default_left=default_left)
+    for number, slot in enumerate(slots):
+        at = np.flatnonzero(nodes.feature == number)
+        if slot.labels is None and slot.steps and len(at):
+            made = _before_steps(made, at, slot, place)
+    return made
+
+
+def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether numbers go left at a set bool[categories + 1]; what is no code of it goes where the last entry says."""
+    last = len(listed) - 1
+    known = (values >= 0) & (values < last) & (values == np.floor(values))
+    return listed[np.where(known, values, last).astype(np.int64)]
+
+
+def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, place: str) -> Nodes:
+    """The nodes `at` some numbers, over the column that `slot` has made these of."""
+    for step in slot.steps:
+        if not step.rises:
+            raise ModelError(
+                f"a split uses `{slot.column[:60]}`, which a stage changes by {step.operation.value} {step.constant:g}",
+                place=place,
+                remedy="leave out a column that is constant in training; or give the tree model alone",
+            )
+    missing = follow(slot.steps, np.array([np.nan]))
+    threshold, default_left, sets = nodes.threshold.copy(), nodes.default_left.copy(), dict(nodes.left_sets)
+    left, right = nodes.left.copy(), nodes.right.copy()
+    for node in at.tolist():
+        listed = sets.pop(node, None)
+        if listed is None:
+            default_left[node] = bool(missing[0] <= threshold[node])
+            continue
+        if slot.steps[-1].operation is not Operation.ABOVE:
+            raise ModelError(
+                f"a split asks for categories of `{slot.column[:60]}`, which a stage has changed",
+                place=place,
+                remedy="give the tree model alone",
+            )
+        low, high = _in_set(listed, np.array([0.0, 1.0])).tolist()
+        default_left[node] = bool(_in_set(listed, missing)[0])
+        threshold[node] = math.inf if low == high else 0.0
+        if not low:
+            # What goes right is asked for: the sides change places.
+            left[node], right[node] = right[node], left[node]
+            default_left[node] = not default_left[node]
+    if not (follow(slot.steps, np.array([-np.inf])) <= threshold[at]).all():
+        raise ModelError(f"a split of `{slot.column[:60]}` that no number passes", place=place, remedy=DAMAGED)
+    threshold[at] = thresholds_before(slot.steps, threshold[at])
+    return replace(nodes, threshold=threshold, default_left=default_left, left_sets=sets, left=left, right=right)
