@@ -78,26 +78,31 @@ class PMMLFrontend:
         source = ModelSource("pmml", version=root.get("version"), sha256=hashlib.sha256(data).hexdigest(), path=place)
         facts = {"name": path.stem, "source": source}
         features = _features(fields, read.unpredicted, place)
+        ensemble = _made(read, features, model, place, facts)
         if read.voters:
-            ensemble = vote_of(
-                [_ensemble(voter.read, features, voter.model, place, facts) for voter in read.voters],
-                [voter.weight for voter in read.voters],
-                Way.COUNT_FIRST,
-                [feature.name for feature in features],
-                place,
-                classes=read.classes,
-                remedy="export the probabilities of the whole",
-                **facts,
-            )
             notes = (*notes, f"the classes of {len(read.voters)} models are counted")
-        else:
-            ensemble = _ensemble(read, features, model, place, facts)
         if read.ballots:
             notes = (*notes, _about_votes([value for _, value in read.ballots]))
         library = Evaluator(root, model, fields.columns, read)
         return LoadedModel(
             ensemble, self.name, library.margins, notes=notes, predicts=partial(library.predicts, ensemble=ensemble)
         )
+
+
+def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
+    """A model, or models that vote, of which any may be a vote itself."""
+    if not read.voters:
+        return _ensemble(read, features, model, place, facts)
+    return vote_of(
+        [_made(voter.read, features, voter.model, place, facts) for voter in read.voters],
+        [voter.weight for voter in read.voters],
+        Way.COUNT_FIRST,
+        [feature.name for feature in features],
+        place,
+        classes=read.classes,
+        remedy="export the probabilities of the whole",
+        **facts,
+    )
 
 
 def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:

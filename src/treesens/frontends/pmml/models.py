@@ -44,6 +44,9 @@ _PARTS = (
     "ModelVerification",
 )
 _CONTEXTS = ("double", "float")
+_VOTES = ("majorityVote", "weightedMajorityVote")
+_MOST_VOTES = 16
+"""Inside of each other."""
 _EXPORT = "export the model without it"
 
 
@@ -103,10 +106,15 @@ class Voter:
 
 @dataclass(frozen=True)
 class _Context:
-    """What a model inside of others knows: the arithmetic around it, and the sums that models before it gave names to."""
+    """What a model inside of others knows: the arithmetic around it, and the sums that models before it gave names to.
+
+    `classes` are those of a vote around it, whose order votes of trees alone take; `votes` is the number of votes around it.
+    """
 
     arithmetic: str = "double"
     outputs: dict[str, Sum] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    votes: int = 0
 
 
 def read_model(model: Element, fields: Fields) -> Read:
@@ -123,7 +131,7 @@ def _read(model: Element, fields: Fields, context: _Context) -> Read:
     arithmetic = model.get("x-mathContext", context.arithmetic)
     if arithmetic not in _CONTEXTS:
         raise model.error(f"the arithmetic `{arithmetic[:40]}` is not supported")
-    inside = _Context(arithmetic, context.outputs)
+    inside = _Context(arithmetic, context.outputs, context.classes, context.votes)
     match model.tag:
         case "TreeModel" if function == "regression":
             tree = tree_of(model, fields, regression_score(arithmetic), 1)
@@ -152,7 +160,7 @@ def _mining(model: Element, function: str, fields: Fields, context: _Context) ->
     segmentation = model.need("Segmentation")
     segmentation.only("Segment")
     method = segmentation.require("multipleModelMethod")
-    votes = method in ("majorityVote", "weightedMajorityVote")
+    votes = method in _VOTES
     segments = [_segment(segment, inner, weighs=votes) for segment in segmentation.each("Segment")]
     if not segments:
         raise segmentation.error("a model of no segments")
@@ -331,20 +339,30 @@ def _elected(
         raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
         raise model.error("a weight of the vote is negative, or all are 0", "give the models inside it one by one")
-    trees = [segment for segment in segments if segment.tag == "TreeModel"]
-    if len(trees) == len(segments):
-        labels = labels_of(trees, voting=True)
-        values = vote_values(weights, len(labels))
-        if values is not None:
-            return _ballots(trees, values, labels, fields, model, context.arithmetic)
-        classes = tuple(labels)
-    # The vote of a tree is its score, so that its classes have any order.
-    others = {id(s): _voting(s, fields, context) for s in segments if s.tag != "TreeModel"}
-    for read in others.values():
-        classes = read.classes
+    # The vote of a tree is its score, so that its classes have any order, and so are votes of trees alone.
+    found = {id(s): trees for s in segments if (trees := _trees_alone(s))}
+    inner = _Context(context.arithmetic, context.outputs, votes=context.votes + 1)
+    if inner.votes > _MOST_VOTES:
+        raise model.error(f"more than {_MOST_VOTES} votes inside of each other", "give the models inside it one by one")
+    others = {id(s): _voting(s, fields, inner) for s in segments if id(s) not in found}
+    if others:
+        classes = next(iter(others.values())).classes
+    else:
+        labels = labels_of([tree for trees in found.values() for tree in trees], voting=True)
+        classes = context.classes if set(labels) <= set(context.classes) else tuple(labels)
+        if all(segment.tag == "TreeModel" for segment in segments):
+            values = vote_values(weights, len(classes))
+            if values is not None:
+                return _ballots(segments, values, list(classes), fields, model, context.arithmetic)
+    inner = replace(inner, classes=classes)
     voters = []
     for segment, weight in zip(segments, weights, strict=True):
-        read = others.get(id(segment)) or _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
+        if id(segment) in others:
+            read = others[id(segment)]
+        elif segment.tag == "TreeModel":
+            read = _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
+        else:
+            read = _voting(segment, fields, inner)
         if read.classes != classes:
             different = "in different orders" if set(read.classes) == set(classes) else "of their own"
             raise segment.error(f"the models of a vote have classes {different}", "train all of them on all classes")
@@ -358,12 +376,26 @@ def _elected(
     return Read((), task_of(classes), Link.COUNTED, classes, voters=tuple(voters))
 
 
+def _trees_alone(model: Element) -> list[Element]:
+    """The trees of a tree, or of a vote of trees and such votes; none if other models are in it."""
+    if model.tag == "TreeModel":
+        return [model]
+    segmentation = model.child("Segmentation") if model.tag == "MiningModel" else None
+    if segmentation is None or segmentation.get("multipleModelMethod") not in _VOTES:
+        return []
+    found = []
+    for segment in segmentation.each("Segment"):
+        own = [tree for child in segment.children if child.tag.endswith("Model") for tree in _trees_alone(child)]
+        if not own:
+            return []
+        found += own
+    return found
+
+
 def _voting(model: Element, fields: Fields, context: _Context) -> Read:
     read = _read(model, fields, context)
     if not read.classes:
         raise model.error("this is not a model for classification")
-    if read.voters:
-        raise model.error("a vote of votes is not supported", "give the models inside it one by one")
     return read
 
 
