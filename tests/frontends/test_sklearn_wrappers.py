@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from fractions import Fraction
 from pathlib import Path
@@ -139,3 +140,43 @@ def test_a_share_of_votes_that_is_the_cutoff_reaches_it(seed: int) -> None:
         answers = ts.check_text(header + "\n".join(asked), models={"m": loaded})
         for i, c in itertools.product(range(len(grid)), (0, 1)):
             assert answers[f"q{i}_{c}"].to_dict()["verdict"] == ("found" if said[i] == c else "none"), (cut, grid[i], c)
+
+
+AROUND = {
+    "TransformedTargetRegressor": ("compose", "value", "regressor_"),
+    "OneVsRestClassifier": ("multiclass", "three", "estimators_"),
+    "OneVsOneClassifier": ("multiclass", "three", "estimators_"),
+    "OutputCodeClassifier": ("multiclass", "three", "estimators_"),
+    "MultiOutputClassifier": ("multioutput", "two labels", "estimators_"),
+    "MultiOutputRegressor": ("multioutput", "two values", "estimators_"),
+    "ClassifierChain": ("multioutput", "two labels", "estimators_"),
+    "RegressorChain": ("multioutput", "two values", "estimators_"),
+    "SelfTrainingClassifier": ("semi_supervised", "number", "estimator_"),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_a_model_around_others_is_refused_with_what_to_give_instead(name: str) -> None:
+    """And what the remedy says to give is read, and predicts what it does in the library."""
+    module, task, attribute = AROUND[name]
+    x, y = rows()
+    number, value = (y == "yes").astype(int), x.p * 2.0 + x.q
+    targets = {
+        "value": value,
+        "three": np.digitize(value, [6, 12]),
+        "two labels": np.column_stack([number, (x.p > 3).astype(int)]),
+        "two values": np.column_stack([value, x.q * 1.5]),
+        "number": number,
+    }
+    regressor = ensemble.RandomForestRegressor(5, max_depth=3, random_state=0)
+    kind = getattr(importlib.import_module(f"sklearn.{module}"), name)
+    model = kind(regressor if "Regressor" in name else forest()).fit(x.to_numpy(), targets[task])
+    with pytest.raises(ModelError, match=f"{name} is not supported") as refused:
+        ts.load(model)
+    assert f"`{attribute}`" in (refused.value.remedy or "")
+    inside = getattr(model, attribute)
+    inner = inside[0] if attribute == "estimators_" else inside
+    e = ts.load(inner).ensemble
+    found = e.margins_emulated(GRID.astype(float))
+    expected = inner.predict(GRID) if "Regressor" in name else inner.predict_proba(GRID)
+    assert found == pytest.approx(np.asarray(expected).reshape(found.shape), rel=1e-12)

@@ -95,6 +95,18 @@ _OF_NUMBERS = (
     "a coefficient times a number has no end of values; behind bins and encoders it is read: "
     "make_pipeline(KBinsDiscretizer(), LogisticRegression())"
 )
+_PARTS = {
+    "TransformedTargetRegressor": "give its `regressor_`, and ask in the units of the target that it was fitted on",
+    "OneVsRestClassifier": "give one of its `estimators_`: each of them tells one class from all others",
+    "OneVsOneClassifier": "give one of its `estimators_`: each of them tells two classes apart",
+    "OutputCodeClassifier": "give one of its `estimators_`",
+    "MultiOutputClassifier": "give one of its `estimators_`: there is one for each label",
+    "MultiOutputRegressor": "give one of its `estimators_`: there is one for each target",
+    "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
+    "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
+    "SelfTrainingClassifier": "give its `estimator_`, which predicts alone",
+}
+"""Models around others that are read one by one."""
 _OTHERS = {
     "AdaBoostRegressor": "it predicts a weighted median, which is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
@@ -104,6 +116,8 @@ _OTHERS = {
 def _remedy_of(kind: type) -> str:
     if kind.__module__.startswith("sklearn.linear_model") or kind.__name__ in ("LinearSVC", "LinearSVR"):
         return _OF_NUMBERS
+    if kind.__name__ in _PARTS:
+        return _PARTS[kind.__name__]
     return f"supported: {', '.join(sorted(_READERS))}"
 
 
