@@ -105,6 +105,11 @@ def spark_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
         cut = float(rng.choice([0.0, 1.5, 12.0]))
         stages.append(feature.Binarizer(inputCol=inputs[names.index(numbers[0])], outputCol="high", threshold=cut))
         inputs.append("high")
+    # The column that each number of the vector is made of.
+    sources = [
+        names.index(name.removesuffix(" code").removesuffix(" filled")) if name != "high" else -1 for name in inputs
+    ]
+    sources = [names.index(numbers[0]) if source < 0 else source for source in sources]
     by_number = bool(rng.random() < 0.3) and not texts and len(stages) == 0
     stages.append(
         feature.VectorAssembler(inputCols=inputs, outputCol="raw" if by_number else "features", handleInvalid=invalid)
@@ -124,6 +129,7 @@ def spark_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
         kept = sorted(rng.permutation(len(inputs))[: int(rng.integers(1, len(inputs) + 1))].tolist())
         stages.append(scalers[int(rng.integers(3))])
         stages.append(feature.VectorSlicer(inputCol="scaled", outputCol="features", indices=kept))
+        sources = [sources[place] for place in kept]
     alone = not by_number and bool(rng.random() < 0.4)
     try:
         estimator = _estimator(target, which, rng)
@@ -141,4 +147,5 @@ def spark_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
             known = sorted({f"v{int(code)}" for code in codes[:, column]})
             codes[:, column] = [known.index(f"v{int(code)}") for code in codes[:, column]]
     kind = type(model.stages[-1]).__name__
-    return Made(f"{kind} of {target}, {'alone' if alone else 'in a pipeline'}", (path,), codes)
+    shown = codes[:, sources if alone else list(dict.fromkeys(sources))]
+    return Made(f"{kind} of {target}, {'alone' if alone else 'in a pipeline'}", (path,), shown)

@@ -819,6 +819,85 @@ def test_fillings_and_bits_of_numbers(judged: bool, tmp_path: Path) -> None:
         conformance.check(loaded, rows=10).raise_if_wrong()
 
 
+EDGES = [-math.inf, 0.0, 1.5, 2.0, 7.0, math.inf]
+BUCKETS: list[tuple[list[float], str]] = [
+    ([0], "keep"),
+    ([3, 4], "keep"),
+    ([1, 3], "keep"),
+    ([0, 2, 4], "error"),
+    ([0, 2, 4], "keep"),
+    ([2], "skip"),
+    ([0, 1, 2, 3, 4], "keep"),
+    ([], "keep"),
+]
+
+
+def bucketizer(splits: list[float], invalid: str = "keep") -> Files:
+    told = ["-Inf" if x == -math.inf else "Inf" if x == math.inf else x for x in splits]
+    settings = {"inputCol": "age", "outputCol": "bucket", "splits": told, "handleInvalid": invalid}
+    return stage(FEATURE + "Bucketizer", settings)
+
+
+def in_buckets(folder: Path, codes: list[float], invalid: str) -> Path:
+    """A tree that asks for buckets of `age`, with other questions below."""
+    below = Split(1, Leaf(1), Split(0, Leaf(2), Leaf(3), codes=[1, 4], categories=5), threshold=0.5)
+    tree = Split(0, below, Split(1, Leaf(4), Leaf(5), threshold=-1.0), codes=codes, categories=5)
+    model = written(folder / "t.zip", VALUE, [tree], numFeatures=2)
+    return pipeline(folder / "p.zip", bucketizer(EDGES, invalid), assembler(["bucket", "debt"]), model)
+
+
+@pytest.mark.parametrize("case", range(len(BUCKETS)))
+def test_a_set_of_buckets_is_several_thresholds(case: int, tmp_path: Path) -> None:
+    """By Spark's rules: the bucket of a number, and a category that is not kept goes to the other side."""
+    codes, invalid = BUCKETS[case]
+    e = load(in_buckets(tmp_path, codes, invalid)).ensemble
+    assert (e.feature_names, e.features[0].needs_value) == (("age", "debt"), invalid != "keep")
+    ages = [
+        -5.0,
+        0.0,
+        math.nextafter(0.0, -1),
+        1.4,
+        1.5,
+        1.9,
+        2.0,
+        6.5,
+        7.0,
+        99.0,
+        *([NAN] if invalid == "keep" else []),
+    ]
+    kept_on_the_left = {0: len(codes) <= 2, 1: True}
+
+    def goes_left(listed: list[float], few: bool, age: float) -> bool:
+        bucket = 5 if math.isnan(age) else sum(age >= edge for edge in EDGES[1:-1])
+        return bucket in listed if few else bucket not in set(range(5)) - set(listed)
+
+    expected = []
+    for age in ages:
+        if not goes_left(codes, kept_on_the_left[0], age):
+            expected.append(5)
+        else:
+            expected.append(2 if goes_left([1, 4], True, age) else 3)
+    rows = np.column_stack([ages, np.ones(len(ages))])
+    assert e.margins_emulated(rows)[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("case", [2, 4, 5])
+def test_spark_itself_puts_numbers_there(case: int, tmp_path: Path) -> None:
+    need_spark()
+    conformance.check(load(in_buckets(tmp_path, *BUCKETS[case])), rows=10).raise_if_wrong()
+
+
+def test_a_bucket_that_begins_at_0_is_told(tmp_path: Path) -> None:
+    assert any("-0.0" in note for note in load(in_buckets(tmp_path, [1, 3], "keep")).notes)
+
+
+def test_splits_that_make_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treesens.frontends.spark.unfolding._MOST_NODES", 6)
+    with pytest.raises(ModelError, match="become more than 6 nodes") as refused:
+        load(in_buckets(tmp_path, [1, 3], "keep"))
+    assert refused.value.remedy
+
+
 def test_codes_of_labels_may_be_scaled(tmp_path: Path) -> None:
     tree = written(tmp_path / "t.zip", VALUE, [Split(1, Leaf(1), Leaf(2), threshold=0.5)], numFeatures=2)
     stages = [indexer([COLORS], ["color"], ["code"]), raw(["age", "code"]), scaler([0, 1], [1, 2])]
@@ -853,6 +932,13 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         (lambda: changed_by(tmp_path, ages, far), "no places in a vector of 2"),
         (lambda: changed_by(tmp_path, far), "no stage before it"),
         (lambda: pipeline(tmp_path / "1.zip", ages, scaler([0, 0], [1, 1]), by_code), "asks for categories"),
+        (
+            lambda: changed_by(tmp_path, bucketizer([0.0, 1.0, 2.0]), assembler(["bucket", "debt"])),
+            "outside of the splits",
+        ),
+        (lambda: changed_by(tmp_path, bucketizer(EDGES[::-1]), assembler(["bucket", "debt"])), "do not ascend"),
+        (lambda: changed_by(tmp_path, bucketizer(EDGES[:2]), assembler(["bucket", "debt"])), "or there are none"),
+        (lambda: changed_by(tmp_path, bucketizer(EDGES, "drop"), assembler(["bucket", "debt"])), "`drop`"),
         (
             lambda: changed_by(tmp_path, imputer({"age": 1}, missingValue=-1.0), assembler(["age full", "debt"])),
             "replaces -1",

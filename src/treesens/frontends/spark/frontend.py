@@ -51,6 +51,7 @@ _BOOSTED = (
     "Spark adds up boosted trees in an order that depends on the machine: what only rounding decides is left open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
 )
+_ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,8 @@ def _loaded(
         ranks_sums=read.votes > 0,
     )
     library = library_of([slots[number] for number in which], ensemble)
-    notes = (_BOOSTED,) if kind.boosted else ()
+    parts = any(slot.parts_at_zero for slot in slots)
+    notes = (*([_BOOSTED] if kind.boosted else []), *([_ZERO] if parts else []))
     return LoadedModel(
         ensemble, SparkFrontend.name, library.margins, library.leaf_ids, notes=notes, predicts=library.predicts
     )

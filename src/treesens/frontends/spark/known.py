@@ -62,6 +62,8 @@ TABLE: Table = {
     "imputer settings": {**_COLUMNS, **used("missingValue"), **irrelevant(_TRAINING, ("strategy", "relativeError"))},
     "binarizer": _stage("binarizer settings"),
     "binarizer settings": {**_COLUMNS, **used("threshold", "thresholds")},
+    "bucketizer": _stage("bucketizer settings"),
+    "bucketizer settings": {**_COLUMNS, **used("splits", "splitsArray")},
     "slicer": _stage("slicer settings"),
     "slicer settings": {**_COLUMNS, **used("indices", "names")},
     "names": _stage("names settings"),

@@ -125,7 +125,7 @@ class Pyspark:
         found: dict[str, float | str] = {}
         for stage in before:
             given, made = stage.columns("input"), stage.columns("output")
-            if stage.kind in ("imputer", "binarizer", "assembler"):
+            if stage.kind in ("imputer", "binarizer", "bucketizer", "assembler"):
                 found.update(dict.fromkeys((name for name in given if name not in known), 0.0))
             elif stage.kind == "string indexer":
                 # Labels of classes are made in training alone: no stage asks for their numbers.
@@ -140,7 +140,7 @@ class Pyspark:
         """A column as the table has it. A fraction is a code that the column does not list, to Spark: whole ones are given."""
         slot, count = self._slots[number], self._ensemble.features[number].categories
         if not count:
-            return list(codes.tolist())
+            return list((codes + 0.0 if slot.parts_at_zero else codes).tolist())
         listed = (codes >= 0) & (codes < count)
         whole = np.where(listed, np.floor(codes), codes)
         if slot.labels is None:

@@ -2,8 +2,8 @@
 
 Read are `StringIndexerModel` (a label becomes its number), `VectorAssembler` (columns become a vector), `VectorIndexerModel`
 (some numbers of a vector become categories), `OneHotEncoderModel` (numbers of labels become a vector of zeros with one 1),
-`VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, scalers (`StandardScalerModel`, `MinMaxScalerModel`,
-`MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). `handleInvalid` says what
+`VectorSlicer` (some numbers of a vector), `ImputerModel`, `Binarizer`, `Bucketizer`, scalers (`StandardScalerModel`,
+`MinMaxScalerModel`, `MaxAbsScalerModel`) and `IndexToString` (the names of the predicted classes). `handleInvalid` says what
 becomes of labels and numbers that they do not know, and of missing ones: `keep` makes one more category of them (or leaves NaN
 in the vector), `error` and `skip` predict nothing.
 """
@@ -41,6 +41,7 @@ _READ = {
     _FEATURE + "MaxAbsScalerModel": "max-abs scaler",
     _FEATURE + "ImputerModel": "imputer",
     _FEATURE + "Binarizer": "binarizer",
+    _FEATURE + "Bucketizer": "bucketizer",
     _FEATURE + "VectorSlicer": "slicer",
 }
 """Stages around a tree model, with the tables of their settings."""
@@ -53,6 +54,8 @@ OF_VECTORS = ("vector indexer", "slicer", *_SCALERS)
 OUTPUTS = tuple(kind for kind in _READ.values() if kind != "names")
 """Stages that make columns for others."""
 _ALONE = "give the tree model alone"
+_SPECIAL = {"-Inf": -math.inf, "Inf": math.inf, "-Infinity": -math.inf, "Infinity": math.inf}
+"""How Spark writes the ends of all numbers into JSON."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +138,11 @@ class Slot:
         made = list(codes) if self.ones is None else [int(code in self.ones) for code in codes]
         return follow(self.steps, np.array(made, np.float64))
 
+    @property
+    def parts_at_zero(self) -> bool:
+        """Whether a bucket of the number begins at 0: Spark puts -0.0 into the one before it."""
+        return any(0.0 in step.edges for step in self.steps)
+
     def then(self, *steps: Step) -> Slot:
         """The number after more steps."""
         return replace(self, steps=(*self.steps, *steps))
@@ -204,6 +212,8 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
                 _impute(stage, tables[stage.folder.path], flow)
             case "binarizer":
                 _binarize(stage, flow)
+            case "bucketizer":
+                _put_into_buckets(stage, flow)
             case _:
                 raise stage.metadata["class"].error(
                     f"a stage {stage.metadata['class'].text()[:80]} before the model is not read",
@@ -425,6 +435,34 @@ def _binarize(stage: Stage, flow: Flow) -> None:
             flow.vectors[target] = [slot.then(step) for slot in flow.vectors[source]]
         else:
             flow.scalars[target] = flow.scalar(source).then(step)
+
+
+def _put_into_buckets(stage: Stage, flow: Flow) -> None:
+    """The number of the bucket, from 0 on, of one column or of several."""
+    given, made = stage.columns("input"), stage.columns("output")
+    told = stage.setting("splitsArray" if stage.setting("inputCols") is not None else "splits")
+    if told is None:
+        raise stage.metadata.error("a Bucketizer has no splits", DAMAGED)
+    splits = list(told.items()) if stage.setting("inputCols") is not None else [told]
+    if not len(given) == len(made) == len(splits):
+        raise stage.metadata.error(f"splits of {len(splits)} columns, and there are {len(given)}", DAMAGED)
+    for source, target, own in zip(given, made, splits, strict=True):
+        ends = [_SPECIAL[end.text()] if end.value in _SPECIAL else end.number() for end in own.items()]
+        if not 3 <= len(ends) <= MAX_CATEGORIES or not all(one < other for one, other in pairwise(ends)):
+            raise own.error("the splits of a Bucketizer do not ascend, or there are none", DAMAGED)
+        if not math.isinf(ends[0]) or not math.isinf(ends[-1]):
+            raise own.error(
+                "Spark predicts nothing for a number outside of the splits",
+                "begin them with -Infinity, end with Infinity",
+            )
+        slot = flow.scalar(source)
+        if slot.labels is not None:
+            raise stage.metadata.error(f"the column `{source[:60]}` of labels is put into buckets", _ALONE)
+        missing = float(len(ends) - 1) if stage.keeps_invalid else math.nan
+        step = Step(Operation.BUCKET, missing, tuple(ends[1:-1]))
+        # Whatever stands before may have filled what is missing.
+        strict = not stage.keeps_invalid and math.isnan(follow(slot.steps, np.array([np.nan]))[0])
+        flow.scalars[target] = replace(slot.then(step), values_only=slot.values_only or strict)
 
 
 def class_names(

@@ -26,19 +26,28 @@ class Operation(Enum):
     ADD = "+"
     FILL = "if it is missing"
     ABOVE = ">"
+    BUCKET = "the bucket"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation with its constant."""
+    """One operation with its constant; of a bucket that is what a missing number becomes, and `edges` part the buckets."""
 
     operation: Operation
     constant: float
+    edges: tuple[float, ...] = ()
 
     @property
     def rises(self) -> bool:
         """Whether the step never falls, and says something: a column that was constant in training is multiplied by 0."""
+        if self.operation is Operation.BUCKET:
+            return True
         return bool(np.isfinite(self.constant)) and (self.operation is not Operation.MULTIPLY or self.constant > 0)
+
+    @property
+    def levels(self) -> int:
+        """How many whole numbers, from 0 on, the step makes of numbers; 0 if there is no end of them."""
+        return {Operation.ABOVE: 2, Operation.BUCKET: len(self.edges) + 1}.get(self.operation, 0)
 
     def after(self, x: Float64) -> Float64:
         """The step of numbers float64[n]."""
@@ -54,6 +63,8 @@ class Step:
                 return np.where(np.isnan(x), c, x)
             case Operation.ABOVE:
                 return np.where(x > c, 1.0, 0.0)
+            case Operation.BUCKET:
+                return np.where(np.isnan(x), c, np.searchsorted(self.edges, x, side="right").astype(np.float64))
 
 
 def follow(steps: Sequence[Step], x: Float64) -> Float64:

@@ -19,7 +19,8 @@ from treesens.frontends.columns import MAX_CATEGORIES, Nodes, check_set_bytes
 from treesens.frontends.spark.folder import DAMAGED
 from treesens.frontends.spark.parquet import Columns, check_columns
 from treesens.frontends.spark.stages import Slot
-from treesens.frontends.spark.steps import Operation, follow, thresholds_before
+from treesens.frontends.spark.steps import follow, thresholds_before
+from treesens.frontends.spark.unfolding import Runs, unfold
 
 _NODE = ("id", "prediction", "impurity", "impurityStats", "gain", "leftChild", "rightChild")
 _SPLIT = ("split.featureIndex", "split.leftCategoriesOrThreshold", "split.numCategories")
@@ -218,11 +219,12 @@ def by_labels(nodes: Nodes, slots: Sequence[Slot], features: Sequence[int], plac
         sets[node], default_left[node] = goes_left, goes_left[-1]
     column = np.where(nodes.feature >= 0, np.array(features)[np.maximum(nodes.feature, 0)], -1)
     made = replace(nodes, feature=column, left_sets=sets, default_left=default_left)
+    runs: dict[int, Runs] = {}
     for number, slot in enumerate(slots):
         at = np.flatnonzero(nodes.feature == number)
         if slot.labels is None and slot.steps and len(at):
-            made = _before_steps(made, at, slot, place)
-    return made
+            made = _before_steps(made, at, slot, runs, place)
+    return unfold(made, runs, place) if runs else made
 
 
 def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -232,8 +234,10 @@ def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[n
     return listed[np.where(known, values, last).astype(np.int64)]
 
 
-def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, place: str) -> Nodes:
-    """The nodes `at` some numbers, over the column that `slot` has made these of."""
+def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
+    """The nodes `at` some numbers, over the column that `slot` has made these of. Sets of buckets may need several cuts: `runs`
+    gets these.
+    """
     for step in slot.steps:
         if not step.rises:
             raise ModelError(
@@ -249,16 +253,21 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, place: str) -
         if listed is None:
             default_left[node] = bool(missing[0] <= threshold[node])
             continue
-        if slot.steps[-1].operation is not Operation.ABOVE:
+        levels = slot.steps[-1].levels
+        if not levels:
             raise ModelError(
                 f"a split asks for categories of `{slot.column[:60]}`, which a stage has changed",
                 place=place,
                 remedy="give the tree model alone",
             )
-        low, high = _in_set(listed, np.array([0.0, 1.0])).tolist()
+        goes_left = _in_set(listed, np.arange(levels, dtype=np.float64))
         default_left[node] = bool(_in_set(listed, missing)[0])
-        threshold[node] = math.inf if low == high else 0.0
-        if not low:
+        ends = np.flatnonzero(goes_left[1:] != goes_left[:-1])
+        threshold[node] = ends[0] if len(ends) else math.inf
+        if len(ends) > 1:
+            cuts = thresholds_before(slot.steps, ends.astype(np.float64))
+            runs[node] = Runs(cuts, goes_left[[*ends, levels - 1]], bool(default_left[node]))
+        elif not goes_left[0]:
             # What goes right is asked for: the sides change places.
             left[node], right[node] = right[node], left[node]
             default_left[node] = not default_left[node]
