@@ -939,6 +939,8 @@ def test_numbers_that_no_threshold_follows_are_refused(tmp_path: Path) -> None:
         (lambda: changed_by(tmp_path, bucketizer(EDGES[::-1]), assembler(["bucket", "debt"])), "do not ascend"),
         (lambda: changed_by(tmp_path, bucketizer(EDGES[:2]), assembler(["bucket", "debt"])), "or there are none"),
         (lambda: changed_by(tmp_path, bucketizer(EDGES, "drop"), assembler(["bucket", "debt"])), "`drop`"),
+        (lambda: changed_by(tmp_path, bucketizer([[1], 2, 3]), ages), "expected a number"),  # type: ignore[list-item]
+        (lambda: changed_by(tmp_path, bucketizer(["x", 2, 3]), ages), "expected a number"),  # type: ignore[list-item]
         (
             lambda: changed_by(tmp_path, imputer({"age": 1}, missingValue=-1.0), assembler(["age full", "debt"])),
             "replaces -1",

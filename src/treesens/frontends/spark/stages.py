@@ -447,7 +447,10 @@ def _put_into_buckets(stage: Stage, flow: Flow) -> None:
     if not len(given) == len(made) == len(splits):
         raise stage.metadata.error(f"splits of {len(splits)} columns, and there are {len(given)}", DAMAGED)
     for source, target, own in zip(given, made, splits, strict=True):
-        ends = [_SPECIAL[end.text()] if end.value in _SPECIAL else end.number() for end in own.items()]
+        ends = [
+            _SPECIAL.get(end.value) or end.number() if isinstance(end.value, str) else end.number()
+            for end in own.items()
+        ]
         if not 3 <= len(ends) <= MAX_CATEGORIES or not all(one < other for one, other in pairwise(ends)):
             raise own.error("the splits of a Bucketizer do not ascend, or there are none", DAMAGED)
         if not math.isinf(ends[0]) or not math.isinf(ends[-1]):
