@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.frontends.sweep_models import Made, Untrained
 
-ALLOWED = (r"`thresholds` is not supported",)
+ALLOWED = (r"`thresholds` of boosted trees are not read",)
 _TARGETS = ("two", "two", "three", "value")
 
 

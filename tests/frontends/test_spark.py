@@ -239,6 +239,98 @@ def test_a_tie_of_two_classes_is_the_first_one(tmp_path: Path) -> None:
     assert answers["two"].to_dict()["points"]["a"]["f0"] > 0
 
 
+# --- thresholds of classes ---------------------------------------------------------------------------------------------------
+
+SHARES = [(0.7, 0.3), (0.5, 0.5), (0.25, 0.75), (0.15, 0.85), (0.05, 0.95)]
+
+
+def by_shares(path: Path, kind: str, thresholds: list[float], shares: list[tuple[float, ...]] = SHARES) -> Path:
+    """A model whose leaves count rows in these shares, by where `f0` stands between whole numbers."""
+    tree: Node = counted(*(100 * share for share in shares[-1]))
+    for number in reversed(range(len(shares) - 1)):
+        tree = Split(0, counted(*(100 * share for share in shares[number])), tree, threshold=float(number))
+    return written(path, kind, [tree] * (3 if kind == FOREST else 1), settings={"thresholds": thresholds})
+
+
+THREE = [(0.5, 0.3, 0.2), (0.2, 0.5, 0.3), (0.1, 0.2, 0.7), (0.3, 0.4, 0.3)]
+DIVIDED: list[tuple[str, list[float], list[tuple[float, ...]]]] = [
+    (TREE, [0.2, 0.8], [*SHARES]),
+    (FOREST, [0.2, 0.8], [*SHARES]),
+    (FOREST, [3.0, 1.0], [*SHARES]),
+    (TREE, [0.1, 0.6, 0.3], [*THREE]),
+    (FOREST, [0.5, 0.25, 1.0], [*THREE]),
+]
+
+
+def expected_of(shares: list[tuple[float, ...]], thresholds: list[float]) -> list[int]:
+    """The first of the greatest quotients, as `probability2prediction` of Spark computes it."""
+    quotients = [[share / threshold for share, threshold in zip(own, thresholds, strict=True)] for own in shares]
+    return [own.index(max(own)) for own in quotients]
+
+
+@pytest.mark.parametrize("case", range(len(DIVIDED)))
+def test_the_class_is_that_of_the_greatest_probability_over_its_threshold(case: int, tmp_path: Path) -> None:
+    kind, thresholds, shares = DIVIDED[case]
+    model = load(by_shares(tmp_path / "m.zip", kind, thresholds, shares))
+    e = model.ensemble
+    rows = np.zeros((len(shares), 3))
+    rows[:, 0] = np.arange(len(shares))
+    expected = expected_of(shares, thresholds)
+    assert e.predicted_classes(e.margins_emulated(rows)).tolist() == expected
+    assert any("transform" in note for note in model.notes)
+    lines = []
+    for number in range(len(shares)):
+        for label in e.classes:
+            lines.append(f"query q{number}_{label}: find a in m such that class(a) = {label}; a.f0 = {number}")
+            lines.append(f"query n{number}_{label}: find a in m such that not class(a) = {label}; a.f0 = {number}")
+    answers = treesens.check_text('model m from "m"\n' + "\n".join(lines), models={"m": model}, replay="emulated")
+    for number, chosen in enumerate(expected):
+        for label in e.classes:
+            of_class = answers[f"q{number}_{label}"].to_dict()["verdict"]
+            of_others = answers[f"n{number}_{label}"].to_dict()["verdict"]
+            assert (of_class, of_others) == (("found", "none") if label == chosen else ("none", "found"))
+
+
+@pytest.mark.parametrize("case", [0, 2, 3])
+def test_spark_itself_divides_so(case: int, tmp_path: Path) -> None:
+    need_spark()
+    kind, thresholds, shares = DIVIDED[case]
+    model = load(by_shares(tmp_path / "m.zip", kind, thresholds, shares))
+    rows = np.zeros((len(shares), 3))
+    rows[:, 0] = np.arange(len(shares))
+    assert model.predicts is not None
+    told = model.predicts(rows).classes
+    assert told is not None
+    assert told.tolist() == expected_of(shares, thresholds)
+    conformance.check(model, rows=10).raise_if_wrong()
+
+
+def test_quotients_that_are_equal_are_open(tmp_path: Path) -> None:
+    """1/4 over 1/4 and 3/4 over 3/4: Spark predicts the first class here, and another one if a last digit differs."""
+    shares: list[tuple[float, ...]] = [(0.25, 0.75), (0.5, 0.5)]
+    model = load(by_shares(tmp_path / "m.zip", TREE, [0.25, 0.75], shares))
+    assert sure_classes(model.ensemble, np.array([[0.25, 0.75], [0.5, 0.5]])) == [None, 0]
+    text = 'model m from "m"\n' + "\n".join(
+        f"query q{label}_{row}: find a in m such that class(a) = {label}; a.f0 = {row}"
+        for label in (0, 1)
+        for row in (0, 1)
+    )
+    answers = treesens.check_text(text, models={"m": model}, replay="emulated")
+    found = {name: answers[name].to_dict()["verdict"] for name in answers}
+    assert found == {"q0_0": "unknown", "q1_0": "unknown", "q0_1": "found", "q1_1": "none"}
+
+
+def test_leads_and_audits_of_divided_probabilities(tmp_path: Path) -> None:
+    """`by factor g` is about the probabilities themselves, beside the class; an audit asks around t2 / (t1 + t2)."""
+    model = load(by_shares(tmp_path / "m.zip", FOREST, [0.2, 0.8]))
+    assert model.ensemble.probability_cut == Fraction(8, 10)
+    text = 'model m from "m"\nquery a: find a in m such that class(a) = 0 by factor 2\n'
+    text += "query b: find a in m such that class(a) = 0 by factor 2.5\n"
+    text += "query c: find a in m such that class(a) = 1 by factor 15"
+    answers = treesens.check_text(text, models={"m": model}, replay="emulated")
+    assert [answers[name].to_dict()["verdict"] for name in "abc"] == ["found", "none", "found"]
+
+
 # --- boosted trees: sums in an order that depends on the machine -------------------------------------------------------------
 
 
@@ -325,9 +417,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (TREE, {"numClasses": 3}, "another number of values"),
     (TREE, {"a_field_of_tomorrow": 1}, "a_field_of_tomorrow"),
     (TREE, {"settings": {"a_setting_of_tomorrow": 1}}, "a_setting_of_tomorrow"),
-    (TREE, {"settings": {"thresholds": [0.2, 0.8]}}, "thresholds"),
+    (TREE, {"settings": {"thresholds": [0.2, 0.0]}}, "one that is 0"),
+    (TREE, {"settings": {"thresholds": "0.5"}}, "expected a list"),
     (TREE, {"settings": {"rawPredictionCol": ""}}, "rounded probabilities"),
-    (FOREST, {"settings": {"thresholds": [0.2, 0.8]}}, "thresholds"),
+    (FOREST, {"settings": {"thresholds": [0.2]}}, "1 thresholds for 2 classes"),
     (FOREST, {"numTrees": 2}, "1 trees where the metadata say 2"),
     (FOREST, {"numTrees": 0}, "0 trees"),
     (BOOSTED, {"settings": {"lossType": "hinge"}}, "the loss hinge"),

@@ -30,7 +30,7 @@ from treesens.binder.votes import elected
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Sigmoid
-from treesens.compiler.model.ties import HashedTies
+from treesens.compiler.model.ties import HashedTies, Thresholds, Ties
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import bound_of_second, least_margin
@@ -314,6 +314,8 @@ def _predicts(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin
         return elected(ensemble.blend, len(ensemble.classes), wanted, positive, of_member)
     if ensemble.cutoff is not None:
         parts = [_past_threshold(scope, voter, wanted, ensemble.cutoff, positive)]
+    elif isinstance(ensemble.ties, Thresholds):
+        parts = [_may_win(scope, voter, ensemble.ties, wanted, positive)]
     elif ensemble.decides_at is not None:
         parts = [_past_score(scope, voter, wanted, ensemble.decides_at, positive)]
     else:
@@ -412,10 +414,10 @@ def _leads(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin: F
         # ln(p1 / p0) is the margin itself.
         parts += [compare(scope, {voter.score(0): sign}, first, bound, positive, name) for bound in bounds]
         return (all_of if positive else any_of)(parts)
-    if ensemble.ties is not None and not bounds:
+    if isinstance(ensemble.ties, HashedTies) and not bounds:
         return _may_win(scope, voter, ensemble.ties, wanted, positive)
     # The shares of a sum have the ratios of what is added up.
-    votes = predicts_probabilities(ensemble) or (ensemble.ties is not None and ensemble.link is Link.RAW)
+    votes = predicts_probabilities(ensemble) or (isinstance(ensemble.ties, HashedTies) and ensemble.link is Link.RAW)
     for other in range(ensemble.n_outputs):
         if other == wanted:
             continue
@@ -432,7 +434,7 @@ def _leads(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin: F
     return (all_of if positive else any_of)(parts)
 
 
-def _may_win(scope: Scope, voter: _Voter, ties: HashedTies, wanted: int, positive: bool) -> Pending:
+def _may_win(scope: Scope, voter: _Voter, ties: Ties, wanted: int, positive: bool) -> Pending:
     """Class `wanted` may be predicted, or (`positive` False) another one may be: at a tie several of them. Replay asks for one
     that is ahead of all others, so that what is found is no tie.
     """
@@ -440,7 +442,7 @@ def _may_win(scope: Scope, voter: _Voter, ties: HashedTies, wanted: int, positiv
     rest = [other for other in classes if other != wanted]
 
     def reaches(one: int, other: int) -> Pending:
-        lead = {voter.score(one): Fraction(1), voter.score(other): Fraction(-1)}
+        lead = {voter.score(one): ties.factors[one], voter.score(other): -ties.factors[other]}
         return compare(scope, lead, ">=", LogRational(), True, name)
 
     def is_best(one: int) -> Pending:

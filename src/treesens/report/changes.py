@@ -34,7 +34,7 @@ class Names:
     def of(cls, model: LoadedModel) -> Names:
         """Those of a model."""
         meaning, e = model.meaning, model.ensemble
-        at_half = e.cutoff is None and e.decides_at is None
+        at_half = e.cutoff is None and e.decides_at is None and e.probability_cut is None
         return cls(tuple(map(str, e.classes)), meaning.classes, meaning.favourable, at_half)
 
     def name_of(self, label: object) -> str:

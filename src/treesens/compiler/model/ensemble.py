@@ -25,7 +25,7 @@ from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
 from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
-from treesens.compiler.model.ties import HashedTies
+from treesens.compiler.model.ties import Ties
 from treesens.compiler.model.validate import validate
 from treesens.errors import ModelError
 
@@ -66,7 +66,8 @@ class Ensemble:
     With a `cutoff` the second of two classes is predicted from this probability on instead; with a `calibration` alone, if its
     probability is above 1/2. With `decides_at` the library itself compares one score: the second of two classes is predicted
     if the last margin is above it, whatever the others are (`probability_cut` is the probability there, as users give it).
-    With `ties` the class at a tie of the best is no function of the scores: the library draws it by a hash of the input.
+    With `ties` the class at a tie of the best is no function of the scores: the library draws it by a hash of the input, or
+    rounds quotients by thresholds.
     With a `blend` the trees are those of several models, whose predictions the library averages in its own way.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
@@ -105,7 +106,7 @@ class Ensemble:
     probability_cut: Fraction | None = None
     calibration: Calibration | None = None
     blend: Blend | None = None
-    ties: HashedTies | None = None
+    ties: Ties | None = None
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 

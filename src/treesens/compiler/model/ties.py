@@ -1,9 +1,10 @@
-"""Classes at a tie that a hash of the input chooses, as h2o-genmodel 3.46 does (`GenModel.getPredictionMultinomial`).
+"""Classes of which a tie, or a lead that is rounded away, leaves open which one a library predicts.
 
-H2O goes through the classes and keeps the best so far. A class that equals it is put on a list, which begins with the first
-class and is never emptied. If the best one is not alone in the end, a class of the list is drawn by the shares of the classes
-in the data, with a generator of Java whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted,
-and the second may not. Which class it is depends on every digit of the row, of columns that no tree asks about, too.
+h2o-genmodel 3.46 draws the class of a tie by a hash of the input (`GenModel.getPredictionMultinomial`). It goes through the
+classes and keeps the best so far. A class that equals it is put on a list, which begins with the first class and is never
+emptied. If the best one is not alone in the end, a class of the list is drawn by the shares of the classes in the data, with a
+generator of Java whose seed is a hash of the row. So of 0, 1/2 and 1/2 the first class may be predicted, and the second may
+not. Which class it is depends on every digit of the row, of columns that no tree asks about, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,9 +26,14 @@ _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
 
 @dataclass(frozen=True)
 class HashedTies:
-    """`shares`: those of the classes in training, one per class."""
+    """`shares`: those of the classes in the data, one per class."""
 
     shares: tuple[float, ...]
+
+    @cached_property
+    def factors(self) -> tuple[Fraction, ...]:
+        """Scores are compared as they are."""
+        return (Fraction(1),) * len(self.shares)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:
         """The class of an input: of `scores` float64[classes] the best one, or what a hash of `row` float64[features] draws."""
@@ -58,6 +66,40 @@ class HashedTies:
     def may_stray(self, wanted: int) -> bool:
         """Whether a class may be predicted that is none of the best ones."""
         return wanted == 0 or wanted < len(self.shares) - 2
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The class with the greatest probability over its threshold is predicted (`thresholds` of Spark); `values` are above 0.
+
+    Quotients are rounded: which of two classes is ahead by their last digits is open, as it is at a tie.
+    """
+
+    values: tuple[float, ...]
+
+    def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `HashedTies.choose`
+        """The class of probabilities `scores` float64[classes], whatever the input is."""
+        return int(np.argmax(np.asarray(scores, np.float64) / np.asarray(self.values)))
+
+    def may_stray(self, wanted: int) -> bool:  # noqa: ARG002 - as above
+        """A class that is none of the best ones is never predicted."""
+        return False
+
+    @cached_property
+    def factors(self) -> tuple[Fraction, ...]:
+        """What the score of each class is multiplied by before they are compared."""
+        return tuple(1 / Fraction(value) for value in self.values)
+
+    @property
+    def cut(self) -> Fraction | None:
+        """Of two classes, the probability of the second one at which both are equal."""
+        if len(self.values) != 2:
+            return None
+        first, second = (Fraction(repr(value)) for value in self.values)
+        return second / (first + second)
+
+
+Ties: TypeAlias = HashedTies | Thresholds
 
 
 def are_near(scores: FloatArray, distance: Fraction) -> bool:

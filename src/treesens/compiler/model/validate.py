@@ -50,8 +50,8 @@ def validate(e: Ensemble) -> None:
     require(e.link is not Link.COUNTED or (len(e.classes) > 1 and e.cutoff is None), "votes are for classes")
     require(
         e.ties is None
-        or (len(e.ties.shares) == len(e.classes) == outputs > 2 and e.cutoff is None and e.blend is None),
-        "ties are broken between the scores of three classes and more",
+        or (len(e.ties.factors) == len(e.classes) == outputs > 1 and e.cutoff is None and e.blend is None),
+        "ties are broken between the scores of classes",
     )
     require(
         e.decides_at is None

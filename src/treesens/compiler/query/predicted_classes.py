@@ -119,10 +119,12 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
     """Whether the two best of margins [n_outputs] may be one probability, as the library rounds it."""
     # Of a softmax a lead is at least that of its probabilities; shares are those of the sum.
+    assert ensemble.ties is not None
+    scores = [float(m) * float(factor) for m, factor in zip(margins, ensemble.ties.factors, strict=True)]
     size = (
-        Fraction(1) if ensemble.link is Link.SOFTMAX else sum((Fraction(abs(float(m))) for m in margins), Fraction(0))
+        Fraction(1) if ensemble.link is Link.SOFTMAX else sum((Fraction(abs(score)) for score in scores), Fraction(0))
     )
-    return are_near(margins, resolution_of(ensemble) * size)
+    return are_near(np.array(scores), resolution_of(ensemble) * size)
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Isotonic
+from treesens.compiler.model.ties import Thresholds
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.curves import steepest
@@ -212,6 +213,10 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
         ensemble = voter_of(whole, term.output)
+        if isinstance(ensemble.ties, Thresholds) and row.name.startswith(CLASS_ROW):
+            # No probability is above 1, and the rounding of a quotient is relative.
+            hidden += 2 * unit_of(term, whole) * resolution_of(ensemble)
+            continue
         if ensemble.link is Link.IDENTITY or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
             continue
         # The slope of a sigmoid is p (1 - p): its flattest place is where the bound lies or, of several sigmoids, anywhere.

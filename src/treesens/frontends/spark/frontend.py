@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.ties import Thresholds
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
@@ -50,6 +51,10 @@ _ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is read, and you can compar
 _BOOSTED = (
     "Spark adds up boosted trees in an order that depends on the machine: what only rounding decides is left open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
+)
+_DIVIDED = (
+    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree forgets the "
+    "thresholds"
 )
 _ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
 
@@ -204,6 +209,7 @@ def _loaded(
     if names is not None and (len(names) != read.classes or len(set(names)) != len(names)):
         raise metadata.error(f"{len(names)} names for {read.classes} classes, or one of them twice", DAMAGED)
     trees = len(nodes.tree_offset) - 1
+    thresholds = _thresholds(model, read)
     ensemble = ensemble_of(
         nodes,
         tuple(features),
@@ -226,11 +232,14 @@ def _loaded(
         average=1 if kind.boosted else trees,
         classes=_names_of(names) if names is not None else tuple(range(read.classes)),
         ranks_scores=kind.boosted,
-        ranks_sums=read.votes > 0,
+        ranks_sums=read.votes > 0 and thresholds is None,
+        ties=thresholds,
+        probability_cut=None if thresholds is None else thresholds.cut,
     )
     library = library_of([slots[number] for number in which], ensemble)
     parts = any(slot.parts_at_zero for slot in slots)
-    notes = (*([_BOOSTED] if kind.boosted else []), *([_ZERO] if parts else []))
+    told = {_BOOSTED: kind.boosted, _ZERO: parts, _DIVIDED: thresholds is not None}
+    notes = tuple(note for note, holds in told.items() if holds)
     return LoadedModel(
         ensemble, SparkFrontend.name, library.margins, library.leaf_ids, notes=notes, predicts=library.predicts
     )
@@ -253,6 +262,25 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
             which.append(number)
         of_slot.append(first[key])
     return which, of_slot
+
+
+def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
+    """What probabilities are divided by before classes are compared. ModelError for boosted trees, and for 0."""
+    given = model.setting("thresholds")
+    if given is None:
+        return None
+    values = given.floats().tolist()
+    if not read.votes:
+        raise given.error(
+            "`thresholds` of boosted trees are not read",
+            "clear them, and ask `prob(P, CLASS) >= c`, with c = t2 / (t1 + t2) of two classes",
+        )
+    if len(values) != read.votes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
+        raise given.error(
+            f"{len(values)} thresholds for {read.votes} classes, or one that is 0",
+            "clear them, and ask `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
+        )
+    return Thresholds(tuple(values))
 
 
 def _names_of(names: list[str]) -> tuple[str | int, ...]:

@@ -1,13 +1,9 @@
 """Every field of the metadata of Spark's tree models, and every setting of them, and what it means."""
 
-from treesens.frontends.known_fields import ANY, Meaning, Table, inside, irrelevant, refused, used
+from treesens.frontends.known_fields import ANY, Meaning, Table, inside, irrelevant, used
 
 _TRAINING = "a setting of training"
 _COLUMN = "the name of a column"
-_THRESHOLDS = (
-    "Spark divides probabilities by them in `transform`, and a single tree forgets them in `predict`; clear them, and ask "
-    "`prob(P, CLASS) >= c`"
-)
 
 _METADATA = {
     **used("class", "sparkVersion", "numFeatures", "numClasses", "numTrees"),
@@ -21,9 +17,8 @@ _TREES = {
     **irrelevant(_TRAINING, ("numTrees", "featureSubsetStrategy", "subsamplingRate", "bootstrap", "pruneTree")),
     **irrelevant(_TRAINING, ("stepSize", "maxIter", "validationIndicatorCol", "validationTol")),
     **irrelevant(_COLUMN, ("featuresCol", "labelCol", "weightCol", "leafCol", "predictionCol", "varianceCol")),
-    **used("rawPredictionCol", "lossType"),
+    **used("rawPredictionCol", "lossType", "thresholds"),
     **irrelevant(_COLUMN, ("probabilityCol",)),
-    **refused(_THRESHOLDS, ("thresholds",)),
 }
 
 _STAGE = {
