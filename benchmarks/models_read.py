@@ -4,20 +4,24 @@
 
 Trains small models of some 240 recipes on a table of numbers and categories. It reads each, and compares it with its own
 library on thresholds, one float to either side, missing values and unseen categories (`treesens info --check`). It prints the
-share that is read without a difference, and why others are refused. `--every N` takes each N-th recipe.
+share that is read without a difference, and why others are refused. `--every N` takes each N-th recipe. `--java` takes the
+recipes of H2O and Spark instead, which are trained, saved and judged in Java (`models_in_java.py`).
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks import models_in_java
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
 
@@ -117,11 +121,8 @@ def fronts() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "numbers alone", lambda: compose.ColumnTransformer([("numbers", "passthrough", NUMBERS)])
 
 
-def outcome(library: str, front: Any, model: Any, x: pd.DataFrame, y: np.ndarray) -> str:
-    """Nothing if the model is read without a difference; otherwise why not."""
-    from sklearn.pipeline import make_pipeline
-
-    made = make_pipeline(front, model).fit(x, y)
+def outcome(library: str, made: Any) -> str:
+    """Nothing if the model, or its file, is read without a difference; otherwise why not."""
     try:
         report = conformance.check(load(made), rows=KIT_ROWS)
     except ModelError as error:
@@ -129,22 +130,32 @@ def outcome(library: str, front: Any, model: Any, x: pd.DataFrame, y: np.ndarray
     return "" if report.ok else f"differs: {library}, {str(report).splitlines()[0]}"
 
 
+def in_python(x: pd.DataFrame, targets: dict[str, np.ndarray]) -> Iterator[tuple[str, str, Callable[[Path], Any]]]:
+    """Library, name and maker of each model behind each preprocessing."""
+    from sklearn.pipeline import make_pipeline
+
+    for task in TASKS:
+        for library, name, make in models(task):
+            for before, front in fronts():
+                yield (
+                    library,
+                    f"{name}, {task}, {before}",
+                    lambda _, front=front, make=make, y=targets[task]: make_pipeline(front(), make()).fit(x, y),
+                )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1, help="take each N-th recipe")
+    parser.add_argument("--java", action="store_true", help="the recipes of H2O and Spark, which need Java")
     given = parser.parse_args()
     x, targets = table()
-    recipes = [
-        (library, f"{name}, {task}, {before}", front, make, targets[task])
-        for task in TASKS
-        for library, name, make in models(task)
-        for before, front in fronts()
-    ]
+    recipes = [*models_in_java.recipes(x, targets, NUMBERS, CATEGORIES)] if given.java else [*in_python(x, targets)]
     tried, kept, why = Counter[str](), Counter[str](), Counter[str]()
-    for library, name, front, make, y in recipes[:: given.every]:
-        with warnings.catch_warnings():
+    for library, name, make in recipes[:: given.every]:
+        with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
             warnings.simplefilter("ignore")
-            found = outcome(library, front(), make(), x, y)
+            found = outcome(library, make(Path(folder)))
         tried[library] += 1
         kept[library] += not found
         if found:
