@@ -166,6 +166,7 @@ def _models(rng: np.random.Generator, trainer: str, shares: Shares) -> tuple[lis
     train, kinds, plain, _ = TRAINERS[trainer]
     if shares.whole and rng.random() < shares.whole:
         kinds = [kind for kind in kinds if kind != "real"]
+        kinds += ["category"] * 2 * ("category" in kinds)
     most = 400 if rng.random() < 0.85 else 6000
     wide = rng.random() < WIDE and set(NUMBERS) <= {*kinds, "real"}
     features = draw_wide(rng, plain=plain) if wide else draw_features(rng, plain=plain, kinds=kinds, most=most)

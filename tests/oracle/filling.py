@@ -52,7 +52,7 @@ class Filling:
         names = list(TRAINERS)
         known = {construct for construct, _ in self.seen}
         lacks = np.array([sum(self.lack(c, name) for c in known) + 1 for name in names])
-        weights = lacks / np.array([10 + self.drawn[name] for name in names])
+        weights = lacks / np.array([40 + self.drawn[name] for name in names])
         trainer = str(np.random.default_rng([23, seed]).choice(names, p=weights / weights.sum()))
         self.drawn[trainer] += 1
         return trainer
