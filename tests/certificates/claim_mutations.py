@@ -5,7 +5,8 @@
 Claims of manifests (`cases`, `answers`, `cover`, `border`) are drawn together with parts whose truth is known by brute force,
 and then changed at random: the claim, its numbers, and the statements of the parts, of which only true ones are offered.
 Leaves that list sums are changed in their statement. What is accepted is judged by brute force with the leaves of XGBoost
-(`truth.py`).
+(`truth.py`). Certificates of inputs with sums, alternatives and limits of changes, and rows that are given by their values, are
+changed as well, and judged by value (`given.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.certificates.given import Inputs
 from tests.certificates.models import FEATURES, train
 from tests.certificates.mutations import changed, spots
 from tests.certificates.test_random_wholes import Dice, cases, is_false
@@ -43,7 +46,8 @@ class Round:
 
     def __init__(self, seed: int, folder: Path) -> None:
         path = folder / f"{seed}.json"
-        self.truth = Truth(train(seed, path, depth=1 + seed % 2), FEATURES)
+        self.booster = train(seed, path, depth=1 + seed % 2)
+        self.truth = Truth(self.booster, FEATURES)
         self.data = path.read_bytes()
         self.draw = Dice(seed, self.data)
         self.dice = self.draw.random
@@ -229,6 +233,119 @@ class Round:
             return "rejected"
         return "accepted, and false" if self.holds(statement) else "accepted, and true"
 
+    def value(self) -> list[Any]:
+        """A term of a sum of values."""
+        dice = self.dice
+        factor, place = dice.choice(["1", "-1", "1/2"]), [dice.randrange(2), dice.randrange(FEATURES)]
+        if dice.random() < 0.4:
+            return [factor, *place]
+        other = dice.choice([{"point": dice.randrange(2)}, {"value": dice.choice([None, 0.5, 1.25])}])
+        return [factor, *place, other, dice.choice([None, "1", "3/2"]), dice.choice([1, 2])]
+
+    def further(self) -> Document:
+        """What else is asked of two points."""
+        dice = self.dice
+        found: Document = {"either": self.draw.either(2), "changes": self.draw.changes(), "apart": self.draw.apart()}
+        for one in [found, *(alternative for several in found["either"] for alternative in several)]:
+            one["values"] = [
+                {
+                    "terms": [self.value() for _ in range(dice.randint(1, 3))],
+                    "most": dice.choice(["-1/2", "0", "1", "9/4"]),
+                    "strict": dice.random() < 0.4,
+                }
+                for _ in range(dice.choice([0, 0, 1, 2]))
+            ]
+            one["chances"] = [
+                {
+                    "terms": [
+                        [dice.choice(["1", "-1"]), [[[["-1", dice.randrange(2), 0]], dice.choice(["0", "1/3"])]]]
+                        for _ in range(dice.randint(1, 2))
+                    ],
+                    "least": dice.choice(["-1/4", "1/2", "4/5"]),
+                    "strict": dice.random() < 0.4,
+                }
+                for _ in range(dice.choice([0, 0, 1]))
+            ]
+        return found
+
+    def inputs(self, points: int) -> list[list[float | None]]:
+        values = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 2.0, None]
+        return [[self.dice.choice(values) for _ in range(FEATURES)] for _ in range(points)]
+
+    def draw_inputs(self) -> Document:
+        """A certificate of inputs, of several that are tried one that is accepted if there is any."""
+        for _ in range(40):
+            lists = self.statement() | self.draw.lists(1) | {"further": self.further()}
+            document = {"format": "treesens-certificate", "version": 1, "claim": "found", "statement": lists}
+            document["inputs"] = self.inputs(2)
+            if self.dice.random() < 0.5:
+                lists["same_except"] = None
+            if self.accepts(document):
+                break
+        return document
+
+    def accepts(self, document: Document) -> bool:
+        try:
+            checker.check(document, [self.data], first_trees=True)
+        except (checker.Rejected, *checker.core.MALFORMED):
+            return False
+        return True
+
+    def of_inputs(self) -> Outcome:
+        drawn = self.drawn(self.draw_inputs)
+        document = self.mutant(drawn) if self.dice.random() < 0.8 else drawn
+        if not self.accepts(document):
+            return "rejected"
+        statement = document["statement"]
+        satisfied = self.satisfy(statement, statement.get("further", {}), document["inputs"])
+        return "accepted, and true" if satisfied else "accepted, and false"
+
+    def satisfy(self, statement: Document, further: Document, points: list[list[float | None]]) -> bool:
+        """Whether inputs satisfy a statement and what else is asked, by value."""
+        nothing: Document = {"either": [], "changes": [], "apart": []}
+        names = ("domain", "rows", "clauses", "orders")
+        listed = {(p, f) for p, f, _ in statement["domain"]}
+        present = all(x is not None or (p, f) in listed for p, point in enumerate(points) for f, x in enumerate(point))
+        kept = range(FEATURES) if statement["same_except"] is not None and len(points) == 2 else ()
+        agreed = all(points[0][f] == points[1][f] for f in kept if f not in statement["same_except"])
+        (model,) = statement["models"]
+        given = Inputs(self.booster, Fraction(model["base"][0]), points, model["trees"])
+        asked = [{**nothing, **{name: statement[name] for name in names}}, nothing | further]
+        return present and agreed and all(map(given.satisfy, asked))
+
+    def draw_looked_at(self) -> Document:
+        """A claim about rows of one point that are given by their values."""
+        one_point = json.loads(json.dumps(self.statement() | {"same_except": None, "orders": [], "rows": []}))
+        one_point["points"] = one_point["points"][:1]
+        rows = self.draw.lists(2)["rows"]
+        further = self.further() | {"either": [], "changes": [], "apart": []}
+        for row in rows:
+            row["terms"] = [[c, 0, o] for c, _, o in row["terms"]]
+        for chance in further["chances"]:
+            chance["terms"] = [[c, [[[["-1", 0, 0]], "0"]]] for c, _ in chance["terms"]]
+        for relation in further["values"]:
+            relation["terms"] = [[c, 0, f] for c, _, f, *_ in relation["terms"]]
+        for name in ("domain", "clauses"):
+            one_point[name] = json.loads(json.dumps(one_point[name]).replace("[1, ", "[0, "))
+        whole = {"statement": one_point | {"rows": rows}, **further}
+        return {
+            "kind": "answers",
+            "whole": whole,
+            "rows": [{"values": x} for x in self.inputs(self.dice.randint(1, 4))],
+        }
+
+    def of_looked_at(self) -> Outcome:
+        claim = self.drawn(self.draw_looked_at)
+        claim = self.mutant(claim) if self.dice.random() < 0.8 else claim
+        if not self.follows(claim, []):
+            return "rejected"
+        whole = claim["whole"]
+        further = {name: part for name, part in whole.items() if name != "statement"}
+        count = sum(self.satisfy(whole["statement"], further, [row["values"]]) for row in claim["rows"])
+        said = checker.together(claim, [], self.model_of)[0]
+        wanted = f"of {len(claim['rows'])} rows, each given by its values, {count} are an answer of the question:"
+        return "accepted, and true" if said == wanted else "accepted, and false"
+
 
 def never_missing(whole: Document) -> list[Any]:
     """What the words say of the features of the first point without a set."""
@@ -244,7 +361,7 @@ def about(whole: Document, sets: list[Any]) -> Document:
 
 KINDS: dict[str, Callable[[Round], Outcome]] = {
     "cases": Round.of_cases, "answers": Round.of_answers, "cover": Round.of_cover, "border": Round.of_border,
-    "sums": Round.of_sums,
+    "sums": Round.of_sums, "inputs": Round.of_inputs, "looked at": Round.of_looked_at,
 }  # fmt: skip
 
 

@@ -14,8 +14,10 @@ from typing import Any
 
 from tests.certificates.made import query_of
 from tests.certificates.models import train
-from treesens.certificates.produce import refutation
+from treesens.certificates.produce import existence, refutation
 from treesens.certificates.statement import NoCertificate
+from treesens.solve.options import Options
+from treesens.solve.question import answer
 
 Document = dict[str, Any]
 
@@ -330,7 +332,103 @@ def named(kind: str, known: Honest, content: bytes, form: str) -> Hostile:
     return Hostile(kind, pack(document), (content, known.model))
 
 
+F = (S, "further")
+VALUES, CHANCES, EITHER = (*F, "values", 0), (*F, "chances", 0), (*F, "either", 0)
+ALTERNATIVE: Document = {name: [] for name in ("domain", "rows", "clauses", "orders", "either", "changes", "apart")}
+CHANGES_OF_ANSWER: dict[str, Callable[[Document], None]] = {
+    "inputs of one point": lambda d: d["inputs"].pop(),
+    "inputs with a feature less": lambda d: d["inputs"][0].pop(),
+    "an input that is a text": put("inputs", 0, 0, "1"),
+    "an input that is a flag": put("inputs", 0, 0, True),
+    "an infinite input": put("inputs", 0, 0, float("inf")),
+    "a proof beside inputs": put("nodes", []),
+    "what else is asked is a list": put(*F, []),
+    "what else is asked has a part too many": put(*F, "unless", []),
+    "what else is asked has no alternatives": drop(*F, "either"),
+    "what else is asked has no sums": drop(*F, "values"),
+    "sums that are an object": put(*F, "values", {}),
+    "a sum that is a list": put(*VALUES, []),
+    "a sum with a part too many": put(*VALUES, "least", "0"),
+    "a sum that says nothing of strict": drop(*VALUES, "strict"),
+    "a sum that is strict as a number": put(*VALUES, "strict", 0),
+    "a sum with a limit that is a number": put(*VALUES, "most", 5),
+    "a sum with a limit over zero": put(*VALUES, "most", "1/0"),
+    "a sum that is not satisfied": put(*VALUES, "most", "-1000"),
+    "a sum of four parts": put(*VALUES, "terms", [["1", 0, 0, None]]),
+    "a sum of five parts": put(*VALUES, "terms", [["1", 0, 0, {"point": 1}, "1"]]),
+    "a sum of a factor that is a number": put(*VALUES, "terms", [[0, 0, 0]]),
+    "a sum of point 2": put(*VALUES, "terms", [["0", 2, 0]]),
+    "a sum of point -1": put(*VALUES, "terms", [["0", -1, 0]]),
+    "a sum of feature 3": put(*VALUES, "terms", [["0", 0, 3]]),
+    "a sum of a flag": put(*VALUES, "terms", [["0", False, 0]]),
+    "a distance from nothing": put(*VALUES, "terms", [["0", 0, 0, {}, "1", 1]]),
+    "a distance from a number": put(*VALUES, "terms", [["0", 0, 0, 1, "1", 1]]),
+    "a distance from a point and a value": put(*VALUES, "terms", [["0", 0, 0, {"point": 1, "value": 0}, "1", 1]]),
+    "a distance from point 2": put(*VALUES, "terms", [["0", 0, 0, {"point": 2}, "1", 1]]),
+    "a distance from a text": put(*VALUES, "terms", [["0", 0, 0, {"value": "0"}, "1", 1]]),
+    "a distance from no number": put(*VALUES, "terms", [["0", 0, 0, {"value": float("nan")}, "1", 1]]),
+    "a distance from a row": put(*VALUES, "terms", [["0", 0, 0, {"row": 0}, "1", 1]]),
+    "a distance in units of 0": put(*VALUES, "terms", [["0", 0, 0, {"point": 1}, "0", 1]]),
+    "a distance in units below 0": put(*VALUES, "terms", [["0", 0, 0, {"point": 1}, "-1", 1]]),
+    "a distance in units that are a number": put(*VALUES, "terms", [["0", 0, 0, {"point": 1}, 1, 1]]),
+    "a distance to the power of 0": put(*VALUES, "terms", [["0", 0, 0, {"point": 1}, "1", 0]]),
+    "a distance to the power of 3": put(*VALUES, "terms", [["0", 0, 0, {"point": 1}, "1", 3]]),
+    "a distance to a power that is a flag": put(*VALUES, "terms", [["0", 0, 0, {"point": 1}, "1", True]]),
+    "probabilities that are not as great": put(*CHANCES, "least", "2"),
+    "probabilities with a part too many": put(*CHANCES, "most", "2"),
+    "probabilities with a bound that is a number": put(*CHANCES, "least", 0),
+    "a probability of three parts": put(*CHANCES, "terms", [["1", [], []]]),
+    "a probability of a number": put(*CHANCES, "terms", [["1", 5]]),
+    "a probability of output 1": put(*CHANCES, "terms", [["1", [[[["1", 0, 1]], "0"]]]]),
+    "a probability of point 2": put(*CHANCES, "terms", [["1", [[[["1", 2, 0]], "0"]]]]),
+    "a probability whose constant is a number": put(*CHANCES, "terms", [["1", [[[], 0]]]]),
+    "a power of e beyond all memory": put(*CHANCES, "terms", [["1", [[[], "9" * 4000]]]]),
+    "an alternative that is a number": put(*EITHER, [5]),
+    "an alternative with a part too many": put(*EITHER, [{**ALTERNATIVE, "unless": []}]),
+    "an alternative without clauses": put(*EITHER, [{k: v for k, v in ALTERNATIVE.items() if k != "clauses"}]),
+    "an alternative of feature 9": put(*EITHER, [{**ALTERNATIVE, "domain": [[0, 9, {"missing": True}]]}]),
+    "an alternative of what else is asked": put(*EITHER, [{**ALTERNATIVE, "further": {}}]),
+    "alternatives none of which holds": put(*EITHER, []),
+    "an alternative that never holds": put(*EITHER, [{**ALTERNATIVE, "clauses": [[]]}]),
+    "fewer changes than there are": put(*F, "changes", [{"features": [0, 1, 2], "most": -1}]),
+    "more changes than there are": put(*F, "apart", [{"features": [0, 1, 2], "least": 4}]),
+    "changes of a feature twice": put(*F, "changes", [{"features": [0, 0], "most": 3}]),
+    "changes of feature -1": put(*F, "changes", [{"features": [-1], "most": 3}]),
+    "changes that are a flag": put(*F, "changes", [{"features": [0], "most": True}]),
+}
+
+
+def honest_answer(folder: Path) -> Honest:
+    """The certificate of an answer whose statement names sums, probabilities, alternatives and changes."""
+    known = honest(folder)
+    head = f'model m from "{folder / "m.json"}"\n' + "".join(f"feature f{f}: real in [0, 2]\n" for f in range(3))
+    text = (
+        "find a, b in m such that distance(a, b, l1) <= 1.5; prob(a) + prob(b) >= 0.3; changes(a, b) <= 2; "
+        "a.f0 + b.f1 >= 0.5 or margin(a) >= 1"
+    )
+    query = query_of(f"{head}query q: {text}", folder)
+    witness = answer(query, Options(time_limit=20)).witness
+    assert witness is not None
+    document = existence(query, witness, by_value="alone").document
+    return Honest(json.loads(json.dumps(document)), known.model, known.other)
+
+
+def of_answers(known: Honest) -> Iterator[Hostile]:
+    """Changes of a certificate of an answer, and a proof that has what only an answer has."""
+    for kind, change in CHANGES_OF_ANSWER.items():
+        document = copy.deepcopy(known.document)
+        change(document)
+        yield Hostile(kind, pack(document), (known.model,))
+    proof = copy.deepcopy(known.document) | {"claim": "none", "apart": [], "nodes": [[]]}
+    del proof["inputs"]
+    before, after = json.dumps({**ALTERNATIVE, "either": [["inside"]]}).split('"inside"')
+    text = json.dumps(known.document | {S: {**known.document[S], "further": "inside"}})
+    deep = text.replace('"inside"', before * 2_000 + json.dumps(ALTERNATIVE) + after * 2_000)
+    yield Hostile("alternatives in alternatives in alternatives", lzma.compress(deep.encode()), (known.model,))
+    yield Hostile("a proof with what only inputs are looked at for", pack(proof), (known.model,))
+
+
 def corpus(folder: Path) -> tuple[Honest, list[Hostile]]:
     """The honest certificate, and one of every kind that is not."""
     known = honest(folder)
-    return known, [*of_statement(known), *of_files(known), *of_models(known)]
+    return known, [*of_statement(known), *of_files(known), *of_models(known), *of_answers(honest_answer(folder))]

@@ -113,6 +113,7 @@ def test_the_core_is_short() -> None:
         (("numbers",), "{} lines of exact numbers"),
         (("models",), "{} that read model files"),
         (("found",), "{} that look at a pair"),
+        (("by_value",), "{} more for what only inputs are looked at for (`by_value.py`)"),
         (("form",), "{} that refuse forms"),
         (("words",), "{} that say in words"),
         (("command",), "{} of the command with its limits"),

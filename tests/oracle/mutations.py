@@ -267,6 +267,31 @@ PROOFS = (
         test="tests/certificates/test_answers_in_cases.py",
     ),
     Mutation(
+        "an answer of a row satisfies the statement alone", "certificates/treesens_verify/cases.py",
+        r"if at_once and shown\.has_all_of", "if shown.has_all_of",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
+        "a strict limit of a sum of values is reached", "certificates/treesens_verify/by_value.py",
+        r"total < most if relation\[\"strict\"\] else total <= most", "total <= most",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
+        "a missing value is near to every other", "certificates/treesens_verify/by_value.py",
+        r"not all\(gone\) and \(any\(gone\) or x != y\)", "not any(gone) and x != y",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
+        "one of several alternatives holds without being looked at", "certificates/treesens_verify/by_value.py",
+        r"all\(any\(map\(self\.satisfies, alternatives\)\)", "all(bool(alternatives)",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
+        "a constraint of an answer that no statement says is left out", "certificates/whole.py",
+        r"elif isinstance\(constraint, ValueSum\) and not is_order\(constraint\):", "elif False:",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
         "points whose distance may be 0 are taken to differ", "values/stated_changes.py",
         r"if not lowering or not between or not _is_above\(-relation\.limit, strict=relation\.strict\):",
         "if not lowering or not between:",

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from treesens.binder.ladders import distance_to_row
 from treesens.certificates.attach import attempt, beyond_gap, form_limit
 from treesens.certificates.case_tree import proved_in_parts
 from treesens.certificates.cases import MOST, cases_of
 from treesens.certificates.lines import Lines, no_lines, with_lines
-from treesens.certificates.produce import Certificate, beyond, existence, refutation
+from treesens.certificates.produce import ByValue, Certificate, beyond, existence, refutation
 from treesens.certificates.statement import NoCertificate, learnt_of
 from treesens.certificates.together import Claim, known, write_manifest
 from treesens.certificates.whole import Refuted, Whole, whole_of, with_alternatives
@@ -26,7 +27,11 @@ from treesens.compiler.result import Certified, Proof, Result, Verdict
 from treesens.errors import TreesensError
 from treesens.values.witness import Witness
 
-Existing = Callable[[Query, Witness], Certificate]
+
+class Existing(Protocol):
+    """Makes the certificate of an answer; `by_value` as of `existence`."""
+
+    def __call__(self, query: Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate: ...
 
 
 def certified(
@@ -58,8 +63,10 @@ def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> 
     return attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), seconds=seconds))
 
 
-def certified_found(query: Query, witness: Witness, folder: Path, make: Existing = existence) -> Certified:
-    """A certificate of an answer, or of the case of the question that it is in."""
+def certified_found(
+    query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
+) -> Certified:
+    """A certificate of an answer, or of the case of the question that it is in; if no statement says it, by value."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
@@ -68,7 +75,7 @@ def certified_found(query: Query, witness: Witness, folder: Path, make: Existing
         made = attempt("found", folder, case, partial(make, asked, witness))
         if made.path:
             return made
-    return one
+    return attempt("found", folder, query, lambda: make(query, witness, by_value=by_value))
 
 
 def certified_none(

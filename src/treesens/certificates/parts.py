@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treesens.certificates.answers import certified_bound, certified_found, certified_none
+from treesens.certificates.answers import Existing, certified_bound, certified_found, certified_none
 from treesens.certificates.produce import existence, reached
 from treesens.certificates.together import Part
 from treesens.compiler.query.query import Query
@@ -21,5 +21,5 @@ def not_beyond(query: Query, limit: float) -> Part:
 
 def having(query: Query, witness: Witness) -> Part:
     """That a question has this answer; with an objective, that its value is reached."""
-    make = existence if query.objective is None else reached
-    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make)])
+    make: Existing = existence if query.objective is None else reached
+    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make, by_value="cells")])

@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import treesens.certificates.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
@@ -22,6 +22,7 @@ from treesens.certificates.layout import Layout, layout_of_module, layout_of_tre
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, statement_of
 from treesens.certificates.sums import with_cell_rows
+from treesens.certificates.whole import unsaid, whole_of_inputs
 from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.base.units import Unit
@@ -34,6 +35,8 @@ from treesens.values.witness import Witness
 
 if TYPE_CHECKING:
     from treesens._engine import ProofFacts
+
+ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
 LEAST_SECONDS = 10.0
 """A proof may take as long as the answer might have, but at least this."""
@@ -100,14 +103,21 @@ def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, 
     return Certificate(document, files, time.perf_counter() - start, 0.0)
 
 
-def existence(query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = ()) -> Certificate:
+def existence(
+    query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = (), *, by_value: ByValue = "no"
+) -> Certificate:
     """A certificate of a pair that was found, and satisfies the `extra` rows. Raises NoCertificate, also if the statement would
-    leave something out.
+    leave something out. That may be said `by_value`, with what single `cells` say of it as well, as in a proof, or `alone`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
     if statement.left_out:
-        raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(statement.left_out))}")
+        reasons = statement.left_out if by_value == "no" else unsaid(query)
+        if reasons:
+            raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(reasons))}")
+        whole = whole_of_inputs(query, extra, in_cells=by_value == "cells")
+        text = whole.pop("statement") | {"further": whole}
+        statement = replace(statement, text=text, left_out=[])
     values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
     return _checked(_document(statement, query, "found") | {"inputs": values}, statement.files, start)
 
@@ -137,17 +147,14 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
     return query, (q.AtLeast(_signed(goal), level, strict=True, name="objective"),)
 
 
-def reached(query: q.Query, witness: Witness) -> Certificate:
-    """A certificate of an answer with the value of its objective, as `bound` states it."""
+def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate:
+    """A certificate of an answer with the value of its objective, as `bound` states it. `by_value` as of `existence`."""
     goal = query.objective
     if goal is None or goal.nearest is not None or goal.values:
-        return existence(replace(query, objective=None), witness)
+        return existence(replace(query, objective=None), witness, by_value=by_value)
     form = _signed(goal)
-    return existence(
-        query,
-        witness,
-        (q.AtLeast(form, LogRational(form_value(form, inputs_of(query, witness.values))), name="objective"),),
-    )
+    value = LogRational(form_value(form, inputs_of(query, witness.values)))
+    return existence(query, witness, (q.AtLeast(form, value, name="objective"),), by_value=by_value)
 
 
 def _signed(goal: q.Objective) -> q.LinearForm:

@@ -242,7 +242,7 @@ class _Parts:
                 self.same_except = sorted(known)
             case q.CellSet():
                 self.domain.append([constraint.point, constraint.feature, self._set(constraint)])
-            case q.AtLeast() if _is_plain(constraint.form):
+            case q.AtLeast() if is_plain(constraint.form):
                 self.rows.append(self._row(constraint))
                 self.kept_rows.append(constraint)
             case q.AvoidBoxes():
@@ -253,7 +253,7 @@ class _Parts:
                 self.clauses.append([self._literal(part) for part in constraint.parts if isinstance(part, q.CellSet)])
             case q.Difference() | ValueSum() if orders := _orders_of(constraint):
                 self.orders += orders
-                if not _is_order(constraint):
+                if not is_order(constraint):
                     self.left_out.append("the part of a relation between values that is more than an order")
             case _:
                 self.left_out.append(_name_of(constraint))
@@ -285,10 +285,8 @@ class _Parts:
     def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
         if not constraint.form.scores or self.own_grids:
             constraint = on_own_grid(self.query, constraint)
-        # A form adds up trees; a margin is their average.
-        average = [self.query.models[p.model].ensemble.average for p in self.query.points]
         form = constraint.form
-        terms = [[str(t.coefficient * average[t.point]), t.point, t.output] for t in form.scores]
+        terms = scores_of(self.query, form.scores)
         terms += [[str(t.coefficient), t.point, self._output(t)] for t in form.forests]
         return {
             "name": constraint.name,
@@ -319,7 +317,14 @@ class _Parts:
         return [cost.point, cost.feature, steps, numbers[grid.missing_cell] if grid.missing else "0"]
 
 
-def _is_plain(form: q.LinearForm) -> bool:
+def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
+    """Terms of scores: a form adds up trees, and a margin is their average."""
+    average = [query.models[p.model].ensemble.average for p in query.points]
+    return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
+
+
+def is_plain(form: q.LinearForm) -> bool:
+    """Whether it has nothing but scores and costs of single cells."""
     return not (form.changes or form.pairs or form.levels)
 
 
@@ -351,17 +356,19 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
 
 def _as_stated(constraint: q.Constraint) -> q.Constraint:
     """A constraint without what the statement leaves out of it: of a relation between values its orders are left."""
-    if isinstance(constraint, ValueSum) and not _is_order(constraint):
+    if isinstance(constraint, ValueSum) and not is_order(constraint):
         return replace(constraint, limit=Fraction(0), strict=False)
-    if isinstance(constraint, q.Difference) and not _is_order(constraint):
+    if isinstance(constraint, q.Difference) and not is_order(constraint):
         high = Fraction(0) if constraint.high is not None and constraint.high <= 0 else None
         low = Fraction(0) if constraint.low is not None and constraint.low >= 0 else None
         return replace(constraint, low=low, high=high, low_strict=False, high_strict=False)
     return constraint
 
 
-def _is_order(constraint: q.Difference | ValueSum) -> bool:
-    """Whether the orders that a relation implies are all that it says."""
+def is_order(constraint: q.Difference | ValueSum) -> bool:
+    """Whether orders are all that a relation says."""
+    if not _orders_of(constraint):
+        return False
     if isinstance(constraint, ValueSum):
         return constraint.limit == 0 and not constraint.strict
     strict = constraint.low_strict or constraint.high_strict

@@ -64,7 +64,7 @@ def _with_rows(space: Space, constraints: tuple[Constraint, ...]) -> Iterator[Co
             yield from (row for row in rows if isinstance(row, AtLeast) and row not in constraints)
         elif isinstance(constraint, Difference):
             yield from _present(space, [(constraint.left, constraint.feature), (constraint.right, constraint.other)])
-            for relation in _sums_of(constraint):
+            for relation in sums_of(constraint):
                 yield from _row_of(space, relation)
 
 
@@ -76,7 +76,8 @@ def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
             yield CellSet(point, feature, frozen(np.arange(len(space.legal[feature])) != missing, bool))
 
 
-def _sums_of(relation: Difference) -> Iterator[ValueSum]:
+def sums_of(relation: Difference) -> Iterator[ValueSum]:
+    """The two ends of a relation, as sums that are at most something."""
     one = LinearTerm(relation.left, relation.feature, relation.left_factor)
     other = LinearTerm(relation.right, relation.other, -relation.right_factor)
     if relation.high is not None:

@@ -57,6 +57,8 @@ class Claim:
     kept: Sequence[Collection[int]] = ()
     models: tuple[Ensemble, ...] = ()
     """Models that the claim names without any part."""
+    told: str = ""
+    """What the checker has to find, in its words."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
     """Another kind, and what it says, for parts some of which are proved in cases."""
 
@@ -160,28 +162,29 @@ class _Writer:
         if claim.kept:
             # A part that is proved in cases keeps the same in each.
             texts[0]["kept"] = [sorted(k) for k, mine in zip(claim.kept, numbers, strict=True) for _ in mine]
-        if claim.models:
+        if claim.kind == "same":
             texts[0]["models"] = [model_file(e)[0] for e in claim.models]
-        reason = self._rejected(texts, contents)
+        reason = self._rejected(texts, contents, claim.told)
         if claim.in_cases is not None and (reason or not texts):
             kind, say = claim.in_cases
             texts = [{"kind": kind, **say(numbers)}]
-            reason = self._rejected(texts, contents)
+            reason = self._rejected(texts, contents, claim.told)
         if reason:
             raise NoCertificate(f"the checker does not accept it: {reason}")
         self.found.accepted += 1
         self.stated += [(claim.title, text) for text in texts]
         self.found.claims += [(claim.title, text["kind"]) for text in texts]
 
-    def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes]) -> str:
-        """Why the checker does not accept claims; nothing if it does."""
+    def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes], told: str) -> str:
+        """Why the checker does not accept claims, or finds something else than is `told`; nothing if it accepts them."""
+        lines = []
         try:
             for text in texts:
                 checker.check_manifest(self._manifest([("", text)]))
-                checker.together(text, self.texts, lambda stated: _model(contents, stated))
+                lines += checker.together(text, self.texts, lambda stated: _model(contents, stated))
         except checker.Rejected as reason:
             return str(reason)
-        return ""
+        return "" if any(told in line for line in lines) or not texts else "it finds another number"
 
     def _inner(self, made: Certified) -> list[dict[str, Any]]:
         """The claims of the manifest of cases, with the numbers that their parts have here."""

@@ -1,20 +1,35 @@
-"""A question that is proved in cases, as the checker reads it: a statement, alternatives, and limits of changes.
+"""A question as the checker reads it: a statement, alternatives, limits of changes, and sums of values and probabilities.
 
-The checker makes the cases from it (verify/, `cases.py`). Here nothing has to be right: a case that no part answers is noticed.
+The checker makes the cases of what is proved in cases from it (verify/, `cases.py`). Here nothing has to be right: a case that
+no part answers is noticed. Of inputs all of it is looked at, by value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from treesens.certificates.cases import MOST, flat
-from treesens.certificates.statement import domains_of, learnt_of, statement_of
-from treesens.certificates.sums import with_cell_rows
+from treesens.certificates.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
+from treesens.certificates.sums import sums_of, with_cell_rows
+from treesens.compiler.query.curve_sums import has_curves
 from treesens.compiler.query.forest import Forest
-from treesens.compiler.query.query import AnyOf, AtLeast, CellSet, Constraint, Query
+from treesens.compiler.query.known_cavities import all_cavities_in
+from treesens.compiler.query.query import (
+    AnyOf,
+    AtLeast,
+    CellSet,
+    Constraint,
+    Difference,
+    Probability,
+    ProbabilitySum,
+    Query,
+    SameExcept,
+    parts_in,
+)
+from treesens.compiler.query.values import LinearTerm, Term, ValueSum
 from treesens.values.stated_changes import counted_changes, least_changes
 
 Refuted = tuple[Query, tuple[AtLeast, ...]]
@@ -26,46 +41,104 @@ LISTS = ("domain", "rows", "clauses", "orders")
 
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
-    """The question with the rows beside it. Raises NoCertificate for models that the checker does not read."""
-    learnt = learnt_of(query, extra)
-    plain, more = _sorted(query, (*query.constraints, *extra), learnt)
-    text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None)), learnt=learnt).text
-    return {"statement": text, **more}
+    """The question with the rows beside it, to be proved in cases. Raises NoCertificate for models that the checker does not
+    read. A limit of changes that makes too many cases is left out.
+    """
+    return _Further(query, learnt_of(query, extra)).whole((*query.constraints, *extra))
+
+
+def whole_of_inputs(query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False) -> Whole:
+    """The same with nothing left out, to look at inputs; with what single cells say of sums, as a proof has it, or without."""
+    return _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells).whole((*query.constraints, *extra))
+
+
+def unsaid(query: Query) -> list[str]:
+    """What nothing says of inputs, by name."""
+    if next(all_cavities_in(query.constraints), None) is not None:
+        return ["cavities of which there is no list"]
+    return list(dict.fromkeys(reason for c in parts_in(query.constraints) if (reason := _unsaid(c))))
 
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
     """The question, and that one of some alternatives holds: questions that begin with its constraints."""
-    count, learnt = len(query.constraints), learnt_of(query)
-    one = [_alternative(query, (*other.constraints[count:], *rows), learnt) for other, rows in alternatives]
+    count, found = len(query.constraints), _Further(query, learnt_of(query))
+    one = [found.alternative((*other.constraints[count:], *rows)) for other, rows in alternatives]
     return {**whole, "either": [*whole["either"], one]}
 
 
-def _sorted(
-    query: Query, constraints: Iterable[Constraint], learnt: list[Forest]
-) -> tuple[tuple[Constraint, ...], dict[str, list[Any]]]:
-    """What statements say; and the disjunctions that they cannot say, with the most and the least changes."""
-    plain: list[Constraint] = []
-    either: list[list[Any]] = []
-    changes: list[dict[str, Any]] = []
-    apart: list[dict[str, Any]] = []
-    for constraint in flat(constraints):
-        counted, least = counted_changes(constraint), least_changes(constraint)
-        if least is not None and least[1] > 0:
-            apart.append({"features": sorted(least[0]), "least": least[1]})
-        if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
-            either.append([_alternative(query, (part,), learnt) for part in constraint.parts])
-        elif counted is not None and math.comb(len(counted[0]), max(0, counted[1])) <= MOST:
-            changes.append({"features": sorted(counted[0]), "most": max(-1, counted[1])})
-        else:
-            plain.append(constraint)
-    return tuple(plain), {"either": either, "changes": changes, "apart": apart}
+def _unsaid(constraint: Constraint) -> str:
+    match constraint:
+        case SameExcept() if {constraint.left, constraint.right} != {0, 1}:
+            return "a second pair of points that agree"
+        case AtLeast() if not is_plain(constraint.form) and counted_changes(constraint) is None:
+            least = least_changes(constraint)
+            return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
+        case ProbabilitySum() if has_curves(constraint):
+            return "a probability that is calibrated"
+        case _:
+            return ""
 
 
-def _alternative(query: Query, constraints: Sequence[Constraint], learnt: list[Forest]) -> dict[str, Any]:
-    plain, more = _sorted(query, constraints, learnt)
-    text = statement_of(with_cell_rows(replace(query, constraints=plain, objective=None)), learnt=learnt).text
-    if text["same_except"] is not None:
-        kept = set(range(len(query.space.names))) - set(text["same_except"])
-        more["changes"].append({"features": sorted(kept), "most": 0})
-    lists = {name: text[name] for name in LISTS}
-    return {**lists, "domain": text["domain"][len(domains_of(query)) :], **more}
+class _Further:
+    """What is asked besides a statement: disjunctions that it cannot say, the most and the least changes, and sums."""
+
+    def __init__(self, query: Query, learnt: list[Forest], *, inputs: bool = False, in_cells: bool = True) -> None:
+        self.query, self.learnt, self.inputs, self.in_cells = query, learnt, inputs, in_cells
+
+    def whole(self, constraints: Iterable[Constraint]) -> Whole:
+        constraints = tuple(constraints)
+        return {"statement": self.statement(constraints), **self.of(constraints)}
+
+    def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
+        """All that a statement says, with what single cells say of sums. What it cannot say it leaves out."""
+        asked = replace(self.query, constraints=tuple(flat(constraints)), objective=None)
+        return statement_of(with_cell_rows(asked) if self.in_cells else asked, learnt=self.learnt).text
+
+    def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
+        """The lists of what a statement cannot say."""
+        found: dict[str, list[Any]] = {name: [] for name in ("either", "changes", "apart", "values", "chances")}
+        for constraint in flat(constraints):
+            counted, least = counted_changes(constraint), least_changes(constraint)
+            if least is not None and least[1] > 0:
+                found["apart"].append({"features": sorted(least[0]), "least": least[1]})
+            if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
+                found["either"].append([self.alternative((part,)) for part in constraint.parts])
+            elif counted is not None and (self.inputs or math.comb(len(counted[0]), max(0, counted[1])) <= MOST):
+                found["changes"].append({"features": sorted(counted[0]), "most": max(-1, counted[1])})
+            elif isinstance(constraint, ValueSum) and not is_order(constraint):
+                found["values"].append(_values(constraint))
+            elif isinstance(constraint, Difference) and not is_order(constraint):
+                found["values"] += map(_values, sums_of(constraint))
+            elif isinstance(constraint, ProbabilitySum) and not has_curves(constraint):
+                found["chances"].append(self._chance(constraint))
+        return found
+
+    def alternative(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
+        """One of several that a disjunction names."""
+        constraints = tuple(constraints)
+        text, more = self.statement(constraints), self.of(constraints)
+        if text["same_except"] is not None:
+            kept = set(range(len(self.query.space.names))) - set(text["same_except"])
+            more["changes"].append({"features": sorted(kept), "most": 0})
+        lists = {name: text[name] for name in LISTS}
+        return {**lists, "domain": text["domain"][len(domains_of(self.query)) :], **more}
+
+    def _chance(self, row: ProbabilitySum) -> dict[str, Any]:
+        terms = [
+            [str(term.factor), [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]]
+            for term in row.terms
+            if isinstance(term, Probability)
+        ]
+        return {"terms": terms, "least": str(row.bound), "strict": row.strict}
+
+
+def _values(relation: ValueSum) -> dict[str, Any]:
+    return {"terms": list(map(_value, relation.terms)), "most": str(relation.limit), "strict": relation.strict}
+
+
+def _value(term: Term) -> list[Any]:
+    if isinstance(term, LinearTerm):
+        return [str(term.factor), term.point, term.feature]
+    other = {"value": None if math.isnan(term.row) else term.row} if term.other is None else {"point": term.other}
+    width = None if term.unordered else str(term.width)
+    return [str(term.factor), term.point, term.feature, other, width, term.power]

@@ -9,12 +9,10 @@ from itertools import combinations, product
 from math import comb
 
 from .core import Problem
-from .form import LEARNT, STATEMENT, check_model, check_statement, index, listed, parts
+from .form import BY_VALUE, CASES, LEARNT, LISTS, STATEMENT, check_further, check_model, listed, parts
 from .numbers import require
-from .words import Words, in_words
+from .words import Words, in_further_words, in_words
 
-LISTS = ("domain", "rows", "clauses", "orders")
-FURTHER = ("either", "changes", "apart")
 MOST_CASES = 10_000
 
 
@@ -27,13 +25,13 @@ def cases(whole, certificates, models_of):
 
 def checked(whole, models_of):
     """The statement of a whole question, all of which has the right form."""
-    parts(whole, {"statement", *FURTHER}, "the whole question")
+    parts(whole, {"statement", *CASES}, "the whole question", BY_VALUE)
     parts(whole["statement"], STATEMENT, "the statement", LEARNT)
     models = listed(whole["statement"]["models"], "models")
     for stated in models:
         check_model(stated)
     problem = Problem(whole["statement"], [models_of(stated) for stated in models])
-    check_further(problem, whole)
+    check_further(problem.statement, problem.models, whole)
     return problem
 
 
@@ -55,13 +53,17 @@ def check_none(whole, certificates, features):
 
 
 def check_found(whole, certificate):
-    """That inputs of a certificate are an answer of a question: they satisfy all that one of its cases asks.
+    """That inputs of a certificate are an answer of a question: they satisfy all that it asks, or that one of its cases asks.
 
     A feature without a set in the question itself is never missing, whatever an alternative says.
     """
     require(certificate["claim"] == "found", "an answer is not shown by inputs")
     shown, own = Asked(certificate["statement"]), Asked(whole["statement"])
     require(shown.listed == own.listed, "inputs are an answer of no case")
+    further = certificate["statement"].get("further", {})
+    at_once = all(kinds(further, name) >= kinds(whole, name) for name in (*CASES, *BY_VALUE))
+    if at_once and shown.has_all_of(own) and differs_in(shown.varied, whole["statement"]["same_except"], []):
+        return
     for number, (case, limits, apart) in enumerate(expanded(whole)):
         require(number < MOST_CASES, "too many cases")
         if shown.has_all_of(Asked(case)) and not apart and differs_in(shown.varied, case["same_except"], limits):
@@ -77,8 +79,16 @@ def differs_in(varied, same_except, limits):
     return kept and (same_except is None or varied.issubset(same_except))
 
 
+def kinds(asked, name):
+    """What one of its lists asks, as texts."""
+    return {text(item) for item in asked.get(name, [])}
+
+
 class Asked:
-    """What a statement asks, as sets of texts. `listed`: for which points and features it has sets."""
+    """What a statement asks, as sets of texts. `listed`: for which points and features it has sets.
+
+    A case has sums beside the rest, and a statement among what else it asks.
+    """
 
     def __init__(self, statement):
         models, learnt = statement["models"], statement.get("learnt", [])
@@ -87,6 +97,8 @@ class Asked:
         self.listed = {(p, f) for p, f, _ in statement["domain"]}
         self.asked = {(name, text(item)) for name in LISTS if name != "rows" for item in statement[name]}
         self.asked |= {("rows", text(plain_row(row, statement))) for row in statement["rows"]}
+        sums = statement.get("further", statement)
+        self.asked |= {(name, item) for name in BY_VALUE for item in kinds(sums, name)}
         varied = statement["same_except"]
         self.varied = None if varied is None else frozenset(varied)
 
@@ -119,27 +131,10 @@ def text(item):
     return json.dumps(item, sort_keys=True)
 
 
-def check_further(problem, asked):
-    """The form of alternatives and of limits of changes."""
-    features = len(problem.features)
-    for name, end in (("changes", "most"), ("apart", "least")):
-        for limit in listed(asked[name], "limits of changes"):
-            parts(limit, {"features", end}, "a limit of changes")
-            require(len(problem.points) == 2, "one point has no changes")
-            for f in listed(limit["features"], "the features that are counted"):
-                index(f, features, "the features that are counted")
-            require(len(set(limit["features"])) == len(limit["features"]), "a feature is counted twice")
-            require(type(limit[end]) is int and limit[end] >= -1, "a limit of changes is no whole number from -1 on")
-    for disjunction in listed(asked["either"], "alternatives"):
-        for one in listed(disjunction, "alternatives"):
-            parts(one, {*LISTS, *FURTHER}, "an alternative")
-            check_statement({**problem.statement, **{name: one[name] for name in LISTS}}, problem.models)
-            check_further(problem, one)
-
-
 def expanded(whole):
-    """The cases of a question: statements, each with the most and the least changes that it has."""
-    waiting = [(whole["statement"], *(whole[name] for name in FURTHER))]
+    """The cases of a question: statements with their sums, each with the most and the least changes that it has."""
+    sums = {name: whole.get(name, []) for name in BY_VALUE}
+    waiting = [({**whole["statement"], **sums}, *(whole[name] for name in CASES))]
     while waiting:
         require(len(waiting) <= MOST_CASES, "too many cases")
         statement, either, limits, apart = waiting.pop()
@@ -147,7 +142,7 @@ def expanded(whole):
             yield statement, limits, apart
             continue
         for one in either[0]:
-            more = {name: statement[name] + one[name] for name in LISTS}
+            more = {name: statement[name] + one.get(name, []) for name in (*LISTS, *BY_VALUE)}
             further = either[1:] + one["either"], limits + one["changes"], apart + one["apart"]
             waiting.append(({**statement, **more}, *further))
 
@@ -165,21 +160,3 @@ def widest(same_except, limits, features):
         choices.append([free.difference(counted).union(chosen) for chosen in combinations(counted, most)])
     for chosen in product(*choices):
         yield free.intersection(*chosen)
-
-
-def in_further_words(say, asked, indent):
-    """Alternatives and limits of changes."""
-    for limit in asked["changes"]:
-        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
-        never = "" if limit["most"] >= 0 else ": false"
-        yield f"{indent}the points differ in at most {limit['most']} of {names or 'no features'}{never}"
-    for limit in asked["apart"]:
-        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
-        yield f"{indent}the points differ in at least {limit['least']} of {names or 'no features'}"
-    for disjunction in asked["either"]:
-        yield f"{indent}and one of these holds:" if disjunction else f"{indent}false"
-        for one in disjunction:
-            deeper = indent + "    "
-            lines = [*say.rows(one, deeper), *say.sets(one, deeper), *in_further_words(say, one, deeper)]
-            first, *more = lines or [deeper + "true"]
-            yield from (f"{indent}  - {first.removeprefix(deeper)}", *more)

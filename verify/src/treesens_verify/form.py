@@ -6,13 +6,16 @@ Nothing here can make a certificate accepted. It only turns some away, each with
 import math
 import re
 
-from .numbers import require
+from .numbers import fraction, require
 
 TEXT = re.compile(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROOFS = {"none": {"apart", "nodes"}, "found": {"inputs"}}
 STATEMENT = {"models", "points", "same_except", "domain", "rows", "clauses", "orders"}
 LEARNT = ("learnt",)
+FURTHER = ("further",)  # what inputs are looked at for, and no proof is about
+LISTS = ("domain", "rows", "clauses", "orders")
+CASES, BY_VALUE = ("either", "changes", "apart"), ("values", "chances")
 
 
 def parts(item, named, what, maybe=()):
@@ -45,7 +48,8 @@ def check_certificate(certificate):
     known = certificate.get("format") == "treesens-certificate" and type(version) is int and version == 1
     require(known and type(claim) is str and claim in PROOFS, "not a certificate of version 1")
     parts(certificate, {"format", "version", "claim", "statement", *PROOFS[claim]}, "the certificate", ["about"])
-    parts(certificate["statement"], STATEMENT, "the statement", LEARNT)
+    maybe = LEARNT + FURTHER if claim == "found" else LEARNT
+    parts(certificate["statement"], STATEMENT, "the statement", maybe)
     models = listed(certificate["statement"]["models"], "models")
     require(models, "a statement about no model")
     for m in models:
@@ -118,6 +122,69 @@ def check_statement(statement, models):
         index(f, features, "an order")
     for row in listed(statement["rows"], "rows"):
         check_row(row, [len(models[p["model"]].base) + learnt for p in points], features)
+    if "further" in statement:
+        parts(statement["further"], {*CASES, *BY_VALUE}, "what else is asked")
+        check_further(statement, models, statement["further"])
+
+
+def check_further(statement, models, asked):
+    """Alternatives, limits of changes, sums of values and sums of probabilities."""
+    points, features = statement["points"], len(models[statement["points"][0]["model"]].features)
+    learnt = check_learnt(statement, models, {p["model"] for p in points})
+    outputs = [len(models[p["model"]].base) + learnt for p in points]
+    for name, end in (("changes", "most"), ("apart", "least")):
+        for limit in listed(asked[name], "limits of changes"):
+            parts(limit, {"features", end}, "a limit of changes")
+            require(len(points) == 2, "one point has no changes")
+            for f in listed(limit["features"], "the features that are counted"):
+                index(f, features, "the features that are counted")
+            require(len(set(limit["features"])) == len(limit["features"]), "a feature is counted twice")
+            require(type(limit[end]) is int and limit[end] >= -1, "a limit of changes is no whole number from -1 on")
+    for relation in listed(asked.get("values", []), "sums of values"):
+        parts(relation, {"terms", "most", "strict"}, "a sum of values")
+        check_limit(relation, "most", "a sum of values")
+        for term in listed(relation["terms"], "a sum of values"):
+            check_value(term, len(points), features)
+    for chance in listed(asked.get("chances", []), "sums of probabilities"):
+        parts(chance, {"terms", "least", "strict"}, "a sum of probabilities")
+        check_limit(chance, "least", "a sum of probabilities")
+        for term in listed(chance["terms"], "a sum of probabilities"):
+            factor, exponents = listed(term, "a probability", (2,))
+            text(factor, "a probability")
+            for exponent in listed(exponents, "a probability"):
+                scores, constant = listed(exponent, "an exponent", (2,))
+                text(constant, "an exponent")
+                check_scores(scores, outputs)
+    for disjunction in listed(asked["either"], "alternatives"):
+        for one in listed(disjunction, "alternatives"):
+            parts(one, {*LISTS, *CASES}, "an alternative", BY_VALUE)
+            plain = {name: part for name, part in statement.items() if name not in FURTHER}
+            check_statement({**plain, **{name: one[name] for name in LISTS}}, models)
+            check_further(statement, models, one)
+
+
+def check_limit(asked, end, what):
+    text(asked[end], what)
+    require(type(asked["strict"]) is bool, "a flag is neither true nor false")
+
+
+def check_value(term, points, features):
+    """[factor, point, feature], or a distance: then follow what it is from, its unit (null: 1 if unequal) and its power."""
+    factor, p, f, *distance = listed(term, "a term of values", (3, 6))
+    text(factor, "a term of values")
+    index(p, points, "a term of values")
+    index(f, features, "a term of values")
+    if distance:
+        other, unit, power = distance
+        require(type(other) is dict and len(other) == 1, "a distance from nothing, or from two things")
+        if "point" in other:
+            index(other["point"], points, "a distance")
+        else:
+            parts(other, {"value"}, "a distance")
+            require(other["value"] is None or number(other["value"], "a distance") is None, "a distance")
+        require(unit is None or text(unit, "a distance") is None, "a distance")
+        require(unit is None or fraction(unit) > 0, "the unit of a distance is not above 0")
+        require(type(power) is int and power in (1, 2), "the power of a distance is neither 1 nor 2")
 
 
 def check_learnt(statement, models, seen):
@@ -148,6 +215,14 @@ def check_set(allowed):
         require(None in run or run[0] <= run[1], "a run ends before it begins")
 
 
+def check_scores(terms, outputs):
+    for term in listed(terms, "scores"):
+        c, p, o = listed(term, "a score", (3,))
+        text(c, "a score")
+        index(p, len(outputs), "a score")
+        index(o, outputs[p], "a score")
+
+
 def check_row(row, outputs, features):
     """`outputs`: how many every point has."""
     parts(row, {"terms", "costs", "bound", "strict"}, "a row", ["name"])
@@ -157,11 +232,7 @@ def check_row(row, outputs, features):
     for log in listed(row["bound"]["logs"], "logarithms"):
         for x in listed(log, "a logarithm", (2,)):
             text(x, "a logarithm")
-    for term in listed(row["terms"], "scores"):
-        c, p, o = listed(term, "a score", (3,))
-        text(c, "a score")
-        index(p, len(outputs), "a score")
-        index(o, outputs[p], "a score")
+    check_scores(row["terms"], outputs)
     for cost in listed(row["costs"], "costs"):
         p, f, steps, missing = listed(cost, "a cost", (4,))
         index(p, len(outputs), "a cost")

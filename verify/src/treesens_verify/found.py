@@ -3,27 +3,14 @@
 import math
 from bisect import bisect_right
 
-from .numbers import float32, require
-
-
-def holds(allowed, x, largest):
-    """Whether a set holds a value; a missing one is NaN."""
-    if math.isnan(x):
-        return bool(allowed.get("missing"))
-    inside = any((low is None or low <= x) and (high is None or x <= high) for low, high in allowed.get("runs", []))
-    return x in allowed.get("values", []) or (
-        inside and abs(x) <= largest and (not allowed.get("whole") or x == int(x))
-    )
+from .by_value import Given, holds, values_of
+from .numbers import require
 
 
 def check_found(problem, inputs):
     """Inputs (null: missing) that satisfy everything: sets, agreement, clauses and orders by value, rows in whole numbers."""
     statement, features = problem.statement, range(len(problem.features))
-    x = [[math.nan if value is None else float(value) for value in point] for point in inputs]
-    require([len(point) for point in x] == [len(features)] * len(problem.points), "the inputs have a wrong shape")
-    require(all(abs(v) <= problem.largest for point in x for v in point if v == v), "a value is not finite")
-    exact = problem.number == "float64" or all(float32(repr(v)) == v for point in x for v in point if v == v)
-    require(exact, "a value is no float32")
+    x = values_of(problem, inputs)
     require(
         all(holds(s, x[p][f], problem.largest) for p, f, s in problem.domains()), "a value lies outside of its domain"
     )
@@ -37,6 +24,8 @@ def check_found(problem, inputs):
         "a clause does not hold",
     )
     require(all(x[p][f] <= x[q][f] for p, q, f in statement["orders"]), "an order does not hold")
+    if "further" in statement:
+        require(Given(problem, x).satisfies(statement["further"]), "what else is asked does not hold")
     cell = {
         problem.variable[p, f]: len(problem.cuts[f]) + 1 if v != v else bisect_right(problem.cuts[f], v)
         for p, point in enumerate(x) for f, v in enumerate(point)

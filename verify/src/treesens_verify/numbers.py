@@ -1,4 +1,4 @@
-"""Exact numbers: float32 as C reads it, neighbours of floats, and logarithms between two fractions."""
+"""Exact numbers: float32 as C reads it, neighbours of floats, and logarithms and powers of e between two fractions."""
 
 import functools
 import math
@@ -6,7 +6,7 @@ import re
 import struct
 from fractions import Fraction
 
-MOST_BITS = 1 << 16
+MOST_BITS, MOST_EXPONENT = 1 << 16, 1 << 16
 SHORT = 40
 """Texts of numbers up to this length are read once: tables of costs hold the same ones again and again."""
 
@@ -92,3 +92,29 @@ def ln_bounds(x, bits=256):
     m = x / Fraction(2) ** k
     middle, error = artanh((m - 1) / (m + 1)) + k * artanh(Fraction(1, 3)), (1 + abs(k)) * 3 * (bits // 3 + 3)
     return Fraction(2 * (middle - error), 1 << bits), Fraction(2 * (middle + error), 1 << bits)
+
+
+def exp_bounds(x, bits=256):
+    """Rationals around e to the power of a rational.
+
+    x = k ln 2 + 2 r with r between 0 and 1, and e^x = 2^k (e^r)^2. The series of e^r is added up in whole numbers of units
+    2^-bits: a term is less than 2 units too low, since to less than 1 comes at most half of what the one before it lacks, and
+    all from the first one of no units on are less than 8 together.
+    """
+    require(abs(x) <= MOST_EXPONENT, f"a power of e beyond {MOST_EXPONENT}")
+    low, high = ln_bounds(Fraction(2), bits + 32)
+    k = math.floor(x / high) - 1
+    ends = sorted((x - k * low, x - k * high))
+    require(ends[0] >= 0 and ends[1] <= 2, "a power of e that is not enclosed")
+    (least, _), (_, most) = (_series(end / 2, bits) for end in ends)
+    scale = Fraction(2) ** k
+    return least**2 * scale, most**2 * scale
+
+
+def _series(r, bits):
+    """Rationals around e^r, for r between 0 and 1."""
+    term, total, n = 1 << bits, 0, 0
+    while term:
+        total, n = total + term, n + 1
+        term = term * r.numerator // (r.denominator * n)
+    return Fraction(total, 1 << bits), Fraction(total + 2 * n + 8, 1 << bits)

@@ -7,11 +7,12 @@ import json
 import math
 import re
 
-from .cases import cases, check_found, check_none, checked, in_further_words
+from .by_value import Given, values_of
+from .cases import cases, check_found, check_none, checked
 from .core import Problem
-from .form import check_model, check_statement, index, listed, parts
+from .form import FURTHER, check_model, check_statement, index, listed, number, parts
 from .numbers import fraction, require, step
-from .words import Words, in_words
+from .words import Words, in_further_words, in_words
 
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cert\.xz")
 MOST_PARTS, MOST_SETS = 100_000, 100_000
@@ -89,8 +90,10 @@ def together(claim, certificates, models_of):
 
 
 def statement_of(certificate):
-    """A statement without the names of its rows, which mean nothing."""
-    stated = certificate["statement"]
+    """A statement without the names of its rows, which mean nothing, and without what else its inputs satisfy: these satisfy
+    the statement as well.
+    """
+    stated = {name: asked for name, asked in certificate["statement"].items() if name not in FURTHER}
     return {**stated, "rows": [{k: v for k, v in row.items() if k != "name"} for row in stated["rows"]]}
 
 
@@ -344,13 +347,23 @@ def rows(certificates, models_of):
 
 
 def answers(claim, part, models_of):
-    """How many of some rows have an answer of a whole question: each is given by one set for each feature, and has parts."""
+    """How many of some rows have an answer of a whole question: each is given by one set for each feature, and has parts.
+
+    The rows of a question about one input may be given by their values instead: then each is looked at.
+    """
     whole, count = claim["whole"], 0
     problem, seen = checked(whole, models_of), {}
     every = [[0, f] for f in range(len(problem.features))]
     maybe = {f for p, f, _ in whole["statement"]["domain"] if p == 0}
     require(claim["rows"], "a claim of no parts")
-    for row in listed(claim["rows"], "rows"):
+    question = [*list(in_words(problem))[1:], *in_further_words(Words(problem, {}), whole, "  ")]
+    if any(type(row) is dict and "values" in row for row in listed(claim["rows"], "rows")):
+        for row in claim["rows"]:
+            parts(row, {"values"}, "a row")
+            count += is_answer(problem, whole, listed(row["values"], "the values of a row"))
+        said = f"of {len(claim['rows'])} rows, each given by its values, {count} are an answer of the question:"
+        return [said, *question]
+    for row in claim["rows"]:
         parts(row, {"sets", "parts"}, "a row")
         sets = [listed(one, "a set of a row", (3,)) for one in listed(row["sets"], "the sets of a row")]
         require([one[:2] for one in sets] == every, "a row without a set for each feature")
@@ -371,9 +384,20 @@ def answers(claim, part, models_of):
     return [
         f"of {len(claim['rows'])} rows, each given by one set for each feature, {count} have an answer.",
         "The question, in which the features of the first point are as the sets of a row say, too:",
-        *list(in_words(problem))[1:],
-        *in_further_words(Words(problem, {}), whole, "  "),
+        *question,
     ]
+
+
+def is_answer(problem, whole, values):
+    """Whether one input satisfies a whole question, by value."""
+    require(len(problem.points) == 1, "a row of values is more than one input")
+    for value in values:
+        require(value is None or number(value, "a value of a row") is None, "a value of a row")
+    x = values_of(problem, [values])
+    asked = {**whole["statement"], **{k: v for k, v in whole.items() if k != "statement"}, "domain": problem.domains()}
+    surely, perhaps = (Given(problem, x, sure).satisfies(asked) for sure in (True, False))
+    require(surely == perhaps, "a row is too close to a bound to be told from it")
+    return surely
 
 
 def cover(tree, part, models_of):

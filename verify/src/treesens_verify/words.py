@@ -22,6 +22,28 @@ def in_words(problem, files=None):
         but = f" but {', '.join(varied)}" if varied else ""
         yield f"  the same values of all features{but}" if problem.agree else "  all features may differ"
     yield from say.sets(statement, "  ")
+    if "further" in statement:
+        yield from in_further_words(say, statement["further"], "  ")
+
+
+def in_further_words(say, asked, indent):
+    """Alternatives, limits of changes, and sums."""
+    for limit in asked["changes"]:
+        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
+        never = "" if limit["most"] >= 0 else ": false"
+        yield f"{indent}the points differ in at most {limit['most']} of {names or 'no features'}{never}"
+    for limit in asked["apart"]:
+        names = ", ".join(say.features[f] for f in sorted(limit["features"]))
+        yield f"{indent}the points differ in at least {limit['least']} of {names or 'no features'}"
+    yield from (indent + say.relation(one) for one in asked.get("values", []))
+    yield from (indent + say.chance(one) for one in asked.get("chances", []))
+    for disjunction in asked["either"]:
+        yield f"{indent}and one of these holds:" if disjunction else f"{indent}false"
+        for one in disjunction:
+            deeper = indent + "    "
+            lines = [*say.rows(one, deeper), *say.sets(one, deeper), *in_further_words(say, one, deeper)]
+            first, *more = lines or [deeper + "true"]
+            yield from (f"{indent}  - {first.removeprefix(deeper)}", *more)
 
 
 def together(domain):
@@ -117,6 +139,33 @@ class Words:
         terms += [self.cost(*cost) for cost in row["costs"]]
         logs = "".join(f" + {c} * ln({a})" for c, a in row["bound"]["logs"])
         return f"{' + '.join(terms) or '0'} {'>' if row['strict'] else '>='} {row['bound']['rational']}{logs}"
+
+    def relation(self, relation):
+        """A sum of values. What is missing makes a sum false, but for a distance."""
+        terms = [f"{c} * {self.value(p, f, *distance)}" for c, p, f, *distance in relation["terms"]]
+        return f"{' + '.join(terms) or '0'} {'<' if relation['strict'] else '<='} {relation['most']}"
+
+    def value(self, p, f, other=None, unit=None, power=1):
+        if other is None:
+            return f"{self.at(p, f)} (not missing)"
+        value = other.get("value")
+        away = self.at(other["point"], f) if "point" in other else "missing" if value is None else plain(value)
+        pair = f"{self.at(p, f)} and {away}"
+        what = f"(1 if {pair} are unequal, else 0)"
+        if unit is not None:
+            what = f"(how far {pair} are apart in units of {unit}; 1 if one of them is missing, 0 if both are)"
+        return what + "^2" * (power == 2)
+
+    def chance(self, chance):
+        """A sum of probabilities, each 1 / (1 + powers of e)."""
+        terms = []
+        for factor, exponents in chance["terms"]:
+            powers = []
+            for scores, constant in exponents:
+                inner = [*(f"{c} * {self.score(p, o)}" for c, p, o in scores), constant]
+                powers.append(f" + e^({' + '.join(inner)})")
+            terms.append(f"{factor} / (1{''.join(powers)})")
+        return f"{' + '.join(terms) or '0'} {'>' if chance['strict'] else '>='} {chance['least']}"
 
     def score(self, p, o):
         """An output of the model that a point sees, or of learnt trees, whose outputs follow those of the model."""

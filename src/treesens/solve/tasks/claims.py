@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
 
 from treesens.certificates.attach import form_limit
 from treesens.certificates.parts import having, lacking, not_beyond
-from treesens.certificates.statement import set_of_cells
+from treesens.certificates.statement import NoCertificate, ensembles_of, set_of_cells
 from treesens.certificates.together import Claim, Part, each, open_claim
-from treesens.certificates.whole import whole_of
+from treesens.certificates.whole import unsaid, whole_of, whole_of_inputs
 from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
-from treesens.compiler.query.query import CellSet, Query
+from treesens.compiler.query.query import CellSet, Difference, ProbabilitySum, Query, RowSet, parts_in
+from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Ranked, Result, RowCount, ShareFound
 from treesens.data.rows import cells_of_rows
 from treesens.measure.groups import groups_of
@@ -25,6 +27,9 @@ from treesens.solve.tasks.top_n import Apart
 
 MOST_ROWS = 1000
 """Rows that are proved one by one."""
+
+_BY_VALUE = (Difference, ProbabilitySum, ValueSum)
+"""Of these cells say too little: rows of one point are looked at by value."""
 
 Ask = Callable[[Query], Result]
 
@@ -58,6 +63,11 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
         return
     bare = replace(query, rows=None, objective=None)
+    if len(query.points) == 1 and any(isinstance(c, _BY_VALUE) for c in parts_in(query.constraints)):
+        told = f" {count.at_least} are an answer"
+        models = tuple(ensembles_of(bare))
+        yield Claim(title, "answers", say=lambda _: _looked_at(bare, rows), models=models, told=told)
+        return
     cells = cells_of_rows(query.space.grid, rows.values)
     distinct, group = _distinct(cells)
     answering = set(group[np.isin(rows.index, np.array(count.rows, np.int64))].tolist())
@@ -67,6 +77,14 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         witness = ask(asked).witness if number in answering else None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
     yield _of_rows(title, bare, parts, distinct, group)
+
+
+def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
+    """The question, and the values of every row."""
+    if reasons := unsaid(query):
+        raise NoCertificate(f"the format cannot say {' or '.join(reasons)}")
+    values = [{"values": [None if isnan(x) else x for x in row]} for row in rows.values.tolist()]
+    return {"whole": whole_of_inputs(query), "rows": values}
 
 
 def claims_of_share(query: Query, share: ShareFound, ask: Ask) -> Iterator[Claim]:

@@ -1,0 +1,121 @@
+"""Whether inputs satisfy what is asked besides a statement, with leaves from XGBoost and nothing from the checker.
+
+Numbers are fractions; powers of e are decimals of 80 digits, and what these do not tell is not judged.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import xgboost
+
+from tests.certificates.truth import LARGEST, NotJudged
+
+DIGITS = decimal.Context(prec=80, Emax=10**8, Emin=-(10**8))
+CLOSE = Fraction(1, 10**50)
+
+
+class Inputs:
+    """Points of a model with one output; None is missing. A margin is a base and the sum of the leaves that XGBoost reaches."""
+
+    def __init__(
+        self, booster: xgboost.Booster, base: Fraction, points: list[list[float | None]], trees: int | None = None
+    ) -> None:
+        self.points = points
+        rows = np.array([[math.nan if x is None else x for x in point] for point in points], np.float32)
+        reached = booster.predict(xgboost.DMatrix(rows), pred_leaf=True).reshape(len(rows), -1)
+        values = [dict(_leaves(json.loads(text))) for text in booster.get_dump(dump_format="json")]
+        self.margins = [
+            base + sum((tree[int(n)] for tree, n in list(zip(values, row, strict=True))[:trees]), Fraction(0))
+            for row in reached
+        ]
+
+    def satisfy(self, asked: dict[str, Any]) -> bool:
+        """All that is asked, part by part."""
+        parts = [self._inside(p, f, s) for p, f, s in asked.get("domain", [])]
+        parts += [any(self._inside(p, f, s) for p, f, s in clause) for clause in asked.get("clauses", [])]
+        parts += [self._ordered(*order) for order in asked.get("orders", [])]
+        parts += [self._row(row) for row in asked.get("rows", [])]
+        parts += [self._differ(one["features"]) <= one["most"] for one in asked["changes"]]
+        parts += [self._differ(one["features"]) >= one["least"] for one in asked["apart"]]
+        parts += [self._relation(one) for one in asked.get("values", [])]
+        parts += [self._chance(one) for one in asked.get("chances", [])]
+        parts += [any(list(map(self.satisfy, several))) for several in asked["either"]]
+        return all(parts)
+
+    def _inside(self, p: int, f: int, allowed: dict[str, Any]) -> bool:
+        x = self.points[p][f]
+        if x is None:
+            return allowed.get("missing", False) is True
+        for low, high in allowed.get("runs", []):
+            if (-LARGEST if low is None else low) <= x <= (LARGEST if high is None else high):
+                return not allowed.get("whole") or float(x).is_integer()
+        return x in allowed.get("values", [])
+
+    def _ordered(self, p: int, q: int, f: int) -> bool:
+        one, other = self.points[p][f], self.points[q][f]
+        return one is not None and other is not None and one <= other
+
+    def _differ(self, features: list[int]) -> int:
+        one, other = self.points
+        return sum(one[f] != other[f] for f in features)
+
+    def _row(self, row: dict[str, Any]) -> bool:
+        total = sum((Fraction(c) * self.margins[p] for c, p, _ in row["terms"]), Fraction(0))
+        for p, f, steps, missing in row["costs"]:
+            x = self.points[p][f]
+            total += Fraction(missing if x is None else [c for start, c in steps if start is None or start <= x][-1])
+        logs = [Fraction(c) * Fraction(DIGITS.ln(_decimal(Fraction(a)))) for c, a in row["bound"]["logs"]]
+        return _compared(total - Fraction(row["bound"]["rational"]) - sum(logs, Fraction(0)), bool(logs), row["strict"])
+
+    def _relation(self, relation: dict[str, Any]) -> bool:
+        values = [self._value(*term) for term in relation["terms"]]
+        known = [value for value in values if value is not None]
+        return len(known) == len(values) and _compared(
+            Fraction(relation["most"]) - sum(known, Fraction(0)), False, relation["strict"]
+        )
+
+    def _value(self, factor: str, p: int, f: int, *distance: Any) -> Fraction | None:
+        x = self.points[p][f]
+        if not distance:
+            return None if x is None else Fraction(factor) * Fraction(x)
+        other, unit, power = distance
+        y = self.points[other["point"]][f] if "point" in other else other["value"]
+        if x is None or y is None or unit is None:
+            away = Fraction(int(x != y))
+        else:
+            away = abs(Fraction(x) - Fraction(y)) / Fraction(unit)
+        return Fraction(factor) * away**power
+
+    def _chance(self, chance: dict[str, Any]) -> bool:
+        total = -Fraction(chance["least"])
+        for factor, exponents in chance["terms"]:
+            below = Fraction(1)
+            for scores, constant in exponents:
+                power = Fraction(constant) + sum((Fraction(c) * self.margins[p] for c, p, _ in scores), Fraction(0))
+                below += Fraction(DIGITS.exp(_decimal(power)))
+            total += Fraction(factor) / below
+        return _compared(total, True, chance["strict"])
+
+
+def _compared(left: Fraction, rounded: bool, strict: bool) -> bool:
+    if rounded and abs(left) < CLOSE:
+        raise NotJudged
+    return left > 0 if strict else left >= 0
+
+
+def _decimal(x: Fraction) -> decimal.Decimal:
+    return DIGITS.divide(decimal.Decimal(x.numerator), decimal.Decimal(x.denominator))
+
+
+def _leaves(node: dict[str, Any]) -> Iterator[tuple[int, Fraction]]:
+    if "leaf" in node:
+        yield node["nodeid"], Fraction(float(np.float32(node["leaf"])))
+    for child in node.get("children", ()):
+        yield from _leaves(child)

@@ -1,0 +1,125 @@
+"""What is asked of inputs besides a statement on cells: sums of values and of probabilities, and alternatives, all by value."""
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+
+from .numbers import exp_bounds, float32, fraction, ln_bounds, require
+
+
+def holds(allowed, x, largest):
+    """Whether a set holds a value; a missing one is NaN."""
+    if math.isnan(x):
+        return bool(allowed.get("missing"))
+    inside = any((low is None or low <= x) and (high is None or x <= high) for low, high in allowed.get("runs", []))
+    return x in allowed.get("values", []) or (
+        inside and abs(x) <= largest and (not allowed.get("whole") or x == int(x))
+    )
+
+
+def values_of(problem, inputs):
+    """Inputs (null: missing) by point and feature, as the models store them; NaN is missing."""
+    x = [[math.nan if value is None else float(value) for value in point] for point in inputs]
+    shape = [len(problem.features)] * len(problem.points)
+    require([len(point) for point in x] == shape, "the inputs have a wrong shape")
+    require(all(abs(v) <= problem.largest for point in x for v in point if v == v), "a value is not finite")
+    exact = problem.number == "float64" or all(float32(repr(v)) == v for point in x for v in point if v == v)
+    require(exact, "a value is no float32")
+    return x
+
+
+class Given:
+    """Inputs x, by point and feature: NaN is missing. What an enclosure does not tell is taken not to hold if it has to be
+    `sure`, and to hold if not.
+    """
+
+    def __init__(self, problem, x, sure=True):
+        self.problem, self.x, self.sure, self.known = problem, x, sure, {}
+
+    def satisfies(self, asked):
+        """Whether all that is asked holds."""
+        return (
+            all(self.within(part) for part in asked.get("domain", []))
+            and all(any(map(self.within, clause)) for clause in asked.get("clauses", []))
+            and all(self.x[p][f] <= self.x[q][f] for p, q, f in asked.get("orders", []))
+            and all(map(self.row, asked.get("rows", [])))
+            and all(self.differ(limit["features"]) <= limit["most"] for limit in asked["changes"])
+            and all(self.differ(limit["features"]) >= limit["least"] for limit in asked["apart"])
+            and all(map(self.relation, asked.get("values", [])))
+            and all(map(self.chance, asked.get("chances", [])))
+            and all(any(map(self.satisfies, alternatives)) for alternatives in asked["either"])
+        )
+
+    def within(self, part):
+        p, f, allowed = part
+        return holds(allowed, self.x[p][f], self.problem.largest)
+
+    def differ(self, features):
+        one, other = self.x
+        return sum(one[f] != other[f] and not (math.isnan(one[f]) and math.isnan(other[f])) for f in features)
+
+    def row(self, row):
+        total = sum(fraction(c) * self.score(p, o) for c, p, o in row["terms"])
+        total += sum(self.cost(*cost) for cost in row["costs"])
+        choose, bound = max if self.sure else min, row["bound"]
+        logs = (choose(fraction(c) * end for end in ln_bounds(fraction(a))) for c, a in bound["logs"])
+        level = fraction(bound["rational"]) + sum(logs)
+        return total > level if row["strict"] else total >= level
+
+    def cost(self, p, f, steps, missing):
+        x = self.x[p][f]
+        return fraction(missing if math.isnan(x) else steps[bisect_right([s for s, _ in steps[1:]], x)][1])
+
+    def score(self, p, o):
+        """The exact output of a point."""
+        if (p, o) not in self.known:
+            model, total = self.problem.points[p], Fraction(0)
+            for nodes, outputs in zip(model.trees, model.outputs):
+                if o in outputs:
+                    total += sum(Fraction(v) for v, output in zip(self.leaf(p, nodes), outputs) if output == o)
+            self.known[p, o] = Fraction(model.base[o]) + total / model.average
+        return self.known[p, o]
+
+    def leaf(self, p, nodes):
+        at = 0
+        while len(nodes[at]) > 1:
+            f, test, missing, left, right = nodes[at]
+            x = self.x[p][f]
+            goes_left = missing if math.isnan(x) else x in test if isinstance(test, frozenset) else x < test
+            at = left if goes_left else right
+        return nodes[at][0]
+
+    def relation(self, relation):
+        """A sum of values: a term of a value that is missing has no value."""
+        values = [self.value(*term) for term in relation["terms"]]
+        if None in values:
+            return False
+        total, most = sum(values), fraction(relation["most"])
+        return total < most if relation["strict"] else total <= most
+
+    def value(self, factor, p, f, other=None, unit=None, power=1):
+        x = self.x[p][f]
+        if other is None:
+            return None if math.isnan(x) else fraction(factor) * Fraction(x)
+        y = self.x[other["point"]][f] if "point" in other else other["value"]
+        gone = [math.isnan(x), y is None or math.isnan(y)]
+        if any(gone) or unit is None:
+            away = Fraction(int(not all(gone) and (any(gone) or x != y)))
+        else:
+            away = abs(Fraction(x) - Fraction(y)) / fraction(unit)
+        return fraction(factor) * away**power
+
+    def chance(self, chance):
+        """A sum of probabilities, by the least that it may be."""
+        total = sum(
+            min(fraction(factor) * end for end in self.ends(exponents)) for factor, exponents in chance["terms"]
+        )
+        return total > fraction(chance["least"]) or (not chance["strict"] and total == fraction(chance["least"]))
+
+    def ends(self, exponents):
+        """Rationals around 1 / (1 + powers of e)."""
+        powers = [
+            exp_bounds(fraction(constant) + sum(fraction(c) * self.score(p, o) for c, p, o in scores))
+            for scores, constant in exponents
+        ]
+        return [1 / (1 + sum(power[end] for power in powers)) for end in (0, 1)]
