@@ -2,7 +2,7 @@
 
     python -m tests.certificates.claim_mutations --count 100000 --seed 1
 
-Claims of manifests (`cases`, `answers`, `cover`, `border`) are drawn together with parts whose truth is known by brute force,
+Claims of manifests (`cases`, `answers`, `cover`, `border`, `share`) are drawn with parts whose truth is known by brute force,
 and then changed at random: the claim, its numbers, and the statements of the parts, of which only true ones are offered.
 Leaves that list sums are changed in their statement. What is accepted is judged by brute force with the leaves of XGBoost
 (`truth.py`). Certificates of inputs with sums, alternatives and limits of changes, and rows that are given by their values, are
@@ -23,9 +23,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from treesens.certificates.treesens_verify.shares import negated
+
 from tests.certificates.given import Inputs
 from tests.certificates.models import FEATURES, train
 from tests.certificates.mutations import changed, spots
+from tests.certificates.share_truth import share_of
 from tests.certificates.test_random_wholes import Dice, cases, is_false
 from tests.certificates.truth import NotJudged, Truth
 from treesens.certificates import treesens_verify as checker
@@ -346,6 +349,66 @@ class Round:
         wanted = f"of {len(claim['rows'])} rows, each given by its values, {count} are an answer of the question:"
         return "accepted, and true" if said == wanted else "accepted, and false"
 
+    def draw_share(self) -> tuple[Document, list[Document]]:
+        """A claim about a share, of boxes of which the truth is known."""
+        dice, parts, f = self.dice, list[Document](), self.dice.randrange(FEATURES)
+        statement = self.statement() | self.draw.lists(1) | {"same_except": [f], "clauses": [], "orders": []}
+        statement["rows"] = [self.draw.row() for _ in range(dice.choice([1, 1, 2]))]
+        for row in statement["rows"]:
+            row["bound"]["rational"] = dice.choice(["-3/2", "-1/2", "0", "1/2"])
+        if dice.random() < 0.6:
+            statement["domain"] = []
+        whole = {"statement": statement, "either": [], "changes": [], "apart": []}
+        sets = [
+            {"runs": [[None, 0.25]]},
+            {"runs": [[0.5, 1.0]]},
+            {"runs": [[1.25, 2.0]]},
+            {"runs": [], "missing": True},
+        ]
+        measure = [[g, [[s, w] for s, w in zip(sets, self.weights(), strict=True)]] for g in range(FEATURES) if g != f]
+
+        def lacks(path: list[Any], rows: list[Document]) -> int | None:
+            asked = {**statement, "domain": [*statement["domain"], *path], "rows": rows}
+            (part,) = self.true_parts([asked]) or [{"claim": ""}]
+            if part["claim"] != "none":
+                return None
+            parts.append(part)
+            return len(parts) - 1
+
+        def tree(path: list[Any], depth: int) -> Any:
+            number = lacks(path, statement["rows"])
+            if number is not None:
+                return {"none": [number]}
+            for _ in range(4):
+                values = [dice.choice([0.0, 0.5, 1.0, 2.0]) for _ in range(2)]
+                pins = [{"runs": [[None, None]]} if dice.random() < 0.2 else {"values": [x]} for x in values]
+                pinned = [[p, f, s] for p, s in enumerate(pins)]
+                numbers = [lacks([*path, *pinned], [negated(row)]) for row in statement["rows"]]
+                if None not in numbers:
+                    return {"all": numbers, "values": [[x] for x in values], "sets": [[s] for s in pins]}
+            if not depth:
+                return None
+            g, cut = dice.choice([g for g in range(FEATURES) if g != f]), dice.choice(FLOATS)
+            sides = [{"runs": [[None, cut]]}, {"runs": [[checker.step(cut, 1, "float32"), None]], "missing": True}]
+            return [g, *sides, *(tree([*path, [0, g, side]], depth - 1) for side in sides)]
+
+        return {"kind": "share", "whole": whole, "measure": measure, "tree": tree([], 3)}, parts
+
+    def weights(self) -> list[str]:
+        """Four weights that add up to 1."""
+        first, second = self.dice.choice(["1/2", "1/4", "0"]), self.dice.choice(["1/4", "1/3", "0"])
+        third = self.dice.choice(["0", "1/8"])
+        return [first, second, third, str(1 - Fraction(first) - Fraction(second) - Fraction(third))]
+
+    def of_share(self) -> Outcome:
+        claim, parts = self.changed_by_half(*self.drawn(self.draw_share))
+        if not self.follows(claim, parts):
+            return "rejected"
+        first = checker.together(claim, parts, self.model_of)[0].split()
+        low, high = [Fraction(word) for word in first if word[0].isdigit()][:2]
+        certain, possible = share_of(self.truth, claim)
+        return "accepted, and true" if low <= certain and possible <= high else "accepted, and false"
+
 
 def never_missing(whole: Document) -> list[Any]:
     """What the words say of the features of the first point without a set."""
@@ -362,6 +425,7 @@ def about(whole: Document, sets: list[Any]) -> Document:
 KINDS: dict[str, Callable[[Round], Outcome]] = {
     "cases": Round.of_cases, "answers": Round.of_answers, "cover": Round.of_cover, "border": Round.of_border,
     "sums": Round.of_sums, "inputs": Round.of_inputs, "looked at": Round.of_looked_at,
+    "share": Round.of_share,
 }  # fmt: skip
 
 

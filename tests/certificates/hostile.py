@@ -382,7 +382,7 @@ CHANGES_OF_ANSWER: dict[str, Callable[[Document], None]] = {
     "a probability of output 1": put(*CHANCES, "terms", [["1", [[[["1", 0, 1]], "0"]]]]),
     "a probability of point 2": put(*CHANCES, "terms", [["1", [[[["1", 2, 0]], "0"]]]]),
     "a probability whose constant is a number": put(*CHANCES, "terms", [["1", [[[], 0]]]]),
-    "a power of e beyond all memory": put(*CHANCES, "terms", [["1", [[[], "9" * 4000]]]]),
+    "a power of e beyond all memory": put(*CHANCES, "terms", [["1", [[[], "9" * 5000]]]]),
     "an alternative that is a number": put(*EITHER, [5]),
     "an alternative with a part too many": put(*EITHER, [{**ALTERNATIVE, "unless": []}]),
     "an alternative without clauses": put(*EITHER, [{k: v for k, v in ALTERNATIVE.items() if k != "clauses"}]),

@@ -200,8 +200,30 @@ def test_powers_of_e_are_enclosed() -> None:
         assert low <= high
         assert low * (1 - Fraction(1, 10**90)) <= Fraction(exact) <= high * (1 + Fraction(1, 10**90))
         assert high - low <= low / 2**240
-    with pytest.raises(checker.Rejected, match="a power of e beyond"):
-        exp_bounds(Fraction(65537))
+    low, high = exp_bounds(Fraction(10) ** 30)
+    assert (low, high) == (exp_bounds(Fraction(65536))[0], None)
+    assert exp_bounds(-(Fraction(10) ** 30)) == (0, exp_bounds(Fraction(-65536))[1])
+
+
+@pytest.mark.parametrize(
+    ("constant", "least", "strict", "holds"),
+    [
+        ("-100000000", "1", False, False),  # below 1, by less than anything
+        ("-100000000", "999999999/1000000000", True, True),
+        ("100000000", "0", False, True),
+        ("100000000", "0", True, False),  # above 0, but no enclosure says so
+        ("100000000", "1/1000000000", False, False),
+        ("0", "1/2", False, False),  # 1/2, which an enclosure does not tell
+        ("0", "499999999/1000000000", True, True),
+    ],
+)
+def test_what_an_enclosure_does_not_tell_does_not_hold(
+    constant: str, least: str, strict: bool, holds: bool, made: Callable[[str], Document], folder: Path
+) -> None:
+    document = made("a sum")
+    chance = {"terms": [["1", [[[], constant]]]], "least": least, "strict": strict}
+    document["statement"]["further"]["chances"] = [chance]
+    assert accepts(folder, document) == holds
 
 
 def distance(row: list[float], other: list[float]) -> float:

@@ -119,6 +119,7 @@ def test_the_core_is_short() -> None:
         (("command",), "{} of the command with its limits"),
         (("attainable",), "{} lines more (`attainable.py`)"),
         (("together", "cases"), "{} lines more (`together.py`, `cases.py`)"),
+        (("shares",), "those of shares on {} more (`shares.py`)"),
     ],
 )
 def test_the_page_says_how_much_there_is_to_read(files: tuple[str, ...], words: str) -> None:

@@ -11,7 +11,7 @@ from tests.certificates.claim_mutations import KINDS, run
 
 @pytest.mark.parametrize("seed", [71, 72])
 def test_no_false_claim_is_accepted(seed: int, tmp_path: Path) -> None:
-    outcomes = run(1700, seed, tmp_path)
+    outcomes = run(2000, seed, tmp_path)
     for kind in KINDS:
         assert not outcomes[kind, "accepted, and false"], (kind, outcomes)
         assert outcomes[kind, "accepted, and true"], (kind, outcomes)

@@ -19,7 +19,7 @@ from treesens.cli import group
 from treesens.commands.verify import run_checker
 
 HEAD = (
-    'model m from "m.json"\ndata d from "d.csv"\nmeasure r: rows of d\nmeasure u: uniform\n'
+    'model m from "m.json"\ndata d from "d.csv"\nmeasure r: rows of d\nmeasure t: chow-liu of d\n'
     "feature f0: real in [0, 2]\nfeature f1: real in [0, 2] or missing\nfeature f2: real in [0, 4]\n"
 )
 FREE = [[i / 8 for i in range(17)], [*(i / 8 for i in range(17)), np.nan], [i / 8 for i in range(33)]]
@@ -114,15 +114,15 @@ def test_a_row_that_is_left_out_or_turned_round_is_noticed(folder: Path, tmp_pat
 
 
 def test_other_shares_have_none_and_say_so(folder: Path, tmp_path: Path) -> None:
-    text = f"{QUESTIONS['a pair'][0]} share of u"
+    text = f"{QUESTIONS['a pair'][0]} share of t"
     _, record = asked(folder, text, tmp_path)
     assert [one["reason"] for one in record["certificates"] if not one["file"]] == [
-        "shares by the measure `uniform` have no certificate"
+        "shares by the measure `chow-liu` have no certificate"
     ]
     assert record["share"]["lower"] > 0
     _, record = asked(folder, text, tmp_path, "--require-certificate")
     assert (record["share"]["lower"], record["share"]["upper"]) == (0, 1)
-    assert record["share"]["reason"].startswith("no accepted certificate: shares by the measure `uniform`")
+    assert record["share"]["reason"].startswith("no accepted certificate: shares by the measure `chow-liu`")
 
 
 def test_a_share_of_rows_that_nobody_proves_does_not_pass(

@@ -96,6 +96,15 @@ class Truth:
             holds &= one
         return bool(holds.any())
 
+    def values_of(self, statement: dict[str, Any], feature: int, sets: list[dict[str, Any]]) -> list[float]:
+        """Values that stand for all others: all that the statement or further sets of the feature name, and what is near."""
+        asked = [*statement["domain"], *([0, feature, s] for s in sets)]
+        return self._values({**statement, "domain": asked}, feature)
+
+    def inside(self, allowed: dict[str, Any], values: list[float]) -> list[bool]:
+        """Whether values lie in a set."""
+        return [bool(one) for one in self._inside(allowed, np.array(values))]
+
     def _pairs(self, statement: dict[str, Any], grid: Any, left: Any, right: Any, most: float) -> list[Any]:
         """All pairs of allowed points with the same values of the features that they share."""
         varied = statement["same_except"]

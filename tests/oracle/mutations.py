@@ -292,6 +292,26 @@ PROOFS = (
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
+        "boxes of a share may meet", "certificates/treesens_verify/shares.py",
+        r"            apart\(below, above\)\n", "",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "what lies in a box in part counts", "certificates/treesens_verify/shares.py",
+        r"if not wide or ", "if not wide and ",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "values beyond the domain are answers of a share", "certificates/treesens_verify/shares.py",
+        r"seen\.mass\(path, seen\.allowed\(\)\)", "seen.mass(path)",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "one row of a share is not looked at", "certificates/treesens_verify/shares.py",
+        r'require\(len\(certificates\) == len\(stated\["rows"\]\), "one part for each row is needed"\)\n', "pass\n",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
         "points whose distance may be 0 are taken to differ", "values/stated_changes.py",
         r"if not lowering or not between or not _is_above\(-relation\.limit, strict=relation\.strict\):",
         "if not lowering or not between:",

@@ -20,7 +20,7 @@ from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.certificates.attainable import BY_SUMS, has_small_parts, may_be_refuted_by_sums
 from treesens.certificates.layout import Layout, layout_of_module, layout_of_trees
 from treesens.certificates.proof_text import ProofText
-from treesens.certificates.statement import NoCertificate, Statement, statement_of
+from treesens.certificates.statement import NoCertificate, Statement, learnt_of, model_file, statement_of
 from treesens.certificates.sums import with_cell_rows
 from treesens.certificates.whole import unsaid, whole_of_inputs
 from treesens.compiler.base.kept import Kept
@@ -117,7 +117,8 @@ def existence(
             raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(reasons))}")
         whole = whole_of_inputs(query, extra, in_cells=by_value == "cells")
         text = whole.pop("statement") | {"further": whole}
-        statement = replace(statement, text=text, left_out=[])
+        named = [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, extra))]
+        statement = replace(statement, text=text, files=tuple(model_file(e)[1] for e in named), left_out=[])
     values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
     return _checked(_document(statement, query, "found") | {"inputs": values}, statement.files, start)
 
@@ -160,15 +161,20 @@ def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Ce
 def _signed(goal: q.Objective) -> q.LinearForm:
     """The form that is to be large."""
     form = goal.form
-    if goal.maximize:
-        return form
-    if form.pairs or form.levels:
-        return form  # the statement refuses it by name
-    if form.changes:
-        return replace(form, changes=tuple(replace(c, coefficient=-c.coefficient) for c in form.changes))
-    scores = tuple(replace(t, coefficient=-t.coefficient) for t in form.scores)
-    forests = tuple(replace(t, coefficient=-t.coefficient) for t in form.forests)
-    return replace(form, scores=scores, costs=tuple(replace(c, costs=-c.costs) for c in form.costs), forests=forests)
+    if goal.maximize or form.pairs or form.levels:
+        return form  # of pairs and levels the statement refuses it by name
+    return negative(form)
+
+
+def negative(form: q.LinearForm) -> q.LinearForm:
+    """Minus a form of scores, costs of cells and changes."""
+    return replace(
+        form,
+        scores=tuple(replace(t, coefficient=-t.coefficient) for t in form.scores),
+        costs=tuple(replace(c, costs=-c.costs) for c in form.costs),
+        changes=tuple(replace(c, coefficient=-c.coefficient) for c in form.changes),
+        forests=tuple(replace(t, coefficient=-t.coefficient) for t in form.forests),
+    )
 
 
 def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any]:

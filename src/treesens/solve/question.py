@@ -104,11 +104,11 @@ def _why_no_certificate(query: Query, options: Options) -> str:
     assert query.share is not None
     if options.certificates is None:
         return "there is no folder for it"
-    return "" if query.share.kind == "rows" else f"shares by the measure `{query.share.kind}` have none"
+    return f"shares by the measure `{query.share.kind}` have none" if query.share.kind == "chow-liu" else ""
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:
-    """The result with nothing said of a share that has no certificate: that of rows alone may have one."""
+    """The result with nothing said of a share that has no certificate."""
     asked = query.share
     assert asked is not None
     reason = f"no accepted certificate: {why}"
@@ -138,12 +138,13 @@ def _certified_share(query: Query, result: Result, options: Options) -> Result:
 
     def work() -> Result:
         from treesens.certificates.together import write_manifest
-        from treesens.solve.tasks.claims import claims_of_share
+        from treesens.solve.tasks.share_claim import claim_of_share
 
         bare, budget = replace(options, certificates=None, require_certificate=False), Budget.of(seconds)
-        claims = claims_of_share(query, share, lambda asked: answer(asked, bare, budget))
-        made = write_manifest(claims, folder, f"{query.name}.share", seconds=seconds)
-        return replace(result, certificates=(*result.certificates, *made.certified()))
+        claim, proved = claim_of_share(query, share, lambda asked: answer(asked, bare, budget), budget, folder)
+        made = write_manifest([claim], folder, f"{query.name}.share", seconds=seconds)
+        kept = proved if options.require_certificate and made.complete else share
+        return replace(result, share=kept, certificates=(*result.certificates, *made.certified()))
 
     done = afterwards(result, "certificate", work)
     made = done.certificates[len(result.certificates) :] or (Certified("share", reason="making it failed"),)

@@ -122,4 +122,5 @@ class Given:
             exp_bounds(fraction(constant) + sum(fraction(c) * self.score(p, o) for c, p, o in scores))
             for scores, constant in exponents
         ]
-        return [1 / (1 + sum(power[end] for power in powers)) for end in (0, 1)]
+        lows, highs = zip(*powers) if powers else ((), ())
+        return [1 / (1 + sum(lows)), Fraction(0) if None in highs else 1 / (1 + sum(highs))]

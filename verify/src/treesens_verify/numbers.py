@@ -95,13 +95,14 @@ def ln_bounds(x, bits=256):
 
 
 def exp_bounds(x, bits=256):
-    """Rationals around e to the power of a rational.
+    """Rationals around e to the power of a rational; None for the upper one of a very large power.
 
     x = k ln 2 + 2 r with r between 0 and 1, and e^x = 2^k (e^r)^2. The series of e^r is added up in whole numbers of units
     2^-bits: a term is less than 2 units too low, since to less than 1 comes at most half of what the one before it lacks, and
     all from the first one of no units on are less than 8 together.
     """
-    require(abs(x) <= MOST_EXPONENT, f"a power of e beyond {MOST_EXPONENT}")
+    if abs(x) > MOST_EXPONENT:
+        return (exp_bounds(MOST_EXPONENT)[0], None) if x > 0 else (Fraction(0), exp_bounds(-MOST_EXPONENT)[1])
     low, high = ln_bounds(Fraction(2), bits + 32)
     k = math.floor(x / high) - 1
     ends = sorted((x - k * low, x - k * high))

@@ -12,6 +12,7 @@ from .cases import cases, check_found, check_none, checked
 from .core import Problem
 from .form import FURTHER, check_model, check_statement, index, listed, number, parts
 from .numbers import fraction, require, step
+from .shares import share
 from .words import Words, in_further_words, in_words
 
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cert\.xz")
@@ -30,6 +31,7 @@ KINDS = {
     "cover": {"tree"},
     "cases": {"whole", "parts"},
     "answers": {"whole", "rows"},
+    "share": {"whole", "measure", "tree"},
 }
 
 
@@ -83,6 +85,8 @@ def together(claim, certificates, models_of):
         return cases(claim["whole"], [part(i) for i in listed(claim["parts"], "the parts of a claim")], models_of)
     if kind == "answers":
         return answers(claim, part, models_of)
+    if kind == "share":
+        return list(share(claim, part, models_of))
     if kind == "border":
         return border(claim["features"], several(claim["parts"]), models_of)
     known = {"reason": reason, "smallest": smallest, "change": change}[kind]

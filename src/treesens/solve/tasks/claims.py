@@ -17,11 +17,8 @@ from treesens.certificates.whole import unsaid, whole_of, whole_of_inputs
 from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
 from treesens.compiler.query.query import CellSet, Difference, ProbabilitySum, Query, RowSet, parts_in
 from treesens.compiler.query.values import ValueSum
-from treesens.compiler.result import Ranked, Result, RowCount, ShareFound
+from treesens.compiler.result import Ranked, Result, RowCount
 from treesens.data.rows import cells_of_rows
-from treesens.measure.groups import groups_of
-from treesens.measure.sides import varied_by
-from treesens.solve.measures import rows_of_domain
 from treesens.solve.tasks.reason_claim import reason_claim
 from treesens.solve.tasks.top_n import Apart
 
@@ -69,14 +66,14 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
         yield Claim(title, "answers", say=lambda _: _looked_at(bare, rows), models=models, told=told)
         return
     cells = cells_of_rows(query.space.grid, rows.values)
-    distinct, group = _distinct(cells)
+    distinct, group = distinct_of(cells)
     answering = set(group[np.isin(rows.index, np.array(count.rows, np.int64))].tolist())
     parts = []
     for number, mine in enumerate(distinct):
-        asked = replace(bare, constraints=(*bare.constraints, *_sets_of(query, mine)))
+        asked = replace(bare, constraints=(*bare.constraints, *sets_of(query, mine)))
         witness = ask(asked).witness if number in answering else None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
-    yield _of_rows(title, bare, parts, distinct, group)
+    yield claim_of_rows(title, bare, parts, distinct, group)
 
 
 def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
@@ -87,41 +84,13 @@ def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
     return {"whole": whole_of_inputs(query), "rows": values}
 
 
-def claims_of_share(query: Query, share: ShareFound, ask: Ask) -> Iterator[Claim]:
-    """Of a share of rows: of every row whether some input with its values of the features that may not vary is an answer."""
-    title = f"the share of {share.measure}"
-    if share.rows is None or query.share is None or query.share.rows is None:
-        yield open_claim(title, f"shares by the measure `{share.kind}` have no certificate")
-        return
-    if not share.closed:
-        yield open_claim(title, share.reason or "the share is not known")
-        return
-    cells = rows_of_domain(query, query.share.rows, groups_of(query), query.share.data or "").copy()
-    free = varied_by(query)
-    cells[:, sorted(free)] = 0
-    distinct, group = _distinct(cells)
-    if len(distinct) > MOST_ROWS:
-        yield open_claim(title, f"more than {MOST_ROWS} rows are not proved one by one")
-        return
-    bare, parts, answering = replace(query, share=None, objective=None), list[Part](), np.zeros(len(distinct), bool)
-    for number, mine in enumerate(distinct):
-        asked = replace(bare, constraints=(*bare.constraints, *_sets_of(query, mine, free)))
-        witness = ask(asked).witness
-        answering[number] = witness is not None
-        parts.append(lacking(asked) if witness is None else having(asked, witness))
-    if answering[group].mean() != share.lower:
-        yield open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
-        return
-    yield _of_rows(title, bare, parts, distinct, group)
-
-
-def _of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, group: Int64Array) -> Claim:
+def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, group: Int64Array) -> Claim:
     """What is claimed of every row, which is a question with one part; if some are proved in cases, with those of each."""
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
         grid = query.space.grid
         sets = [
-            [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in _sets_of(query, mine)] for mine in distinct
+            [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in sets_of(query, mine)] for mine in distinct
         ]
         rows = [{"sets": sets[g], "parts": numbers[g]} for g in group.tolist()]
         return {"whole": whole_of(query), "rows": rows}
@@ -129,14 +98,14 @@ def _of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, 
     return Claim(title, "rows", parts, lambda numbers: _per_row(group, numbers), in_cases=("answers", say))
 
 
-def _sets_of(query: Query, cells: Int32Array, free: Collection[int] = ()) -> list[CellSet]:
+def sets_of(query: Query, cells: Int32Array, free: Collection[int] = ()) -> list[CellSet]:
     """That the first point has these cells, int32[features], in all features but the free ones: a set for each feature."""
     legal = query.space.legal
     masks = [legal[f] if f in free else np.arange(len(legal[f])) == cell for f, cell in enumerate(cells)]
     return [CellSet(0, f, frozen(mask, bool)) for f, mask in enumerate(masks)]
 
 
-def _distinct(cells: Int32Array) -> tuple[Int32Array, Int64Array]:
+def distinct_of(cells: Int32Array) -> tuple[Int32Array, Int64Array]:
     """The different rows of cells, and for each row the number of its own."""
     distinct, found = np.unique(cells, axis=0, return_inverse=True)
     return distinct, np.array(found, np.int64).reshape(-1)

@@ -1,0 +1,102 @@
+"""What a share claims: of every row whether it is concerned, or of boxes of a measure that all of their inputs are, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from treesens.certificates.parts import having, lacking
+from treesens.certificates.share_boxes import share_in_boxes
+from treesens.certificates.statement import NoCertificate
+from treesens.certificates.together import Claim, Part, open_claim
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result, ShareFound
+from treesens.measure.groups import groups_of
+from treesens.measure.precision import Precision
+from treesens.measure.sides import varied_by
+from treesens.solve.measures import LEARNT, MeasureName, measure_by, rows_of_domain
+from treesens.solve.tasks import claims
+from treesens.solve.tasks.claims import claim_of_rows, distinct_of, sets_of
+
+NARROW = 0.01
+"""The relative width of a proved share at which boxes end, if the search has not found a narrower one."""
+
+Ask = Callable[[Query], Result]
+
+
+def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path) -> tuple[Claim, ShareFound]:
+    """The claim of a share, and the share that it proves."""
+    title = f"the share of {share.measure}"
+    asked = query.share
+    if asked is None or share.kind == "chow-liu":
+        return open_claim(title, f"shares by the measure `{share.kind}` have no certificate"), share
+    if share.rows is not None and asked.rows is not None:
+        return _of_rows(title, query, share, ask), share
+    try:
+        return _in_boxes(title, query, share, ask, budget, folder)
+    except NoCertificate as reason:
+        return open_claim(title, str(reason)), share
+
+
+def _in_boxes(
+    title: str, query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path
+) -> tuple[Claim, ShareFound]:
+    """Boxes of what does not vary, until as much is proved as is usual, or the bound that is expected is."""
+    asked, groups, name = query.share, groups_of(query), cast("MeasureName", share.kind)
+    assert asked is not None
+    if groups.groups:
+        raise NoCertificate("the measure of `onehot` groups is no product of single features")
+    cells = None
+    if name in LEARNT:
+        assert asked.rows is not None
+        cells = rows_of_domain(query, asked.rows, groups, asked.data or "")
+    precision, width = Precision(epsilon=NARROW), share.upper - share.lower
+
+    def enough(lower: float, upper: float) -> bool:
+        if asked.expected is not None and share.holds is not None:
+            return asked.decided(lower, upper) is not None
+        return precision.reached(lower, upper) or upper - lower <= width
+
+    found = share_in_boxes(
+        title,
+        replace(query, share=None, objective=None),
+        varied_by(query),
+        measure_by(name, query, groups, cells),
+        ask=ask,
+        enough=enough,
+        over=lambda: budget.over,
+        folder=folder,
+        seconds=budget.left(),
+    )
+    closed = Precision().reached(found.lower, found.upper) or enough(found.lower, found.upper)
+    reason = "" if closed else "the certificate leaves more open"
+    proved = replace(share, lower=found.lower, upper=found.upper, estimate=None, closed=closed, reason=reason)
+    return found.claim, proved.judged(asked)
+
+
+def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
+    """Of a share of rows: of every row whether some input with its values of the features that may not vary is an answer."""
+    assert query.share is not None
+    assert query.share.rows is not None
+    if not share.closed:
+        return open_claim(title, share.reason or "the share is not known")
+    cells = rows_of_domain(query, query.share.rows, groups_of(query), query.share.data or "").copy()
+    free = varied_by(query)
+    cells[:, sorted(free)] = 0
+    distinct, group = distinct_of(cells)
+    if len(distinct) > claims.MOST_ROWS:
+        return open_claim(title, f"more than {claims.MOST_ROWS} rows are not proved one by one")
+    bare, parts, answering = replace(query, share=None, objective=None), list[Part](), np.zeros(len(distinct), bool)
+    for number, mine in enumerate(distinct):
+        asked = replace(bare, constraints=(*bare.constraints, *sets_of(query, mine, free)))
+        witness = ask(asked).witness
+        answering[number] = witness is not None
+        parts.append(lacking(asked) if witness is None else having(asked, witness))
+    if answering[group].mean() != share.lower:
+        return open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
+    return claim_of_rows(title, bare, parts, distinct, group)
