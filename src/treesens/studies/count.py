@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesens.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
@@ -42,6 +43,8 @@ class CountOptions:
     negligible: float = given(NEGLIGIBLE_OPTION, NEGLIGIBLE)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per question.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def precision(self) -> Precision:
@@ -159,4 +162,5 @@ STUDY = Study(
     table="CSV or Parquet: domains, and what measures learn from.",
     work="counting",
     total="treesens.studies.shares:total",
+    claims="treesens.studies.claims_of_shares:claim_counts",
 )

@@ -57,7 +57,7 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
     sets = [groups_of_rows(asked.table, by) for by in options.by]
     positive = favourable_class(model.ensemble, options.favourable, model.meaning)
     diagnostics = Diagnostics()
-    counter = _Counter(model, align_table(model, asked.table), options, positive, diagnostics)
+    counter = Counter(model, align_table(model, asked.table), options, positive, diagnostics)
     records: list[GroupRecord] = []
     for groups in sets:
         counted = []
@@ -77,7 +77,7 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
     return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), favourable)
 
 
-class _Counter:
+class Counter:
     """Counts the favourable decisions of groups of one table."""
 
     def __init__(
@@ -110,7 +110,7 @@ class _Counter:
             return self._by_library(group)
         try:
             with working_within(budget.at_least(FIRST_MOMENT)):
-                measure = self._measure(group)
+                measure = self.measure(group)
                 search = ShareSearch(self.counted.trees, self.counted.sides, measure)
         except OutOfTime:
             return _unknown(f"{budget.reason}: {NOT_LEARNT}")
@@ -141,7 +141,8 @@ class _Counter:
         count = len(cells)
         return Counts(Fraction(sure, count), Fraction(maybe, count), None, sure == maybe, reason, sure)
 
-    def _measure(self, group: Group) -> Measure:
+    def measure(self, group: Group) -> Measure:
+        """What a share of a group is a share of, if it is not one of rows."""
         name, query, groups = self.options.measure, self.question.query, self.counted.groups
         if name in LEARNT:
             return measure_by(name, query, groups, rows_of_domain(query, self.rows[group.rows], groups, "d"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treesens.measure.precision import DELTA, EPSILON, Precision
@@ -63,6 +64,8 @@ class GroupOptions:
     delta: float = given(DELTA_OPTION, DELTA)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per group.")
     seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def precision(self) -> Precision:
@@ -146,4 +149,5 @@ STUDY = Study(
     },
     fail_words="Exit with 10 if a group is proved not to reach --ratio, or is not proved to reach it.",
     work="groups",
+    claims="treesens.studies.claims_of_shares:claim_groups",
 )

@@ -13,16 +13,20 @@ from treesens.certificates.parts import having, lacking
 from treesens.certificates.share_boxes import share_in_boxes
 from treesens.certificates.statement import NoCertificate
 from treesens.certificates.together import Claim, Part, open_claim
+from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, ShareFound
 from treesens.measure.groups import groups_of
+from treesens.measure.measure import Measure
 from treesens.measure.precision import Precision
 from treesens.measure.sides import varied_by
 from treesens.solve.measures import LEARNT, MeasureName, measure_by, rows_of_domain
 from treesens.solve.tasks import claims
 from treesens.solve.tasks.claims import claim_of_rows, distinct_of, sets_of
 
+SLACK = 1e-9
+"""Of an interval that is shown: masses are floats there."""
 NARROW = 0.01
 """The relative width of a proved share at which boxes end, if the search has not found a narrower one."""
 
@@ -43,14 +47,41 @@ def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, fo
         return open_claim(title, str(reason)), share
 
 
+def claim_of_interval(
+    title: str, query: Query, measure: Measure, shown: tuple[float, float], ask: Ask, budget: Budget, folder: Path
+) -> Claim:
+    """The claim that the share of a product of measures lies in an interval that is shown."""
+
+    def enough(lower: float, upper: float) -> bool:
+        return lower >= shown[0] - SLACK and upper <= shown[1] + SLACK
+
+    try:
+        found = share_in_boxes(
+            title, query, varied_by(query), _product(query, measure), ask=ask, enough=enough,
+            over=lambda: budget.over, folder=folder, seconds=budget.left(),
+        )  # fmt: skip
+    except NoCertificate as reason:
+        return open_claim(title, str(reason))
+    if enough(found.lower, found.upper):
+        return found.claim
+    return open_claim(title, f"boxes prove in time that it lies between {found.lower:.6g} and {found.upper:.6g}")
+
+
+def _product(query: Query, measure: Measure) -> Measure:
+    """The measure, if it is a product of single features. Raises NoCertificate."""
+    if groups_of(query).groups:
+        raise NoCertificate("the measure of `onehot` groups is no product of single features")
+    if any(parent >= 0 for parent in measure.parent.tolist()):
+        raise NoCertificate(f"shares by the measure `{measure.name}` have no certificate")
+    return measure
+
+
 def _in_boxes(
     title: str, query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path
 ) -> tuple[Claim, ShareFound]:
     """Boxes of what does not vary, until as much is proved as is usual, or the bound that is expected is."""
     asked, groups, name = query.share, groups_of(query), cast("MeasureName", share.kind)
     assert asked is not None
-    if groups.groups:
-        raise NoCertificate("the measure of `onehot` groups is no product of single features")
     cells = None
     if name in LEARNT:
         assert asked.rows is not None
@@ -66,7 +97,7 @@ def _in_boxes(
         title,
         replace(query, share=None, objective=None),
         varied_by(query),
-        measure_by(name, query, groups, cells),
+        _product(query, measure_by(name, query, groups, cells)),
         ask=ask,
         enough=enough,
         over=lambda: budget.over,
@@ -85,7 +116,13 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
     assert query.share.rows is not None
     if not share.closed:
         return open_claim(title, share.reason or "the share is not known")
-    cells = rows_of_domain(query, query.share.rows, groups_of(query), query.share.data or "").copy()
+    cells = rows_of_domain(query, query.share.rows, groups_of(query), query.share.data or "")
+    return claim_of_counted(title, query, cells, round(share.lower * len(cells)), ask)
+
+
+def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
+    """The claim that so many of some rows with cells int32[rows, features] have an answer: of each row whether it has."""
+    cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0
     distinct, group = distinct_of(cells)
@@ -97,6 +134,6 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
         witness = ask(asked).witness
         answering[number] = witness is not None
         parts.append(lacking(asked) if witness is None else having(asked, witness))
-    if answering[group].mean() != share.lower:
+    if answering[group].sum() != count:
         return open_claim(title, "rows are counted by cells, and an answer for one of them is not known")
     return claim_of_rows(title, bare, parts, distinct, group)

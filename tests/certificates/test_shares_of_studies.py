@@ -1,0 +1,118 @@
+"""`count` and `groups` with certificates: what is shown lies in what is proved, and what is not proved is named."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+from click.testing import CliRunner
+
+from tests.certificates.made import parts_of
+from tests.certificates.models import train
+from tests.certificates.share_truth import share_of
+from tests.certificates.truth import Truth
+from treesens.certificates import treesens_verify as checker
+from treesens.cli import group
+from treesens.commands.verify import run_checker
+
+Document = dict[str, Any]
+COUNT = ["count", "m.json", "--data", "d.csv", "--vary", "f0", "--margin", "0.5"]
+GROUPS = ["groups", "m.json", "--data", "d.csv", "--by", "group"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    train(4, tmp_path / "m.json", trees=5, depth=3)
+    rows = np.random.default_rng(9).integers(0, 5, (40, 3)) / 2
+    text = "".join(",".join(map(str, row)) + f",{'ab'[n % 2]}\n" for n, row in enumerate(rows.tolist()))
+    (tmp_path / "d.csv").write_text(f"f0,f1,f2,group\n{text}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> tuple[int, Document]:
+    done = CliRunner().invoke(
+        group, [*words, "--json", "-q", "--certificate", "out", "--require-certificate"], standalone_mode=False
+    )
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    document: Document = json.loads(done.stdout)
+    return done.return_value, document
+
+
+@pytest.mark.parametrize("measure", ["uniform", "cells", "marginals"])
+def test_a_share_that_is_counted_is_proved(measure: str, folder: Path) -> None:
+    """The interval that is shown holds what brute force finds, and boxes prove no less than it."""
+    code, document = run(*COUNT, "--measure", measure)
+    assert code == 0
+    (record,) = document["results"]
+    manifest = folder / document["manifest"]["file"]
+    assert document["manifest"]["without"] == []
+    (claim,) = json.loads(manifest.read_text())["claims"]
+    assert claim["kind"] == "share"
+    certain, possible = share_of(Truth(train(4, folder / "again.json", trees=5, depth=3), 3), claim)
+    assert certain == possible
+    assert record["lower"] - 1e-9 <= certain <= record["upper"] + 1e-9
+    data = [(folder / "m.json").read_bytes()]
+    said = checker.together(claim, parts_of(manifest), lambda stated: checker.core.model_of(stated, data))[0]
+    low, high = [Fraction(word) for word in said.split() if word[0].isdigit()][:2]
+    assert record["lower"] - 1e-9 <= low <= certain <= high <= record["upper"] + 1e-9
+    assert run_checker([manifest], [folder / "m.json"], {}) == 0
+
+
+def test_rows_that_are_counted_are_proved(folder: Path) -> None:
+    code, document = run(*COUNT, "--measure", "rows")
+    assert code == 0
+    (record,) = document["results"]
+    (claim,) = json.loads((folder / document["manifest"]["file"]).read_text())["claims"]
+    assert claim["kind"] == "rows"
+    assert len(claim["parts"]) == record["rows"] == 40
+    parts = parts_of(folder / document["manifest"]["file"])
+    assert sum(parts[n]["claim"] == "found" for n in claim["parts"]) == record["rows_concerned"]
+
+
+@pytest.mark.parametrize("words", [COUNT, GROUPS])
+def test_what_is_not_proved_is_named(words: list[str], folder: Path) -> None:
+    code, document = run(*words, "--measure", "chow-liu")
+    assert code == 5
+    assert document["manifest"]["file"] is None
+    reasons = {one["reason"] for one in document["manifest"]["without"]}
+    assert reasons == {"shares by the measure `chow-liu` have no certificate"}
+    assert folder.exists()
+
+
+@pytest.mark.parametrize("measure", ["rows", "marginals", "uniform"])
+def test_the_share_of_every_group_is_proved(measure: str, folder: Path) -> None:
+    """Those of rows are what XGBoost predicts, row by row."""
+    by = ["groups", "m.json", "--data", "d.csv", "--by", "f2"] if measure == "uniform" else GROUPS
+    code, document = run(*by, "--measure", measure)
+    assert code == 0
+    claims = json.loads((folder / document["manifest"]["file"]).read_text())["claims"]
+    assert len(claims) == len(document["results"]) >= 2
+    assert run_checker([folder / document["manifest"]["file"]], [folder / "m.json"], {}) == 0
+    if measure != "rows":
+        truth = Truth(train(4, folder / "again.json", trees=5, depth=3), 3)
+        for record, claim in zip(document["results"], claims, strict=True):
+            certain, possible = share_of(truth, claim)
+            assert record["lower"] - 1e-9 <= certain <= possible <= record["upper"] + 1e-9
+        return
+    rows = np.genfromtxt(folder / "d.csv", delimiter=",", skip_header=1, usecols=(0, 1, 2)).astype(np.float32)
+    chance = xgboost.Booster(model_file=folder / "m.json").predict(xgboost.DMatrix(rows))
+    parts = parts_of(folder / document["manifest"]["file"])
+    for number, (record, claim) in enumerate(zip(document["results"], claims, strict=True)):
+        shown = sum(parts[n]["claim"] == "found" for n in claim["parts"])
+        assert shown == record["favourable_rows"] == int((chance[number::2] > 0.5).sum())
+        assert len(claim["parts"]) == record["rows"] == 20
+
+
+def test_a_share_that_boxes_do_not_reach_in_time_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treesens.certificates.share_boxes.MOST_PARTS", 2)
+    code, document = run(*COUNT, "--measure", "marginals")
+    assert code == 5
+    (one,) = document["manifest"]["without"]
+    assert one["reason"].startswith("boxes prove in time that it lies between ")
+    assert (folder / "out").exists()
