@@ -292,6 +292,11 @@ PROOFS = (
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
+        "rows that clash have other weights than those that cancel", "certificates/clashes.py",
+        r"abs\(yours\) // common, abs\(mine\) // common", "1, 1",
+        test="tests/certificates/test_clashes.py",
+    ),
+    Mutation(
         "boxes of a share may meet", "certificates/treesens_verify/shares.py",
         r"            apart\(below, above\)\n", "",
         test="tests/certificates/test_share_boxes.py",

@@ -18,6 +18,7 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.certificates.attainable import BY_SUMS, has_small_parts, may_be_refuted_by_sums
+from treesens.certificates.clashes import may_clash, proof_by_clash
 from treesens.certificates.layout import Layout, layout_of_module, layout_of_trees
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, learnt_of, model_file, statement_of
@@ -82,6 +83,10 @@ def refutation(
         statement = statement_of(with_cell_rows(query), extra, own_grids=own_grids)
     document = _document(statement, query, "none")
     limit = max(seconds, LEAST_SECONDS)
+    if may_clash(statement):
+        clash = proof_by_clash(statement, _problem(statement))
+        if clash is not None:
+            return _finished(document | clash, statement.files, start, check)
     additive = may_be_refuted_by_sums(statement)
     try:
         proof = _prove_on_trees(statement, FIRST_SECONDS if additive else limit)

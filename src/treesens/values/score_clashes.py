@@ -62,7 +62,7 @@ def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping
     """
     result = dict(known)
     for row in _rows(constraints):
-        found = _normal(row, equal)
+        found = normal_form(row, equal)
         if found is None:
             continue
         form, factor = found
@@ -78,6 +78,13 @@ def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping
     return result
 
 
+def rows_clash(one: AtLeast, other: AtLeast, equal: Mapping[Score, Score]) -> bool:
+    """Whether two rows bound one sum of scores from both sides and leave nothing between."""
+    return (
+        all(normal_form(row, equal) is not None for row in (one, other)) and narrowed({}, (one, other), equal) is None
+    )
+
+
 def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
     for constraint in constraints:
         if isinstance(constraint, AllOf):
@@ -86,7 +93,7 @@ def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
             yield constraint
 
 
-def _normal(row: AtLeast, equal: Mapping[Score, Score]) -> tuple[Form, Fraction] | None:
+def normal_form(row: AtLeast, equal: Mapping[Score, Score]) -> tuple[Form, Fraction] | None:
     """A sum of scores whose first coefficient is 1, and what it is multiplied by; None if there is more in the row."""
     form = row.form
     if not form.scores or form.costs or form.changes or form.pairs or form.levels or form.forests:
