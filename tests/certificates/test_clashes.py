@@ -15,7 +15,7 @@ import xgboost
 from tests.certificates.made import query_of
 from tests.certificates.test_coq_agreement import export, program
 from treesens.certificates import treesens_verify as checker
-from treesens.certificates.clashes import may_clash
+from treesens.certificates.clashes import may_clash, proof_by_clash
 from treesens.certificates.produce import refutation
 from treesens.certificates.statement import NoCertificate, statement_of
 
@@ -91,7 +91,7 @@ def test_classes_that_change_places_nowhere_have_a_proof_of_one_line(
     [
         ("margin(a, C) >= 0.5; margin(b, C) <= 0.25", True),
         ("margin(a, C) >= 0.5; margin(b, C) < 0.5", True),
-        ("2 * margin(a, C) >= 1; margin(b, C) <= 0.375", True),
+        ("4 * margin(a, C) - 2 * margin(a, D) >= 2; margin(b, D) - 2 * margin(b, C) >= -0.5", True),
         ("margin(a, C) >= 0.5; margin(b, C) <= 0.5", False),
         ("2 * margin(a, C) - margin(a, D) >= 1; margin(b, D) - 2 * margin(b, C) >= -0.5", True),
         ("2 * margin(a, C) - margin(a, D) >= 1; margin(b, D) - 3 * margin(b, C) >= -0.5", False),
@@ -105,9 +105,15 @@ def test_what_clashes(clauses: str, clash: bool, folder: Path) -> None:
     """About a feature that the trees of two classes C and D do not ask for."""
     name, one, other = questions(folder)[0]
     query = query_of(text_of(name, clauses.replace("C", str(one)).replace("D", str(other))), folder)
-    assert may_clash(statement_of(query)) == clash
+    statement = statement_of(query)
+    assert may_clash(statement) == clash
     if clash:
-        (leaf,) = refutation(query).document["nodes"]
+        models = [
+            checker.read_model(data, m) for data, m in zip(statement.files, statement.text["models"], strict=True)
+        ]
+        proof = proof_by_clash(statement, checker.Problem(statement.text, models))
+        assert proof is not None
+        (leaf,) = proof["nodes"]
         assert leaf[1:] == [0, []]
         assert sum(map(bool, leaf[0])) == 2
 
