@@ -245,6 +245,17 @@ class Round:
         other = dice.choice([{"point": dice.randrange(2)}, {"value": dice.choice([None, 0.5, 1.25])}])
         return [factor, *place, other, dice.choice([None, "1", "3/2"]), dice.choice([1, 2])]
 
+    def chance(self) -> list[Any]:
+        """A term of a sum of probabilities."""
+        dice = self.dice
+        factor, scores = dice.choice(["1", "-1"]), [["-1", dice.randrange(2), 0]]
+        if dice.random() < 0.5:
+            return [factor, [[scores, dice.choice(["0", "1/3"])]]]
+        knots = [["-1", "0"], ["0", "1/4"], ["1/2", "1/4"], ["3/4", "1"]]
+        curves = [None, {"slope": "-2", "intercept": "1/2"}, {"knots": knots}]
+        curve = dice.choice(curves)
+        return [factor, scores, None if curve is None else {**curve, "of_probability": dice.random() < 0.5}]
+
     def further(self) -> Document:
         """What else is asked of two points."""
         dice = self.dice
@@ -260,10 +271,7 @@ class Round:
             ]
             one["chances"] = [
                 {
-                    "terms": [
-                        [dice.choice(["1", "-1"]), [[[["-1", dice.randrange(2), 0]], dice.choice(["0", "1/3"])]]]
-                        for _ in range(dice.randint(1, 2))
-                    ],
+                    "terms": [self.chance() for _ in range(dice.randint(1, 2))],
                     "least": dice.choice(["-1/4", "1/2", "4/5"]),
                     "strict": dice.random() < 0.4,
                 }
@@ -325,7 +333,7 @@ class Round:
         for row in rows:
             row["terms"] = [[c, 0, o] for c, _, o in row["terms"]]
         for chance in further["chances"]:
-            chance["terms"] = [[c, [[[["-1", 0, 0]], "0"]]] for c, _ in chance["terms"]]
+            chance["terms"] = [[c, [[[["-1", 0, 0]], "0"]]] for c, *_ in chance["terms"]]
         for relation in further["values"]:
             relation["terms"] = [[c, 0, f] for c, _, f, *_ in relation["terms"]]
         for name in ("domain", "clauses"):

@@ -17,7 +17,7 @@ import xgboost
 
 from tests.certificates.truth import LARGEST, NotJudged
 
-DIGITS = decimal.Context(prec=80, Emax=10**8, Emin=-(10**8))
+DIGITS = decimal.Context(prec=80, Emax=10**12, Emin=-(10**12))
 CLOSE = Fraction(1, 10**50)
 
 
@@ -95,13 +95,41 @@ class Inputs:
 
     def _chance(self, chance: dict[str, Any]) -> bool:
         total = -Fraction(chance["least"])
-        for factor, exponents in chance["terms"]:
-            below = Fraction(1)
-            for scores, constant in exponents:
-                power = Fraction(constant) + sum((Fraction(c) * self.margins[p] for c, p, _ in scores), Fraction(0))
-                below += Fraction(DIGITS.exp(_decimal(power)))
-            total += Fraction(factor) / below
+        for factor, terms, *curve in chance["terms"]:
+            if curve:
+                total += Fraction(factor) * self._curve(self._sum(terms), curve[0])
+                continue
+            powers = [_power(Fraction(constant) + self._sum(scores)) for scores, constant in terms]
+            total += Fraction(factor) / (1 + sum(powers, Fraction(0)))
         return _compared(total, True, chance["strict"])
+
+    def curve_of(self, scores: list[Any], curve: dict[str, Any] | None) -> Fraction:
+        """A function of a sum of scores."""
+        return self._curve(self._sum(scores), curve)
+
+    def _sum(self, scores: list[Any]) -> Fraction:
+        return sum((Fraction(c) * self.margins[p] for c, p, _ in scores), Fraction(0))
+
+    @staticmethod
+    def _curve(x: Fraction, curve: dict[str, Any] | None) -> Fraction:
+        if curve is None:
+            return x
+        x = 1 / (1 + _power(-x)) if curve["of_probability"] else x
+        if "slope" in curve:
+            return 1 / (1 + _power(Fraction(curve["slope"]) * x + Fraction(curve["intercept"])))
+        knots = [(Fraction(at), Fraction(value)) for at, value in curve["knots"]]
+        if x < knots[0][0]:
+            return knots[0][1]
+        last = max(place for place, (at, _) in enumerate(knots) if at <= x)
+        if last == len(knots) - 1:
+            return knots[last][1]
+        (left, low), (right, high) = knots[last], knots[last + 1]
+        return low + (high - low) * (x - left) / (right - left)
+
+
+def _power(x: Fraction) -> Fraction:
+    """e to the power of a number."""
+    return Fraction(DIGITS.exp(_decimal(x)))
 
 
 def _compared(left: Fraction, rounded: bool, strict: bool) -> bool:

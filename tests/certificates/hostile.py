@@ -383,6 +383,32 @@ CHANGES_OF_ANSWER: dict[str, Callable[[Document], None]] = {
     "a probability of point 2": put(*CHANCES, "terms", [["1", [[[["1", 2, 0]], "0"]]]]),
     "a probability whose constant is a number": put(*CHANCES, "terms", [["1", [[[], 0]]]]),
     "a power of e beyond all memory": put(*CHANCES, "terms", [["1", [[[], "9" * 5000]]]]),
+    "a curve that is a number": put(*CHANCES, "terms", [["1", [["1", 0, 0]], 5]]),
+    "a curve of nothing": put(*CHANCES, "terms", [["1", [["1", 0, 0]], {"of_probability": True}]]),
+    "a curve of output 1": put(*CHANCES, "terms", [["1", [["1", 0, 1]], None]]),
+    "a curve without knots": put(*CHANCES, "terms", [["1", [["1", 0, 0]], {"of_probability": True, "knots": []}]]),
+    "a curve that falls": put(
+        *CHANCES, "terms", [["9", [["1", 0, 0]], {"of_probability": True, "knots": [["0", "1"], ["1", "0"]]}]]
+    ),
+    "a curve that goes back": put(
+        *CHANCES, "terms", [["9", [["1", 0, 0]], {"of_probability": True, "knots": [["1", "0"], ["0", "1"]]}]]
+    ),
+    "a knot of three numbers": put(
+        *CHANCES, "terms", [["9", [["1", 0, 0]], {"of_probability": True, "knots": [["1", "0", "1"]]}]]
+    ),
+    "a curve that is two": put(
+        *CHANCES,
+        *(
+            "terms",
+            [["9", [["1", 0, 0]], {"of_probability": True, "slope": "1", "intercept": "0", "knots": [["0", "1"]]}]],
+        ),
+    ),
+    "a curve whose slope is a number": put(
+        *CHANCES, "terms", [["9", [["1", 0, 0]], {"of_probability": True, "slope": 1, "intercept": "0"}]]
+    ),
+    "a curve of a number": put(
+        *CHANCES, "terms", [["9", [["1", 0, 0]], {"of_probability": 1, "slope": "1", "intercept": "0"}]]
+    ),
     "an alternative that is a number": put(*EITHER, [5]),
     "an alternative with a part too many": put(*EITHER, [{**ALTERNATIVE, "unless": []}]),
     "an alternative without clauses": put(*EITHER, [{k: v for k, v in ALTERNATIVE.items() if k != "clauses"}]),

@@ -310,6 +310,60 @@ def test_rows_of_a_pair_have_answers_by_value(kind: str, folder: Path) -> None:
         checker.together(claim, parts, read)
 
 
+KNOTS = [["-1", "0"], ["0", "1/4"], ["1/2", "1/4"], ["3/4", "1"]]
+CURVES: list[Document | None] = [
+    None,
+    {"slope": "-3/2", "intercept": "1/4", "of_probability": False},
+    {"slope": "-3/2", "intercept": "1/4", "of_probability": True},
+    {"slope": "1000000", "intercept": "0", "of_probability": False},
+    {"knots": KNOTS, "of_probability": False},
+    {"knots": KNOTS, "of_probability": True},
+    {"knots": [["0", "0"], ["0", "1/2"], ["1/3", "1"]], "of_probability": False},
+    {"knots": [["5", "1/3"]], "of_probability": True},
+]
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_functions_of_a_score(curve: Document | None, made: Callable[[str], Document], folder: Path) -> None:
+    """Bounds on both sides of what decimals say of the sum of a curve at two points."""
+    document = made("two points")
+    booster = xgboost.Booster(model_file=folder / "m.json")
+    given = Inputs(booster, Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"])
+    scores = [[["1", 0, 0]], [["1", 1, 0], ["-1/3", 0, 0]]]
+    terms = [["1", scores[0], curve], ["-1/2", scores[1], curve]]
+    value = sum(Fraction(c) * given.curve_of(scores, curve) for c, scores, _ in terms)
+    for step, holds in ((Fraction(-1, 10**40), True), (Fraction(1, 10**40), False)):
+        chance = {"terms": terms, "least": str(Fraction(round((value + step) * 10**60), 10**60)), "strict": False}
+        document["statement"]["further"]["chances"] = [chance]
+        assert accepts(folder, document) == holds
+
+
+def test_a_row_too_close_to_a_bound_is_not_counted(folder: Path) -> None:
+    """Neither as an answer nor as none: what an enclosure does not tell is no claim."""
+    (made,) = ask(folder, "count rows of d as a in m such that a.f0 + a.f2 >= 2", "close").certificates
+    (claim,) = json.loads(Path(made.path).read_text())["claims"]
+    data = (folder / "m.json").read_bytes()
+
+    def said() -> str:
+        return str(checker.together(claim, [], lambda stated: checker.read_model(data, stated))[0])
+
+    before = said()
+    half = {"terms": [["1", [[[], "0"]]]], "least": "1/2"}
+    for strict in (False, True):
+        claim["whole"]["chances"] = [{**half, "strict": strict}]
+        with pytest.raises(checker.Rejected, match="too close to a bound"):
+            said()
+    claim["whole"]["chances"] = [{**half, "least": "499/1000", "strict": True}]
+    assert said() == before
+    claim["whole"]["chances"] = [{**half, "least": "501/1000", "strict": True}]
+    assert " 0 are an answer" in said()
+    claim["whole"]["chances"] = []
+    bound = {"rational": "0", "logs": [["1", "2"], ["1", "3"], ["-1", "6"]]}  # ln 2 + ln 3 - ln 6
+    claim["whole"]["statement"]["rows"] = [{"terms": [], "costs": [], "bound": bound, "strict": False}]
+    with pytest.raises(checker.Rejected, match="too close to a bound"):
+        said()
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from treesens.certificates.cases import MOST, flat
 from treesens.certificates.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
 from treesens.certificates.sums import sums_of, with_cell_rows
-from treesens.compiler.query.curve_sums import has_curves
+from treesens.compiler.model.calibration import Calibration, Isotonic
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.query import (
@@ -22,6 +23,7 @@ from treesens.compiler.query.query import (
     AtLeast,
     CellSet,
     Constraint,
+    Curve,
     Difference,
     Probability,
     ProbabilitySum,
@@ -73,8 +75,6 @@ def _unsaid(constraint: Constraint) -> str:
         case AtLeast() if not is_plain(constraint.form) and counted_changes(constraint) is None:
             least = least_changes(constraint)
             return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
-        case ProbabilitySum() if has_curves(constraint):
-            return "a probability that is calibrated"
         case _:
             return ""
 
@@ -109,7 +109,7 @@ class _Further:
                 found["values"].append(_values(constraint))
             elif isinstance(constraint, Difference) and not is_order(constraint):
                 found["values"] += map(_values, sums_of(constraint))
-            elif isinstance(constraint, ProbabilitySum) and not has_curves(constraint):
+            elif isinstance(constraint, ProbabilitySum):
                 found["chances"].append(self._chance(constraint))
         return found
 
@@ -124,12 +124,23 @@ class _Further:
         return {**lists, "domain": text["domain"][len(domains_of(self.query)) :], **more}
 
     def _chance(self, row: ProbabilitySum) -> dict[str, Any]:
-        terms = [
-            [str(term.factor), [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]]
-            for term in row.terms
-            if isinstance(term, Probability)
-        ]
-        return {"terms": terms, "least": str(row.bound), "strict": row.strict}
+        return {"terms": list(map(self._term, row.terms)), "least": str(row.bound), "strict": row.strict}
+
+    def _term(self, term: Probability | Curve) -> list[Any]:
+        if isinstance(term, Probability):
+            exponents = [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]
+            return [str(term.factor), exponents]
+        return [str(term.factor), scores_of(self.query, term.scores), _curve(term.calibration)]
+
+
+def _curve(calibration: Calibration | None) -> dict[str, Any] | None:
+    if calibration is None:
+        return None
+    if isinstance(calibration, Isotonic):
+        knots = [[str(x), str(y)] for x, y in zip(*calibration.exact, strict=True)]
+        return {"knots": knots, "of_probability": calibration.of_probability}
+    slope, intercept = Fraction(calibration.slope), Fraction(calibration.intercept)
+    return {"slope": str(slope), "intercept": str(intercept), "of_probability": calibration.of_probability}
 
 
 def _values(relation: ValueSum) -> dict[str, Any]:

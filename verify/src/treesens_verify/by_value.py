@@ -110,17 +110,41 @@ class Given:
         return fraction(factor) * away**power
 
     def chance(self, chance):
-        """A sum of probabilities, by the least that it may be."""
-        total = sum(
-            min(fraction(factor) * end for end in self.ends(exponents)) for factor, exponents in chance["terms"]
-        )
-        return total > fraction(chance["least"]) or (not chance["strict"] and total == fraction(chance["least"]))
+        """A sum of probabilities, by the least that it may be, or if it need not be sure by the most."""
+        choose = min if self.sure else max
+        total = sum(choose(fraction(factor) * end for end in self.ends(*term)) for factor, *term in chance["terms"])
+        least = fraction(chance["least"])
+        return total > least or (not chance["strict"] and total == least)
 
-    def ends(self, exponents):
-        """Rationals around 1 / (1 + powers of e)."""
-        powers = [
-            exp_bounds(fraction(constant) + sum(fraction(c) * self.score(p, o) for c, p, o in scores))
-            for scores, constant in exponents
-        ]
-        lows, highs = zip(*powers) if powers else ((), ())
-        return [1 / (1 + sum(lows)), Fraction(0) if None in highs else 1 / (1 + sum(highs))]
+    def ends(self, terms, *curve):
+        """Rationals around 1 / (1 + powers of e), or around a function of a sum of scores."""
+        if not curve:
+            return share([fraction(constant) + self.sum_of(scores) for scores, constant in terms])
+        (curve,), x = curve, self.sum_of(terms)
+        if curve is None:
+            return [x]
+        ends = share([-x]) if curve["of_probability"] else [x]
+        if "slope" in curve:
+            slope, intercept = fraction(curve["slope"]), fraction(curve["intercept"])
+            return [end for x in ends for end in share([slope * x + intercept])]
+        return [on_lines(curve["knots"], x) for x in ends]
+
+    def sum_of(self, scores):
+        return sum((fraction(c) * self.score(p, o) for c, p, o in scores), Fraction(0))
+
+
+def share(exponents):
+    """Rationals around 1 / (1 + powers of e)."""
+    powers = [exp_bounds(x) for x in exponents]
+    lows, highs = zip(*powers) if powers else ((), ())
+    return [1 / (1 + sum(lows)), Fraction(0) if None in highs else 1 / (1 + sum(highs))]
+
+
+def on_lines(knots, x):
+    """What lines from knot to knot say of a number; the ends beyond the first and the last knot."""
+    known = [(fraction(at), fraction(value)) for at, value in knots]
+    place = bisect_right([at for at, _ in known], x)
+    if place in (0, len(known)):
+        return known[min(place, len(known) - 1)][1]
+    (left, low), (right, high) = known[place - 1 : place + 1]
+    return low + (high - low) * (x - left) / (right - left)

@@ -149,8 +149,12 @@ def check_further(statement, models, asked):
         parts(chance, {"terms", "least", "strict"}, "a sum of probabilities")
         check_limit(chance, "least", "a sum of probabilities")
         for term in listed(chance["terms"], "a sum of probabilities"):
-            factor, exponents = listed(term, "a probability", (2,))
+            factor, exponents, *curve = listed(term, "a probability", (2, 3))
             text(factor, "a probability")
+            if curve:  # a function of a sum of scores
+                check_scores(exponents, outputs)
+                check_curve(*curve)
+                continue
             for exponent in listed(exponents, "a probability"):
                 scores, constant = listed(exponent, "an exponent", (2,))
                 text(constant, "an exponent")
@@ -161,6 +165,26 @@ def check_further(statement, models, asked):
             plain = {name: part for name, part in statement.items() if name not in FURTHER}
             check_statement({**plain, **{name: one[name] for name in LISTS}}, models)
             check_further(statement, models, one)
+
+
+def check_curve(curve):
+    """What is made of a sum of scores s, or if it is `of_probability` of 1 / (1 + e^-s): nothing (null), 1 / (1 + e^(slope x +
+    intercept)), or lines from knot to knot, which never fall.
+    """
+    if curve is None:
+        return
+    sigmoid = type(curve) is dict and "slope" in curve
+    parts(curve, {"of_probability", *(("slope", "intercept") if sigmoid else ("knots",))}, "a curve")
+    require(type(curve["of_probability"]) is bool, "a flag is neither true nor false")
+    if sigmoid:
+        text(curve["slope"], "a curve")
+        text(curve["intercept"], "a curve")
+        return
+    knots = [listed(knot, "a knot", (2,)) for knot in listed(curve["knots"], "knots")]
+    for x in (x for knot in knots for x in knot):
+        text(x, "a knot")
+    columns = [list(map(fraction, column)) for column in zip(*knots)]
+    require(knots and all(column == sorted(column) for column in columns), "knots that fall, or none")
 
 
 def check_limit(asked, end, what):

@@ -159,13 +159,27 @@ class Words:
     def chance(self, chance):
         """A sum of probabilities, each 1 / (1 + powers of e)."""
         terms = []
-        for factor, exponents in chance["terms"]:
+        for factor, exponents, *curve in chance["terms"]:
+            if curve:
+                terms.append(f"{factor} * {self.curve(exponents, *curve)}")
+                continue
             powers = []
             for scores, constant in exponents:
                 inner = [*(f"{c} * {self.score(p, o)}" for c, p, o in scores), constant]
                 powers.append(f" + e^({' + '.join(inner)})")
             terms.append(f"{factor} / (1{''.join(powers)})")
         return f"{' + '.join(terms) or '0'} {'>' if chance['strict'] else '>='} {chance['least']}"
+
+    def curve(self, scores, curve):
+        """A function of a sum of scores; what a model makes of its scores is trusted, not proved."""
+        inner = " + ".join(f"{c} * {self.score(p, o)}" for c, p, o in scores) or "0"
+        if curve is None:
+            return f"({inner})"
+        inner = f"1 / (1 + e^-({inner}))" if curve["of_probability"] else inner
+        if "slope" in curve:
+            return f"1 / (1 + e^({curve['slope']} * ({inner}) + {curve['intercept']}))"
+        knots = ", ".join(f"{value} at {at}" for at, value in curve["knots"])
+        return f"(straight lines over {inner}: {knots})"
 
     def score(self, p, o):
         """An output of the model that a point sees, or of learnt trees, whose outputs follow those of the model."""
