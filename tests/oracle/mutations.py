@@ -277,6 +277,16 @@ PROOFS = (
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
+        "a row that is too close to a bound counts as none", "certificates/treesens_verify/by_value.py",
+        r"choose = min if self\.sure else max", "choose = min",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
+        "a calibrated probability is that without its calibration", "certificates/treesens_verify/by_value.py",
+        r"ends = share\(\[-x\]\) if curve\[\"of_probability\"\] else \[x\]", "ends = [x]",
+        test="tests/certificates/test_by_value.py",
+    ),
+    Mutation(
         "a missing value is near to every other", "certificates/treesens_verify/by_value.py",
         r"not all\(gone\) and \(any\(gone\) or x != y\)", "not any(gone) and x != y",
         test="tests/certificates/test_by_value.py",
