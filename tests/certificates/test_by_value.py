@@ -17,6 +17,7 @@ import jsonschema
 import numpy as np
 import pytest
 import xgboost
+from treesens.certificates.treesens_verify.cases import check_found
 from treesens.certificates.treesens_verify.numbers import exp_bounds
 
 from tests.certificates.given import Inputs
@@ -400,3 +401,25 @@ def test_rows_of_values_are_rows_of_one_point(made: Callable[[str], Document], f
             [],
             lambda stated: checker.read_model(data, stated),
         )
+
+
+@pytest.mark.parametrize("name", ["chances", "either"])
+def test_outputs_of_learnt_trees_are_named_by_their_place(name: str) -> None:
+    """An answer about other learnt trees at the same place is no answer: the number of an output means another score there."""
+    models = [{"sha256": digit * 64, "format": "treesens-trees", "trees": 1, "base": ["0"]} for digit in "012"]
+    statement: Document = {
+        "models": models, "points": [{"name": "a", "model": 0}], "same_except": None, "learnt": [1, 2],
+        **{part: [] for part in ("domain", "rows", "clauses", "orders")},
+    }  # fmt: skip
+    nothing: Document = {part: [] for part in ("either", "changes", "apart", "values", "chances")}
+    score = [["1", 0, 1]]
+    row = {"terms": score, "costs": [], "bound": {"rational": "0", "logs": []}, "strict": False}
+    one = {**nothing, "domain": [], "rows": [row], "clauses": [], "orders": []}
+    items = {"chances": [{"terms": [["1", [[score, "0"]]]], "least": "0", "strict": False}], "either": [[one, one]]}
+    asked = {**nothing, name: items[name]}
+    found = {"claim": "found", "statement": {**statement, "further": asked}}
+    check_found({"statement": statement, **asked}, found)
+    for learnt in ([2, 1], [1]):
+        other = {"claim": "found", "statement": {**statement, "learnt": learnt, "further": asked}}
+        with pytest.raises(checker.Rejected, match="inputs are an answer of no case"):
+            check_found({"statement": statement, **asked}, other)

@@ -62,6 +62,7 @@ def check_found(whole, certificate):
     require(shown.listed == own.listed, "inputs are an answer of no case")
     further = certificate["statement"].get("further", {})
     at_once = all(kinds(further, name) >= kinds(whole, name) for name in (*CASES, *BY_VALUE))
+    at_once = at_once and shown.places == own.places
     if at_once and shown.has_all_of(own) and differs_in(shown.varied, whole["statement"]["same_except"], []):
         return
     for number, (case, limits, apart) in enumerate(expanded(whole)):
@@ -97,8 +98,10 @@ class Asked:
         self.listed = {(p, f) for p, f, _ in statement["domain"]}
         self.asked = {(name, text(item)) for name in LISTS if name != "rows" for item in statement[name]}
         self.asked |= {("rows", text(plain_row(row, statement))) for row in statement["rows"]}
+        # Sums of probabilities, and alternatives, name outputs by their number: learnt trees have the same places there.
+        self.places = text([models[i] for i in statement.get("learnt", [])])
         sums = statement.get("further", statement)
-        self.asked |= {(name, item) for name in BY_VALUE for item in kinds(sums, name)}
+        self.asked |= {(name, item, self.places) for name in BY_VALUE for item in kinds(sums, name)}
         varied = statement["same_except"]
         self.varied = None if varied is None else frozenset(varied)
 
