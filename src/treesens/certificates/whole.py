@@ -15,7 +15,7 @@ from typing import Any
 from treesens.certificates.cases import MOST, flat
 from treesens.certificates.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
 from treesens.certificates.sums import sums_of, with_cell_rows
-from treesens.compiler.model.calibration import Calibration, Isotonic
+from treesens.compiler.model.calibration import Isotonic, Learnt, Odds
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.query import (
@@ -75,8 +75,15 @@ def _unsaid(constraint: Constraint) -> str:
         case AtLeast() if not is_plain(constraint.form) and counted_changes(constraint) is None:
             least = least_changes(constraint)
             return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
+        case ProbabilitySum() if not _is_said(constraint):
+            return "a probability of classes that were balanced"
         case _:
             return ""
+
+
+def _is_said(row: ProbabilitySum) -> bool:
+    """Whether all functions of scores in a sum are lines or sigmoids."""
+    return not any(isinstance(term, Curve) and isinstance(term.calibration, Odds) for term in row.terms)
 
 
 class _Further:
@@ -109,7 +116,7 @@ class _Further:
                 found["values"].append(_values(constraint))
             elif isinstance(constraint, Difference) and not is_order(constraint):
                 found["values"] += map(_values, sums_of(constraint))
-            elif isinstance(constraint, ProbabilitySum):
+            elif isinstance(constraint, ProbabilitySum) and _is_said(constraint):
                 found["chances"].append(self._chance(constraint))
         return found
 
@@ -130,10 +137,11 @@ class _Further:
         if isinstance(term, Probability):
             exponents = [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]
             return [str(term.factor), exponents]
+        assert not isinstance(term.calibration, Odds)
         return [str(term.factor), scores_of(self.query, term.scores), _curve(term.calibration)]
 
 
-def _curve(calibration: Calibration | None) -> dict[str, Any] | None:
+def _curve(calibration: Learnt | None) -> dict[str, Any] | None:
     if calibration is None:
         return None
     if isinstance(calibration, Isotonic):
