@@ -23,6 +23,9 @@ DRAWN = 48
 ALIKE = 6
 """So many questions of a case with one construct halve what another one with it is worth."""
 
+LEAST = 0.1
+"""What a kind of model weighs of which every construct has been compared often enough as a whole."""
+
 
 class Filling:
     """What has been compared so far, by construct and frontend, and what is wanted."""
@@ -44,14 +47,16 @@ class Filling:
     def lack(self, construct: str, frontend: str) -> float:
         """From 1 (never compared) to 0 (as often as wanted); what is lacking of the whole construct counts nine times."""
         form = max(0.0, 1 - self.seen[construct, frontend] / self.wanted)
-        whole = max(0.0, 1 - self.families[family(construct), reader(frontend)] / self.wanted)
-        return (9 * whole + form) / 10
+        return (9 * self._lack_of_whole(family(construct), frontend) + form) / 10
+
+    def _lack_of_whole(self, whole: str, frontend: str) -> float:
+        return max(0.0, 1 - self.families[whole, reader(frontend)] / self.wanted)
 
     def trainer(self, seed: int) -> str:
         """The kind of model of a seed: by what is lacking, and less often what was drawn often without a gain."""
         names = list(TRAINERS)
-        known = {construct for construct, _ in self.seen}
-        lacks = np.array([sum(self.lack(c, name) for c in known) + 1 for name in names])
+        known = {construct for construct, _ in self.families}
+        lacks = np.array([sum(self._lack_of_whole(c, name) for c in known) + LEAST for name in names])
         weights = lacks / np.array([40 + self.drawn[name] for name in names])
         trainer = str(np.random.default_rng([23, seed]).choice(names, p=weights / weights.sum()))
         self.drawn[trainer] += 1
