@@ -77,10 +77,12 @@ class Shares:
     """Cases without real features: distances, likelihoods and relations are judged for values that can be counted."""
     longest: int = 3
     """Constraints of a question that is not a short form."""
+    pairs: float = 0.03
+    """Questions about every pair of classes, of those that may be."""
 
 
 USUAL = Shares()
-RICH = Shares(second=0.6, second_tries=12, kinds=("binary", "multi", "multi", "regression"), whole=0.7, longest=5)
+RICH = Shares(0.6, 12, ("binary", "multi", "multi", "multi", "regression"), whole=0.7, longest=5, pairs=0.12)
 """For runs that fill the table: more of what few cases have, and more constructs in a question."""
 
 
@@ -149,7 +151,7 @@ def draw_case(seed: int, questions: int = 12, trainer: str | None = None, shares
     if rng.random() < 0.3:
         tables["E"] = draw_table(rng, space.features, models, "E")
     world = World(space, points, tables)
-    draw = Draw(rng, space, models, points, tables, WIDEST, shares.longest)
+    draw = Draw(rng, space, models, points, tables, WIDEST, shares.longest, shares.pairs)
     asked = [question for k in range(questions) for question in draw_questions(draw, f"q{k}")]
     case = Case(seed, list(features), models, world, asked, trainer, domain=None if source is None else "D")
     for name, rows in tables.items():

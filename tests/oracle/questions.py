@@ -42,6 +42,8 @@ class Draw:
     """The most points for which two free points are asked about."""
     longest: int = 3
     """The most constraints of a question that is not a short form."""
+    pairs: float = 0.03
+    """The share of questions about every pair of classes, of those that may be."""
 
     def pick(self, options: Sequence[Any]) -> Any:
         return options[int(self.rng.integers(len(options)))]
@@ -54,7 +56,7 @@ def draw_questions(d: Draw, name: str) -> list[dict[str, Any]]:
     """One question, or those of a `for each`."""
     if d.chance(0.04):
         return loop(d, name)
-    if d.chance(0.03):
+    if d.chance(d.pairs):
         return every_pair(d, name)
     return [draw_question(d, name)]
 
