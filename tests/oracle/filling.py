@@ -20,7 +20,7 @@ from tests.oracle.language import constructs, family
 DRAWN = 48
 """Questions that are drawn for each that is asked; to draw one takes a hundredth of the time that it takes to ask it."""
 
-ALIKE = 6
+ALIKE = 18
 """So many questions of a case with one construct halve what another one with it is worth."""
 
 LEAST = 0.1
