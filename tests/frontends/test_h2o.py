@@ -423,7 +423,7 @@ def test_no_class_is_excluded_at_a_tie(tmp_path: Path) -> None:
     assert (found["is0"], found["is1"], found["is2"]) == ("unknown", "unknown", "unknown")
     assert {found[f"not{c}"] for c in range(3)} <= {"unknown", "found"}
     text = 'model m from "m"\nquery q: find a in m such that class(a) = k0'
-    reason = str(treesens.check_text(text, models={"m": load(path)})["q"])
+    reason = treesens.check_text(text, models={"m": load(path)})["q"].to_dict()["reason"]
     assert "that a class of `a` is ahead of all others" in reason
     ahead = written_of_classes(tmp_path, {"t01_000": step(2, 0.5, 0.25), "t02_000": alone(0.5)}, 3)
     found = asked_of_classes(ahead, 3)
