@@ -63,7 +63,7 @@ demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about 
 	@echo "3/3 a model of 40 trees is trained, and asked a question"
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.installed ## all tests, with every library and solver (half an hour on two cores)
+test: $(VENV)/.installed ## all tests, with every library and solver (a quarter of an hour on two cores)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The compiler, the engine and the solvers of a plain installation; no libraries of models but XGBoost, no processes, no pages.
