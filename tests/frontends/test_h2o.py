@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import treesens
@@ -452,6 +453,49 @@ def test_ratios_of_a_forest_are_those_of_its_sums(tmp_path: Path) -> None:
         treesens.check_text(
             'model m from "m"\nquery p: find a in m such that prob(a, k0) >= 0.5', models={"m": load(path)}
         )
+
+
+def four_numbers(path: Path) -> Path:
+    """A MOJO over four numbers, in place of a number and a category."""
+    with zipfile.ZipFile(path) as old:
+        kept = {name: old.read(name) for name in old.namelist() if name != "domains/d000.txt"}
+    index = kept["model.ini"].decode()
+    for known, made in (
+        ("[columns]\nx\nc\ny\n", "[columns]\nw0\nw1\nw2\nw3\ny\n"),
+        ("1: 6 d000.txt\n2: ", "4: "),
+        ("n_features = 2\n", "n_features = 4\n"),
+        ("n_columns = 3\n", "n_columns = 5\n"),
+        ("n_domains = 2\n", "n_domains = 1\n"),
+    ):
+        assert index.count(known) == 1
+        index = index.replace(known, made)
+    with zipfile.ZipFile(path, "w") as new:
+        for name, content in (kept | {"model.ini": index.encode()}).items():
+            new.writestr(name, content)
+    return path
+
+
+def test_studies_of_rows_know_the_class_that_h2o_draws(tmp_path: Path) -> None:
+    """Trees that give every row the scores of a case: `groups` and `diff` say of the case's row what genmodel said of it."""
+    cases = json.loads((FOLDER / "ties.json").read_text())
+    cases = [case for case in cases if None not in case["row"] and len(case["scores"]) < 5][:12]
+    drawn_later = 0
+    for number, case in enumerate(cases):
+        folder, count, drawn = tmp_path / str(number), len(case["scores"]), case["class"]
+        folder.mkdir()
+        drawn_later += drawn != int(np.argmax(case["scores"]))
+        shares = str([float.fromhex(share) for share in case["shares"]])
+        trees = {f"t{c:02d}_000": alone(score) for c, score in enumerate(case["scores"])}
+        tied = load(four_numbers(written_of_classes(folder, trees, count, prior_class_distrib=shares)))
+        row = [float.fromhex(x) for x in case["row"]]
+        table = pd.DataFrame([row], columns=[f"w{i}" for i in range(4)]).assign(g="all", y=f"k{drawn}")
+        for c in range(count):
+            (group,) = treesens.groups(tied, table, by="g", favourable=f"k{c}", time_limit=1).records
+            assert group["favourable_rows"] == int(c == drawn)
+            ahead = load(four_numbers(written_of_classes(folder, {f"t{c:02d}_000": alone(1)}, count)))
+            found = treesens.diff(tied, ahead, table, label="y", time_limit=1)
+            assert found.changed_rows == ([] if c == drawn else [0])
+    assert drawn_later > 3
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -159,7 +159,7 @@ class _Denials:
             return []
         if self.options.threshold is None:
             margins = np.asarray(self.ensemble.margins_emulated(self.rows[wanted]), dtype=np.float64)
-            classes = self.ensemble.predicted_classes(margins, self.rows[wanted])
+            classes = self.ensemble.predicted_classes(margins)
             return [row for row, known in zip(wanted, classes.tolist(), strict=True) if known != self.favourable]
         return [row for row in wanted if not self._is_favourable(row)]
 
@@ -294,9 +294,8 @@ class _Denials:
         return [self.ensemble.feature_names[f] for f in order[: self.options.most] if values[f] < 0]
 
     def _decision(self, row: int) -> str:
-        of_row = self.rows[row : row + 1]
-        margins = np.asarray(self.ensemble.margins_emulated(of_row), dtype=np.float64)
-        return str(self.ensemble.classes[int(self.ensemble.predicted_classes(margins, of_row)[0])])
+        margins = np.asarray(self.ensemble.margins_emulated(self.rows[row : row + 1]), dtype=np.float64)
+        return str(self.ensemble.classes[int(self.ensemble.predicted_classes(margins)[0])])
 
     def unsettled(self, place: int, why: str = "") -> DenialRecord:
         """Nothing is known of a denial."""

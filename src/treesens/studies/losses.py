@@ -10,7 +10,7 @@ import numpy as np
 
 from treesens.binder.domains import number_codes
 from treesens.binder.terms import predicts_probabilities
-from treesens.compiler.base.arrays import FloatArray, Int64Array
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.data.tables import Categories, Table
 from treesens.errors import DataError, UsageError
@@ -166,8 +166,3 @@ def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return float((ranks[positive].sum() - many * (many + 1) / 2) / (many * few))
-
-
-def decisions(ensemble: Ensemble, margins: FloatArray) -> Int64Array:
-    """The classes int64[rows] that the library predicts."""
-    return ensemble.predicted_classes(margins)
