@@ -53,10 +53,11 @@ def _of_h2o(task: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @cache
-def _server() -> Any:
+def server_of_h2o() -> Any:
+    """The library, beside a server that ends with this process."""
     import h2o
 
-    h2o.init(max_mem_size="1G", nthreads=1, verbose=False)
+    h2o.init(max_mem_size="2G", nthreads=1, verbose=False)
     h2o.no_progress()
     atexit.register(lambda: h2o.cluster().shutdown())
     return h2o
@@ -66,7 +67,7 @@ def _h2o_maker(table: pd.DataFrame, columns: list[str], name: str, settings: dic
     def make(folder: Path) -> Path:
         from h2o.estimators import H2OGradientBoostingEstimator, H2ORandomForestEstimator
 
-        server = _server()
+        server = server_of_h2o()
         table.to_csv(folder / "table.csv", index=False)
         frame = server.import_file(str(folder / "table.csv"))
         for column in frame.columns:

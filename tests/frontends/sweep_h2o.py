@@ -5,29 +5,18 @@ pip install h2o==3.46.0.6 jpype1
 
 from __future__ import annotations
 
-import atexit
 import csv
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.models_in_java import server_of_h2o
 
 from tests.frontends.sweep_models import Made, Untrained
 
 ALLOWED = (r"trees for both classes", r"offset", r"the encoding \w+")
 _TARGETS = ("two", "two", "two", "value", "number", "three")
 _DISTRIBUTIONS = {"value": ("gaussian", "laplace", "quantile", "huber"), "number": ("poisson", "tweedie", "gaussian")}
-
-
-@cache
-def _server() -> Any:
-    import h2o
-
-    h2o.init(max_mem_size="2G", nthreads=1, verbose=False)
-    h2o.no_progress()
-    atexit.register(lambda: h2o.cluster().shutdown())
-    return h2o
 
 
 def _write(path: Path, rng: np.random.Generator) -> tuple[list[str], dict[str, str], np.ndarray]:
@@ -66,7 +55,7 @@ def _write(path: Path, rng: np.random.Generator) -> tuple[list[str], dict[str, s
 
 def h2o_model(number: int, rng: np.random.Generator, folder: Path) -> Made:
     """Boosting or a forest over random columns, with random settings; categories of rows are codes by first appearance."""
-    h2o = _server()
+    h2o = server_of_h2o()
     names, types, rows = _write(folder / "table.csv", rng)
     frame = h2o.import_file(str(folder / "table.csv"), col_types=types)
     target, boosting = _TARGETS[number % len(_TARGETS)], number % 2 == 0

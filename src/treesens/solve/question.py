@@ -101,10 +101,12 @@ def answer_question(
 
 def _why_no_certificate(query: Query, options: Options) -> str:
     """Why a share has none whatever it is; nothing if it may have one."""
+    from treesens.solve.measures import NOT_CERTIFIED
+
     assert query.share is not None
     if options.certificates is None:
         return "there is no folder for it"
-    return f"shares by the measure `{query.share.kind}` have none" if query.share.kind == "chow-liu" else ""
+    return f"shares by the measure `{query.share.kind}` have none" if query.share.kind in NOT_CERTIFIED else ""
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:

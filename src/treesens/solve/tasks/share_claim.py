@@ -21,7 +21,7 @@ from treesens.measure.groups import groups_of
 from treesens.measure.measure import Measure
 from treesens.measure.precision import Precision
 from treesens.measure.sides import varied_by
-from treesens.solve.measures import LEARNT, MeasureName, measure_by, rows_of_domain
+from treesens.solve.measures import LEARNT, NOT_CERTIFIED, MeasureName, measure_by, rows_of_domain
 from treesens.solve.tasks import claims
 from treesens.solve.tasks.claims import claim_of_rows, distinct_of, sets_of
 
@@ -37,7 +37,7 @@ def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, fo
     """The claim of a share, and the share that it proves."""
     title = f"the share of {share.measure}"
     asked = query.share
-    if asked is None or share.kind == "chow-liu":
+    if asked is None or share.kind in NOT_CERTIFIED:
         return open_claim(title, f"shares by the measure `{share.kind}` have no certificate"), share
     if share.rows is not None and asked.rows is not None:
         return _of_rows(title, query, share, ask), share
