@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -62,8 +63,6 @@ class Enumeration:
     """Whether something is ruled out by z3, which decides values inside cells."""
     open_bound: Fraction | None = None
     """The best value that a combination which is done with may still hold, if that is not known exactly."""
-    _range: Range | None = None
-    """What the objective can be at all, once it was asked for."""
 
     def run(self, alive: BoolArray) -> bool:
         """Looks at combinations, the best first, until the others are no better. False if the time was up: then what the others
@@ -102,13 +101,15 @@ class Enumeration:
         ranked = np.argsort(-values if goal.maximize else values, kind="stable")
         return np.asarray(index[ranked], np.int64)
 
+    @cached_property
+    def _range(self) -> Range:
+        return objective_range(self.query)
+
     def within_range(self, key: Fraction) -> Fraction:
         """What cells say of an objective, no better than what else is known: points that differ have a change."""
         goal = self.query.objective
         if goal is None:
             return key
-        if self._range is None:
-            self._range = objective_range(self.query)
         limit = self._range[goal.maximize]
         return key if limit is None else (min if goal.maximize else max)(key, limit)
 
