@@ -16,6 +16,7 @@ import treesens as ts
 from treesens.errors import ModelError
 
 ensemble = pytest.importorskip("sklearn.ensemble")
+multiclass = pytest.importorskip("sklearn.multiclass")
 selection = pytest.importorskip("sklearn.model_selection")
 
 NAMES = ["p", "q"]
@@ -170,7 +171,8 @@ def test_a_model_around_others_is_refused_with_what_to_give_instead(name: str) -
     }
     regressor = ensemble.RandomForestRegressor(5, max_depth=3, random_state=0)
     kind = getattr(importlib.import_module(f"sklearn.{module}"), name)
-    model = kind(regressor if "Regressor" in name else forest()).fit(x.to_numpy(), targets[task])
+    options = {"random_state": 6} if name == "OutputCodeClassifier" else {}
+    model = kind(regressor if "Regressor" in name else forest(), **options).fit(x.to_numpy(), targets[task])
     with pytest.raises(ModelError, match=f"{name} is not supported") as refused:
         ts.load(model)
     assert f"`{attribute}`" in (refused.value.remedy or "")
@@ -180,3 +182,13 @@ def test_a_model_around_others_is_refused_with_what_to_give_instead(name: str) -
     found = e.margins_emulated(GRID.astype(float))
     expected = inner.predict(GRID) if "Regressor" in name else inner.predict_proba(GRID)
     assert found == pytest.approx(np.asarray(expected).reshape(found.shape), rel=1e-12)
+
+
+def test_a_part_that_saw_one_class_alone_says_so() -> None:
+    x, y = rows()
+    targets = np.column_stack([y == "yes", y == "yes", y == "neither"]).astype(int)
+    with pytest.warns(UserWarning, match="not 2 is present|Label not 2"):
+        model = multiclass.OneVsRestClassifier(forest()).fit(x.to_numpy(), targets)
+    with pytest.raises(ModelError, match="_ConstantPredictor is not supported") as refused:
+        ts.load(model.estimators_[2])
+    assert "answers the same for every row" in (refused.value.remedy or "")

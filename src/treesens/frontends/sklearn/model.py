@@ -105,6 +105,8 @@ _PARTS = {
     "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
     "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
     "SelfTrainingClassifier": "give its `estimator_`, which predicts alone",
+    "_ConstantPredictor": "it stands for a part of the model that was fitted on one class, and answers the same for "
+    "every row; give another one of `estimators_`",
 }
 """Models around others that are read one by one."""
 _OTHERS = {
