@@ -11,7 +11,8 @@ from tests.oracle.judge import HURRIES, TIME_LIMIT, Finding, Judged, judge
 from tests.oracle.language import text_of
 from tests.oracle.schedules import draw_schedule, scheduled
 
-BACKENDS = ["native", "auto", "auto", "cpsat", "highs", "cbc", "scip", "z3", "pb"]
+SOLVERS = ["cpsat", "highs", "cbc", "scip", "z3", "pb"]
+BACKENDS = ["native", "auto", "auto", *SOLVERS]
 PIPELINES = ["kant", "ensense", "default", "bounded", "independent"]
 REFUSALS = ("E216", "E219", "E220", "E306", "E311", "E312")
 """What the reference lets treesens refuse: forms that it does not know, values that can never be taken."""
@@ -22,11 +23,11 @@ HURRIED = 0.04
 TOLERANCES = (0.0, 0.0, 0.0, 0.0, 1e-6, 1e-6, 1e-6, 0.05)
 
 
-def draw_options(rng: np.random.Generator, others: float) -> dict[str, Any]:
-    """Mostly the native engine; another backend with a pipeline for a share `others`."""
+def draw_options(rng: np.random.Generator, others: float, backend: str | None = None) -> dict[str, Any]:
+    """Mostly the native engine; another backend with a pipeline for a share `others`, or the one that is named."""
     options: dict[str, Any] = {"backend": "native", "time_limit": TIME_LIMIT, "seed": int(rng.integers(3))}
-    if rng.random() < others:
-        options["backend"] = str(rng.choice(BACKENDS[1:]))
+    if backend is not None or rng.random() < others:
+        options["backend"] = backend or str(rng.choice(BACKENDS[1:]))
         options["pipeline"] = str(rng.choice(PIPELINES))
     elif rng.random() < 0.25:
         options["pipeline"] = str(rng.choice(PIPELINES))

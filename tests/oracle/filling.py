@@ -3,6 +3,9 @@
 A run with `--fill N` draws several times the questions that it asks, and asks those with the most constructs below N. The kind
 of model is drawn by what it lacks, too. Seeds and drawn questions stay what they are, so a failure can be asked again by its
 seed.
+
+With `--provers` a case is asked of the solver that has answered least, and only what a solver is asked: no counts, lists or
+reasons, which the engine or an enumeration answers.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracle.asking import SOLVERS
 from tests.oracle.cases import TRAINERS, reader
 from tests.oracle.language import constructs, family
 
@@ -84,3 +88,26 @@ class Filling:
     def add(self, kinds: list[str], frontend: str) -> None:
         for construct in kinds:
             self._count(construct, frontend, 1)
+
+
+class Solvers:
+    """How many questions each other solver has answered so far."""
+
+    def __init__(self, before: Path | None = None) -> None:
+        self.answered = Counter(dict.fromkeys(SOLVERS, 0))
+        if before is not None:
+            for _, prover, count in json.loads(before.read_text())["provers"]:
+                self.add(prover, count)
+
+    def add(self, prover: str, count: int = 1) -> None:
+        if prover in self.answered:
+            self.answered[prover] += count
+
+    def least(self) -> str:
+        """The solver that has answered least."""
+        return min(SOLVERS, key=lambda name: self.answered[name])
+
+
+def goes_to_a_solver(question: dict[str, Any]) -> bool:
+    """Whether a question is one search, for which every backend may be asked."""
+    return not any(question.get(kind) for kind in ("count", "explain", "top"))

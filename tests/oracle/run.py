@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.oracle.asking import SOLVERS
 from tests.oracle.coverage import Coverage
 from tests.oracle.filling import DRAWN
 
@@ -34,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=24, help="questions of a case")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--others", type=float, default=0.2, help="share of cases asked of other backends than search")
+    parser.add_argument("--backend", choices=SOLVERS, default=None, help="ask every case of this solver")
+    parser.add_argument("--provers", action="store_true", help="ask every case of the solver that has answered least")
     parser.add_argument("--studies", type=float, default=0.1, help="share of cases with studies (audit, gap, ..)")
     parser.add_argument("--only-studies", action="store_true", help="studies of every case, and no questions")
     parser.add_argument("--only", default=None, help="cases of this kind of model only")
@@ -43,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--rich", action="store_true", help="more often two models and several classes, and longer questions"
     )
-    parser.add_argument("--before", type=Path, default=None, help="coverage.json of an earlier run, for --fill")
+    parser.add_argument("--before", type=Path, help="coverage.json of an earlier run, for --fill and --provers")
     parser.add_argument(
         "--output", type=Path, default=Path("build/oracle"), help="folder of reproductions and of the table"
     )
@@ -124,6 +127,8 @@ class Parent:
         again = f" --trainer '{failure['frontend']}'" if self.options.fill and "frontend" in failure else ""
         again += f" --ask '{failure['query']}'" if "query" in failure and "text" in failure else ""
         again += " --rich" if self.options.rich else ""
+        if (self.options.provers or self.options.backend) and "backend" in failure["options"]:
+            again += f" --backend {failure['options']['backend']}"
         drawn = self.options.questions * (DRAWN if self.options.fill else 1)
         told = failure["detail"] if failure["kind"] == "crash" else failure["detail"][:300]
         print(
@@ -183,11 +188,10 @@ class Worker:
         command = [*interpreter(), "--worker", str(seed), "--seed", str(o.seed)]
         for name in ("jobs", "questions", "others", "studies", "output", "shrink"):
             command += [f"--{name}", str(getattr(o, name))]
-        for name in ("only", "trainer", "fill", "before", "ask"):
+        for name in ("only", "trainer", "fill", "before", "ask", "backend"):
             if getattr(o, name) is not None:
                 command += [f"--{name}", str(getattr(o, name))]
-        if o.rich:
-            command.append("--rich")
+        command += [f"--{name}" for name in ("rich", "provers") if getattr(o, name)]
         if self.deadline is not None:
             command += ["--seconds", str(max(self.deadline - time.monotonic(), 0.1))]
         if o.cases is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from tests.oracle.asking import draw_options, run_case
 from tests.oracle.cases import RICH, USUAL, Case, draw_case, save_case
 from tests.oracle.explained import FILLING, draw_explained
-from tests.oracle.filling import DRAWN, Filling
+from tests.oracle.filling import DRAWN, Filling, Solvers, goes_to_a_solver
 from tests.oracle.in_parts import judge_in_parts
 from tests.oracle.judge import Finding
 from tests.oracle.language import constructs, text_of
@@ -44,10 +44,15 @@ def work(options: argparse.Namespace) -> int:
     last = options.seed + options.cases if options.cases is not None else None
     seed, shrunk_kinds = options.worker, dict[str, int]()
     filling = Filling(options.fill, options.before) if options.fill else None
+    solvers = Solvers(options.before) if options.provers else None
     while (last is None or seed < last) and (end is None or time.monotonic() < end):
         trainer = filling.trainer(seed) if filling else options.trainer
         tell(out, {"seed": seed, "frontend": trainer or ""})
+        if solvers is not None:
+            options.backend = solvers.least()
         told = one_case(seed, options, shrunk_kinds, filling, trainer)
+        for question in told["questions"] if solvers is not None and told is not None and "case" in told else []:
+            solvers.add(question["prover"])
         if told is not None:
             tell(out, told)
         seed += options.jobs
@@ -68,17 +73,21 @@ def one_case(
     trainer: str | None = None,
 ) -> dict[str, Any] | None:
     """Draws, asks and judges the case of a seed; a fault of the oracle itself is a failure too."""
-    settings = draw_options(np.random.default_rng([7, seed]), options.others)
+    settings = draw_options(np.random.default_rng([7, seed]), options.others, options.backend)
     start = time.monotonic()
     try:
         case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer, RICH if options.rich else USUAL)
         if options.only and case.trainer != options.only:
             return None
+        if options.backend is not None:
+            case.questions = [q for q in case.questions if goes_to_a_solver(q)]
         most = asked_of(settings, options.questions)
         drawn = filling.pick(case.questions, case.trainer, most) if filling else case.questions[:most]
         if options.ask is not None:
             drawn = [q for q in case.questions if q["name"] == options.ask]
-        case.questions = drawn + (draw_explained(case, FILLING if filling else 1) if options.questions else [])
+        if options.questions and options.backend is None:
+            drawn = drawn + draw_explained(case, FILLING if filling else 1)
+        case.questions = drawn
         outcomes = run_case(case, settings) if case.questions else []
         studied = run_studies(case) if studies_are_asked(seed, options) else Studied()
         wrong_in_parts: list[Finding] = []
