@@ -337,6 +337,17 @@ PROOFS = (
         "if not lowering or not between:",
         test="tests/certificates/test_cases.py",
     ),
+    Mutation(
+        "a set of features that stays open is taken for one without an answer", "solve/methods/fewest_changes.py",
+        r"if result\.verdict is not Verdict\.NONE or result\.proof is Proof\.LIBRARY:",
+        "if result.verdict is Verdict.FOUND:",
+        test="tests/solve/test_fewest_changes.py",
+    ),
+    Mutation(
+        "features that are not counted may not differ", "solve/methods/fewest_changes.py",
+        r"SameExcept\(0, 1, free \| self\.others\)", "SameExcept(0, 1, free)",
+        test="tests/solve/test_fewest_changes.py",
+    ),
 )  # fmt: skip
 """Errors in what proofs of several parts rest on."""
 

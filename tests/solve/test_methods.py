@@ -65,6 +65,12 @@ def prob(world: World) -> Values:
     return np.asarray(1 / (1 + np.exp(-world.margins)))
 
 
+def steps_to_low(world: World) -> Values:
+    """In how many features every input differs at least from one of a low score."""
+    low = world.inputs[world.margins <= -top(world)]
+    return np.asarray((world.inputs[:, None, :] != low[None, :, :]).sum(axis=2).min(axis=1))
+
+
 HIGH = Kind("margin(a) >= {t}", lambda w: w.margins >= top(w))
 NONE = Kind("margin(a) >= 90", lambda w: w.margins >= 90)
 EITHER = Kind("margin(a) >= {t} or margin(a) <= -90", lambda w: w.margins >= top(w))
@@ -84,6 +90,10 @@ QUESTIONS: dict[str, list[Kind]] = {
     ],
     "brief search, small domain": [HIGH, NONE, NEAR_L1, BEST],
     "combinations": [HIGH, NONE, NEAR_L1, BEST, ORDERED],
+    "fewest changes": [
+        Kind("margin(a) >= {t}; margin(b) <= -{t} minimize changes(a, b)", HIGH.admits, steps_to_low, points="a, b"),
+        Kind("margin(a) >= 90; margin(b) <= 0 minimize changes(a, b)", NONE.admits, points="a, b"),
+    ],
     "brief search, disjunction": [EITHER, NEITHER],
     "cases": [EITHER, NEITHER],
     "probability rows": [

@@ -12,6 +12,7 @@ from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
 from treesens.values.one_hot import count_inputs
 from treesens.values.relations import relates_values
+from treesens.values.stated_changes import features_counted
 
 MOST_COMBINATIONS = 100_000
 """Combinations of cells of all points together that are gone through one by one."""
@@ -67,6 +68,11 @@ def is_cheapest(query: Query) -> bool:
     places = [term.places for term in goal.values]
     alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
     return alone and all(t.factor > 0 for t in goal.values)
+
+
+def counts_changes(query: Query) -> bool:
+    """Whether the question is for two inputs that differ in as few features as possible."""
+    return query.rows is None and features_counted(query.objective) is not None
 
 
 def is_radius(query: Query) -> bool:

@@ -8,11 +8,31 @@ from dataclasses import replace
 from fractions import Fraction
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Difference
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Difference, Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
 
 Least = tuple[frozenset[int], int]
 """Features of two points, and in how many of them the points differ at least."""
+
+
+def features_counted(goal: Objective | None) -> frozenset[int] | None:
+    """The features whose changes between the points 0 and 1 an objective minimises, if it does nothing else."""
+    if goal is None or goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
+        return None
+    form = goal.form
+    if form.scores or form.costs or form.pairs or len(form.levels) or form.forests or len(form.changes) != 1:
+        return None
+    counted = form.changes[0]
+    if counted.coefficient != 1 or {counted.left, counted.right} != {0, 1}:
+        return None
+    single = all(
+        isinstance(term, DistanceTerm) and term.unordered and term.factor == 1 and {term.point, term.other} == {0, 1}
+        for term in goal.values
+    )
+    named = [term.feature for term in goal.values]
+    if not single or len(set(named)) < len(named) or not set(named) <= set(counted.features):
+        return None
+    return frozenset(counted.features)
 
 
 def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:

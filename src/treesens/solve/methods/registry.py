@@ -61,6 +61,15 @@ METHODS: Final = (
         takes_over=True,
     ),
     Method(
+        name="fewest changes",
+        questions="the least number of features in which two points differ, by the tree path",
+        fits=lambda query, options: fits.on_trees(options) and fits.counts_changes(query),
+        proves="verdict and bound, by questions in which only some features may differ",
+        run="methods.fewest_changes:search_fewest_changes",
+        stage=Stage.STEP,
+        share=0.9,  # the rest is for what it leaves open
+    ),
+    Method(
         name="brief search, disjunction",
         questions=f"a disjunction of at most {MOST_CASES} alternatives, asked of the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),

@@ -1,0 +1,197 @@
+"""The fewest features in which two inputs differ, by implicit hitting sets.
+
+That no answer differs in features of a set alone is a question like `sensitive m to {..}`, which is proved in a moment where a
+search that minimises a count proves next to nothing. So every answer differs in a feature outside of such a set, and the
+smallest sets that hit all these outsides are what is asked about next (Moreno-Centeno and Karp, "The implicit hitting set
+approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
+from treesens.compiler.query.query import Query, SameExcept
+from treesens.compiler.result import Attempt, Proof, Result, Verdict
+from treesens.solve.bounds import consistent, within_range
+from treesens.solve.combine import check_agreement
+from treesens.solve.conclude import leave_open, shown_objective
+from treesens.solve.method import OpenQuestion
+from treesens.solve.options import Options
+from treesens.solve.reasons.decisions import Features, TimeUp, hitting_set
+from treesens.values.stated_changes import features_counted, implied_changes
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
+
+_PART = 1 / 8
+"""Of the time that is left, for one set."""
+_SINGLES = 1 / 2
+"""Of the time, for all features alone: that one of them is enough is what most questions end with."""
+
+Ask = Callable[[Query, Budget], Result]
+"""Answers one question within its time."""
+
+
+class FewestChanges:
+    """One search: `best` holds the answer that differs in the fewest features, `value` of them, `low` is proved."""
+
+    def __init__(self, query: Query, options: Options, ask: Ask, budget: Budget) -> None:
+        self.query, self.options, self.ask, self.budget = query, options, ask, budget
+        counted = features_counted(query.objective)
+        assert counted is not None
+        same = [c.varied for c in query.constraints if isinstance(c, SameExcept) and {c.left, c.right} == {0, 1}]
+        self.free: Features = counted.intersection(*same)
+        self.others = frozenset(range(len(query.space.names))) - counted
+        self.best: Result | None = None
+        self.seen: Witness | None = None
+        """The answer to the last set that was asked about."""
+        self.value = len(self.free) + 1
+        self.low = 0
+        self.to_hit = [one & self.free for one, least in implied_changes(query.constraints) if least == 1]
+        self.attempts: list[Attempt] = []
+        self.premises: list[str] = []
+
+    def run(self) -> Result:
+        """The answer with value and bound; `none` or `unknown` if the question without its objective is."""
+        first = self._ask(self.free, self.budget.share(1 / 2))
+        if self.best is None or first.witness is None:
+            return first
+        try:
+            if self.value > self._bound() and self._ask_singles():
+                self._raise_bound(self._changed(first.witness))
+        except TimeUp:
+            pass
+        return self._result(self.best)
+
+    def _ask_singles(self) -> bool:
+        """Asks about no feature, and about each alone; whether nothing but larger sets is left to ask about."""
+        if not self.to_hit and not self._is_none(frozenset(), self._part()):
+            return False
+        best = self._changed_by_best()
+        ordered = sorted(self.free, key=lambda feature: (feature not in best, feature))
+        until = self.budget.share(_SINGLES)
+        for feature in ordered:
+            if until.over or self.value <= 1:
+                break
+            self._is_none(frozenset({feature}), until.share(_PART).at_least(LEAST))
+        return self.value > 1
+
+    def _raise_bound(self, differing: Features) -> None:
+        """Sets that hit what is known, the smallest first, until one has an answer or nothing is proved of it."""
+        while self.value > self._bound() and not self.budget.over:
+            chosen = hitting_set(self.to_hit, lambda: self.budget.over)
+            assert chosen is not None
+            self.low = len(chosen)
+            if self.value <= self.low:
+                break
+            if self._is_none(chosen, self._part()):
+                self._grow(chosen, differing)
+            elif self.value > self.low:
+                self._leave_out()
+                if self.value > self._bound() and not self._is_none(chosen, self.budget.share(1 / 2)):
+                    break
+
+    def _leave_out(self) -> None:
+        """Looks for an answer that leaves out a feature of the best one, until there is none."""
+        tried = set[Features]()
+        while self.value > self._bound():
+            changed = self._changed_by_best()
+            smaller = next((one for f in changed if (one := changed - {f}) not in tried), None)
+            if smaller is None or self.budget.over:
+                break
+            tried.add(smaller)
+            self._is_none(smaller, self._part())
+
+    def _bound(self) -> int:
+        """What is proved so far, or plain from what is asked."""
+        least = within_range(self.query, float(self.low))
+        return self.low if least is None else int(least)
+
+    def _grow(self, inside: Features, differing: Features) -> None:
+        """Looks for a larger set that no answer differs inside of; one differs in `differing`.
+
+        All that is left is tried at once: an answer shows a feature that does not fit, and is found sooner than a proof.
+        """
+        left = self.free - inside
+        while self.value > self.low and not self.budget.over:
+            # Without it the outside that is learnt has one feature more: one that few others have.
+            left -= {min(sorted(differing & left), key=lambda feature: sum(feature in one for one in self.to_hit))}
+            if not left or self._is_none(inside | left, self._part()):
+                break
+            differing = left if self.seen is None else self._changed(self.seen)
+
+    def _is_none(self, inside: Features, budget: Budget) -> bool:
+        """Whether it is proved that no answer differs in these features alone; then every one differs in another one."""
+        if any(inside.isdisjoint(one) for one in self.to_hit):
+            self.seen = None
+            return True
+        result = self._ask(inside, budget)
+        # What rests on the library's rounding alone is no bound: other sets are judged in exact arithmetic.
+        if result.verdict is not Verdict.NONE or result.proof is Proof.LIBRARY:
+            return False
+        if self.best is not None and self._changed_by_best() <= inside:
+            check_agreement(self.best, result)
+        self.premises += result.proof_dependencies
+        if result.proof is not Proof.EXACT:
+            self.premises.append(f"infeasible by {result.backend} ({result.proof})")
+        outside = self.free - inside
+        self.to_hit = [one for one in self.to_hit if not outside <= one] + [outside]
+        self.low = max(self.low, 1)
+        return True
+
+    def _part(self) -> Budget:
+        return self.budget.share(_PART).at_least(LEAST)
+
+    def _ask(self, free: Features, budget: Budget) -> Result:
+        """Whether an answer differs in these features alone, and in any that are not counted."""
+        constraints = self.query.constraints
+        if free != self.free:
+            constraints = (*constraints, SameExcept(0, 1, free | self.others))
+        self.seen = None
+        result = self.ask(replace(self.query, objective=None, constraints=constraints), budget)
+        self.attempts += result.attempts
+        if result.verdict is not Verdict.FOUND or result.witness is None:
+            return result
+        witness = verify_values(self.query, result.witness.values, library_predict=self.options.library_predict)
+        if not isinstance(witness, Witness):
+            reason = "an answer that differs in few features is none to the question"
+            return leave_open(self.query.name, reason, backend=result.backend, attempts=result.attempts)
+        result = replace(result, witness=witness)
+        self.seen = witness
+        value = len(self._changed(witness))
+        if value < self.value:
+            self.best, self.value = result, value
+        return result
+
+    def _changed(self, witness: Witness) -> Features:
+        """The counted features whose values differ; two missing values are equal."""
+        one, other = witness.values[0], witness.values[1]
+        return frozenset(f for f in self.free if one[f] != other[f] and not (one[f] != one[f] and other[f] != other[f]))
+
+    def _changed_by_best(self) -> Features:
+        assert self.best is not None
+        assert self.best.witness is not None
+        return self._changed(self.best.witness)
+
+    def _result(self, best: Result) -> Result:
+        goal = self.query.objective
+        assert goal is not None
+        assert best.witness is not None
+        value = objective_form_value(goal, inputs_of(self.query, best.witness.values))
+        bound = consistent(self._bound(), self.value, maximize=False, exact=True, who="native")
+        objective = shown_objective(goal, value, bound)
+        premises = tuple(dict.fromkeys(self.premises))
+        return replace(best, objective=objective, proof_dependencies=premises, attempts=tuple(self.attempts))
+
+
+def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+
+    def ask(query: Query, part: Budget) -> Result:
+        return question.ask(query, question.options, part)
+
+    result = FewestChanges(question.query, question.options, ask, budget).run()
+    question.show(result)
+    return result
