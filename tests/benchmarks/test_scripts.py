@@ -32,6 +32,7 @@ SMALLEST = {
         "--output",
         "{out}/d.jsonl",
     ),
+    "fewest_changes": ("{bench}/models/diabetes_robust.json", "--margins", "0.5", "--limit", "0.5"),
     "formats_on_data": ("{out}", "--rows", "10", "--most", "1"),
     "large_models": (
         "{bench}/data/diabetes/train.csv",
