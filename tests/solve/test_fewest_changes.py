@@ -138,28 +138,59 @@ def test_features_that_are_not_counted_differ_at_no_cost(bits: Bits, first: int)
     assert (result.objective.value, result.objective.bound) == (expected, expected)
 
 
+@pytest.mark.parametrize("part", [0.3, 0.15, 0.02, 0.0005])
+def test_a_limit_is_enough_or_not(bits: Bits, part: float) -> None:
+    low, high = bits.between(part)
+    expected = bits.steps(bits.margins >= high, bits.margins <= low)
+    assert expected is not None
+    for most in range(expected + 2):
+        result = search(bits.query(f"margin(a) >= {high}; margin(b) <= {low}; changes(a, b) <= {most}"))
+        assert result.verdict is (Verdict.FOUND if most >= expected else Verdict.NONE)
+        assert result.proof is (None if most >= expected else Proof.EXACT)
+        if result.witness is not None:
+            assert (result.witness.values[0] != result.witness.values[1]).sum() <= most
+
+
+def test_a_number_of_changes_is_met_exactly(bits: Bits) -> None:
+    low, high = bits.between(0.02)
+    expected = bits.steps(bits.margins >= high, bits.margins <= low)
+    assert expected is not None
+    for wanted in (expected - 1, expected + 1):
+        result = search(bits.query(f"margin(a) >= {high}; margin(b) <= {low}; changes(a, b) = {wanted}"))
+        assert result.verdict is (Verdict.FOUND if wanted >= expected else Verdict.NONE)
+        if result.witness is not None:
+            assert (result.witness.values[0] != result.witness.values[1]).sum() == wanted
+
+
 def test_nothing_fits(bits: Bits) -> None:
     over = float(bits.margins.max()) + 0.01
     result = search(bits.query(f"margin(a) >= {over}; margin(b) <= 0 minimize changes(a, b)"))
     assert (result.verdict, result.proof) == (Verdict.NONE, Proof.EXACT)
 
 
-@pytest.mark.parametrize("open_sets", [2, 3, 5, 7])
-def test_sets_that_stay_open_leave_the_bound_below_the_optimum(bits: Bits, open_sets: int) -> None:
-    """Every so many questions are stopped before they begin, as on a busy machine: what is told has to be true."""
-    low, high = bits.between(0.0005)
-    expected = bits.steps(bits.margins >= high, bits.margins <= low)
+def stopped(every: int) -> Ask:
+    """Every so many questions, from the second on, are stopped before they begin, as on a busy machine."""
     number = itertools.count()
 
     def ask(query: Query, budget: Budget) -> Result:
-        stopped = next(number) % open_sets == 1
-        return answer(query, OPTIONS, Budget.of(0.0) if stopped else budget)
+        return answer(query, OPTIONS, Budget.of(0.0) if next(number) % every == 1 else budget)
 
-    result = search(bits.query(f"margin(a) >= {high}; margin(b) <= {low} minimize changes(a, b)"), ask=ask)
+    return ask
+
+
+@pytest.mark.parametrize("every", [3, 5])
+def test_sets_that_stay_open_leave_the_bound_below_the_optimum(bits: Bits, every: int) -> None:
+    low, high = bits.between(0.0005)
+    expected = bits.steps(bits.margins >= high, bits.margins <= low)
+    result = search(bits.query(f"margin(a) >= {high}; margin(b) <= {low} minimize changes(a, b)"), stopped(every))
     assert result.objective is not None
     assert result.objective.bound is not None
     assert expected is not None
     assert result.objective.bound <= expected <= result.objective.value
+    for most in range(0, WIDTH, every):
+        text = f"margin(a) >= {high}; margin(b) <= {low}; changes(a, b) <= {most}"
+        limited = search(bits.query(text), stopped(every))
+        assert limited.verdict is not (Verdict.NONE if most >= expected else Verdict.FOUND)
 
 
 REALS = """\

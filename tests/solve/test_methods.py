@@ -90,7 +90,25 @@ QUESTIONS: dict[str, list[Kind]] = {
     ],
     "brief search, small domain": [HIGH, NONE, NEAR_L1, BEST],
     "combinations": [HIGH, NONE, NEAR_L1, BEST, ORDERED],
+    "brief search, few changes": [
+        Kind(
+            "margin(a) >= {t}; margin(b) <= -{t}; changes(a, b) <= 2",
+            lambda w: HIGH.admits(w) & (steps_to_low(w) <= 2),
+            points="a, b",
+        ),
+        Kind("margin(a) >= 90; margin(b) <= 0; changes(a, b) <= 3", NONE.admits, points="a, b"),
+    ],
     "fewest changes": [
+        Kind(
+            "margin(a) >= {t}; margin(b) <= -{t}; changes(a, b) <= 2",
+            lambda w: HIGH.admits(w) & (steps_to_low(w) <= 2),
+            points="a, b",
+        ),
+        Kind(
+            "margin(a) >= {t}; margin(b) <= -{t}; changes(a, b) <= 1",
+            lambda w: HIGH.admits(w) & (steps_to_low(w) <= 1),
+            points="a, b",
+        ),
         Kind("margin(a) >= {t}; margin(b) <= -{t} minimize changes(a, b)", HIGH.admits, steps_to_low, points="a, b"),
         Kind("margin(a) >= 90; margin(b) <= 0 minimize changes(a, b)", NONE.admits, points="a, b"),
     ],

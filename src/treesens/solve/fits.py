@@ -12,7 +12,7 @@ from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
 from treesens.values.one_hot import count_inputs
 from treesens.values.relations import relates_values
-from treesens.values.stated_changes import features_counted
+from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000
 """Combinations of cells of all points together that are gone through one by one."""
@@ -71,8 +71,8 @@ def is_cheapest(query: Query) -> bool:
 
 
 def counts_changes(query: Query) -> bool:
-    """Whether the question is for two inputs that differ in as few features as possible."""
-    return query.rows is None and features_counted(query.objective) is not None
+    """Whether the question is for two inputs that differ in as few features as possible, or in a limited number of them."""
+    return changes_wanted(query) is not None
 
 
 def is_radius(query: Query) -> bool:

@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Difference, Objective
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Difference, Objective, Query
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
 
 Least = tuple[frozenset[int], int]
 """Features of two points, and in how many of them the points differ at least."""
 
 
-def features_counted(goal: Objective | None) -> frozenset[int] | None:
+@dataclass(frozen=True, eq=False)
+class ChangesWanted:
+    """A question for two points that differ in few of these features: in as few as possible, or in `most` of them at most.
+
+    `others` are the constraints without this limit.
+    """
+
+    features: frozenset[int]
+    most: int | None
+    others: tuple[Constraint, ...]
+
+
+def changes_wanted(query: Query) -> ChangesWanted | None:
+    """What a question without rows says of the number of changes, if it minimises or limits them and optimises nothing else."""
+    if query.rows is not None:
+        return None
+    if query.objective is not None:
+        counted = _features_counted(query.objective)
+        return None if counted is None else ChangesWanted(counted, None, query.constraints)
+    limits = [
+        (limit[1], number) for number, c in enumerate(query.constraints) if (limit := counted_changes(c)) is not None
+    ]
+    if not limits:
+        return None
+    most, number = min(limits)
+    limited = counted_changes(query.constraints[number])
+    assert limited is not None
+    return ChangesWanted(limited[0], most, (*query.constraints[:number], *query.constraints[number + 1 :]))
+
+
+def _features_counted(goal: Objective) -> frozenset[int] | None:
     """The features whose changes between the points 0 and 1 an objective minimises, if it does nothing else."""
-    if goal is None or goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
+    if goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
         return None
     form = goal.form
     if form.scores or form.costs or form.pairs or len(form.levels) or form.forests or len(form.changes) != 1:

@@ -1,4 +1,4 @@
-"""The fewest features in which two inputs differ, by implicit hitting sets.
+"""The fewest features in which two inputs differ, or whether some number of them is enough, by implicit hitting sets.
 
 That no answer differs in features of a set alone is a question like `sensitive m to {..}`, which is proved in a moment where a
 search that minimises a count proves next to nothing. So every answer differs in a feature outside of such a set, and the
@@ -8,20 +8,22 @@ approach to solve combinatorial optimization problems", Operations Research 61, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query, SameExcept
 from treesens.compiler.result import Attempt, Proof, Result, Verdict
 from treesens.solve.bounds import consistent, within_range
-from treesens.solve.combine import check_agreement
-from treesens.solve.conclude import leave_open, shown_objective
+from treesens.solve.combine import check_agreement, proof_of_parts
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.solve.reasons.decisions import Features, TimeUp, hitting_set
-from treesens.values.stated_changes import features_counted, implied_changes
+from treesens.values.stated_changes import changes_wanted, implied_changes
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
 
@@ -35,68 +37,88 @@ Ask = Callable[[Query, Budget], Result]
 
 
 class FewestChanges:
-    """One search: `best` holds the answer that differs in the fewest features, `value` of them, `low` is proved."""
+    """One search: `best` holds the answer that differs in the fewest features, `value` of them, `low` is proved.
+
+    With `most` (a limit instead of an objective) it ends as soon as it is known whether so few are enough.
+    """
 
     def __init__(self, query: Query, options: Options, ask: Ask, budget: Budget) -> None:
         self.query, self.options, self.ask, self.budget = query, options, ask, budget
-        counted = features_counted(query.objective)
-        assert counted is not None
-        same = [c.varied for c in query.constraints if isinstance(c, SameExcept) and {c.left, c.right} == {0, 1}]
-        self.free: Features = counted.intersection(*same)
-        self.others = frozenset(range(len(query.space.names))) - counted
+        wanted = changes_wanted(query)
+        assert wanted is not None
+        self.most, self.constraints = wanted.most, wanted.others
+        same = [c.varied for c in self.constraints if isinstance(c, SameExcept) and {c.left, c.right} == {0, 1}]
+        self.free: Features = wanted.features.intersection(*same)
+        self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
         """The answer to the last set that was asked about."""
         self.value = len(self.free) + 1
-        self.low = 0
-        self.to_hit = [one & self.free for one, least in implied_changes(query.constraints) if least == 1]
+        self.to_hit = [one & self.free for one, least in implied_changes(self.constraints) if least == 1]
+        self.low = min(1, len(self.to_hit))
         self.attempts: list[Attempt] = []
         self.premises: list[str] = []
+        self.proofs: list[Proof | None] = []
+        self.seconds = Counter[str]()
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` if the question without its objective is."""
+        """The answer with value and bound; `none` or `unknown` if the question without its objective or limit is."""
         first = self._ask(self.free, self.budget.share(1 / 2))
         if self.best is None or first.witness is None:
             return first
         try:
-            if self.value > self._bound() and self._ask_singles():
+            if self._is_open() and self._ask_singles():
                 self._raise_bound(self._changed(first.witness))
         except TimeUp:
             pass
-        return self._result(self.best)
+        known = {"attempts": tuple(self.attempts), "seconds": dict(self.seconds)}
+        premises = tuple(dict.fromkeys(self.premises))
+        return self._decided(known, premises) if self.most is not None else self._optimum(known, premises)
+
+    def _is_open(self) -> bool:
+        """Whether more has to be known."""
+        return self.value > self._bound() and (self.most is None or self.value > self.most >= self._bound())
 
     def _ask_singles(self) -> bool:
-        """Asks about no feature, and about each alone; whether nothing but larger sets is left to ask about."""
+        """Asks about no feature, and about each alone; whether larger sets are left to ask about."""
         if not self.to_hit and not self._is_none(frozenset(), self._part()):
             return False
         best = self._changed_by_best()
-        ordered = sorted(self.free, key=lambda feature: (feature not in best, feature))
         until = self.budget.share(_SINGLES)
-        for feature in ordered:
-            if until.over or self.value <= 1:
+        for feature in sorted(self.free, key=lambda feature: (feature not in best, feature)):
+            if until.over or not self._is_open():
                 break
             self._is_none(frozenset({feature}), until.share(_PART).at_least(LEAST))
-        return self.value > 1
+        return self._is_open()
 
     def _raise_bound(self, differing: Features) -> None:
         """Sets that hit what is known, the smallest first, until one has an answer or nothing is proved of it."""
-        while self.value > self._bound() and not self.budget.over:
+        while self._is_open() and not self.budget.over:
             chosen = hitting_set(self.to_hit, lambda: self.budget.over)
             assert chosen is not None
             self.low = len(chosen)
-            if self.value <= self.low:
+            if not self._is_open():
                 break
+            chosen = self._filled(chosen)
             if self._is_none(chosen, self._part()):
                 self._grow(chosen, differing)
-            elif self.value > self.low:
+            elif self._is_open():
                 self._leave_out()
-                if self.value > self._bound() and not self._is_none(chosen, self.budget.share(1 / 2)):
+                if self._is_open() and not self._is_none(chosen, self.budget.share(1 / 2)):
                     break
+
+    def _filled(self, chosen: Features) -> Features:
+        """As many features as a limit allows, those of the best answer first."""
+        if self.most is None:
+            return chosen
+        best = self._changed_by_best()
+        more = sorted(self.free - chosen, key=lambda feature: (feature not in best, feature))
+        return chosen | frozenset(more[: max(0, self.most - len(chosen))])
 
     def _leave_out(self) -> None:
         """Looks for an answer that leaves out a feature of the best one, until there is none."""
         tried = set[Features]()
-        while self.value > self._bound():
+        while self._is_open():
             changed = self._changed_by_best()
             smaller = next((one for f in changed if (one := changed - {f}) not in tried), None)
             if smaller is None or self.budget.over:
@@ -115,7 +137,7 @@ class FewestChanges:
         All that is left is tried at once: an answer shows a feature that does not fit, and is found sooner than a proof.
         """
         left = self.free - inside
-        while self.value > self.low and not self.budget.over:
+        while self._is_open() and not self.budget.over:
             # Without it the outside that is learnt has one feature more: one that few others have.
             left -= {min(sorted(differing & left), key=lambda feature: sum(feature in one for one in self.to_hit))}
             if not left or self._is_none(inside | left, self._part()):
@@ -133,6 +155,7 @@ class FewestChanges:
             return False
         if self.best is not None and self._changed_by_best() <= inside:
             check_agreement(self.best, result)
+        self.proofs.append(result.proof)
         self.premises += result.proof_dependencies
         if result.proof is not Proof.EXACT:
             self.premises.append(f"infeasible by {result.backend} ({result.proof})")
@@ -146,15 +169,19 @@ class FewestChanges:
 
     def _ask(self, free: Features, budget: Budget) -> Result:
         """Whether an answer differs in these features alone, and in any that are not counted."""
-        constraints = self.query.constraints
-        if free != self.free:
-            constraints = (*constraints, SameExcept(0, 1, free | self.others))
+        same = () if free == self.free else (SameExcept(0, 1, free | self.uncounted),)
+        part = replace(self.query, objective=None, constraints=(*self.constraints, *same))
         self.seen = None
-        result = self.ask(replace(self.query, objective=None, constraints=constraints), budget)
+        result = self.ask(part, budget)
         self.attempts += result.attempts
+        self.seconds.update(result.seconds)
         if result.verdict is not Verdict.FOUND or result.witness is None:
             return result
-        witness = verify_values(self.query, result.witness.values, library_predict=self.options.library_predict)
+        witness = verify_values(
+            replace(part, constraints=self.constraints),
+            result.witness.values,
+            library_predict=self.options.library_predict,
+        )
         if not isinstance(witness, Witness):
             reason = "an answer that differs in few features is none to the question"
             return leave_open(self.query.name, reason, backend=result.backend, attempts=result.attempts)
@@ -175,15 +202,35 @@ class FewestChanges:
         assert self.best.witness is not None
         return self._changed(self.best.witness)
 
-    def _result(self, best: Result) -> Result:
-        goal = self.query.objective
+    def _optimum(self, known: dict[str, Any], premises: tuple[str, ...]) -> Result:
+        goal, best = self.query.objective, self.best
         assert goal is not None
+        assert best is not None
         assert best.witness is not None
         value = objective_form_value(goal, inputs_of(self.query, best.witness.values))
         bound = consistent(self._bound(), self.value, maximize=False, exact=True, who="native")
-        objective = shown_objective(goal, value, bound)
-        premises = tuple(dict.fromkeys(self.premises))
-        return replace(best, objective=objective, proof_dependencies=premises, attempts=tuple(self.attempts))
+        return replace(best, objective=shown_objective(goal, value, bound), proof_dependencies=premises, **known)
+
+    def _decided(self, known: dict[str, Any], premises: tuple[str, ...]) -> Result:
+        assert self.most is not None
+        assert self.best is not None
+        assert self.best.witness is not None
+        bare = leave_open(
+            self.query.name, self.budget.reason, backend="native", pipeline=self.options.pipeline, **known
+        )
+        if self.value <= self.most:
+            values = self.best.witness.values
+            witness = verify_values(self.query, values, library_predict=self.options.library_predict)
+            return (
+                conclude_found(replace(bare, witness=witness))
+                if isinstance(witness, Witness)
+                else replace(bare, reason=witness.reason)
+            )
+        proof = proof_of_parts(self.proofs) if self.low > self.most else None
+        if proof is None:
+            return bare
+        words = f"native: every answer differs in {self.low} features or more"
+        return conclude_none(replace(bare, proof_dependencies=premises), words, proof)
 
 
 def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
