@@ -24,6 +24,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.domain import pick_value
+from treesens.compiler.query.evaluate_rows import holds_everywhere, many_inputs
 from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import NearestRow, ObjectiveValue, Result, Sense, Verdict
 from treesens.data.clusters import Rows
@@ -51,6 +52,7 @@ _MOVED_ROWS = 0.65
 """Share of the time for moves of single features from the most promising rows."""
 
 _TRIED = 50
+_ROWS_AT_ONCE = 1024
 _CLOSE = 1e-6
 _CLOSING = 2.0
 """Most seconds on groups that are as near to the best pair as the tolerance says."""
@@ -159,7 +161,7 @@ class _NearestPair:
         part = self.budget.share(_MOVED_ROWS)
         start = self._legal_cells()
         for row in order:
-            if part.over:
+            if part.over or self.best.value == 0.0:
                 break
             cells = start.copy()
             for column, f in enumerate(self.nearest.features):
@@ -179,7 +181,7 @@ class _NearestPair:
         part = self.budget.share(_SINGLE_ROWS)
         waiting = iter(order)
         rows_asked: set[int] = set()
-        while not part.over:
+        while not part.over and self.best.value > 0.0:
             row = self.best.row if self.best.row >= 0 and self.best.row not in rows_asked else next(waiting, None)
             if row is None:
                 break
@@ -192,6 +194,7 @@ class _NearestPair:
         shape = flip_question(self.plain)
         count = len(self.rows.values)
         if shape is None:
+            self._rows_as_inputs()
             return np.arange(count)
         space = self.query.space
         cells = np.empty((count, len(space.names)), np.int32)
@@ -224,6 +227,32 @@ class _NearestPair:
                 self._keep(verdict)
                 break
         return index[places]
+
+    def _rows_as_inputs(self) -> None:
+        """Offers a row that satisfies a question about one input whose distance is over all features."""
+        features = list(self.nearest.features)
+        space = self.query.space
+        if len(self.query.points) > 1 or len(features) < len(space.names):
+            return
+        cells = np.empty(self.rows.values.shape, np.int32)
+        cells[:, features] = np.column_stack(self.rows.cells)
+        values = np.empty(self.rows.values.shape)
+        values[:, features] = self.rows.values
+        legal = [(c >= 0) & space.legal[f][np.maximum(c, 0)] for f, c in enumerate(cells.T)]
+        usable, tried = np.flatnonzero(np.logical_and.reduce(legal)), 0
+        for start in range(0, len(usable), _ROWS_AT_ONCE):
+            some = usable[start : start + _ROWS_AT_ONCE]
+            if self.budget.over:
+                return
+            for row in some[
+                holds_everywhere(self.plain.constraints, many_inputs(self.plain, values[None, some], cells[None, some]))
+            ]:
+                tried += 1
+                verdict = verify_values(self.plain, values[None, row], library_predict=self.options.library_predict)
+                if isinstance(verdict, Witness):
+                    self._keep(verdict)
+                if isinstance(verdict, Witness) or tried >= _TRIED:
+                    return
 
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
         """A pair of cells, with values near a row (the nearest to the cells where none is named)."""
