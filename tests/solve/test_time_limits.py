@@ -6,20 +6,25 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import xgboost
 
 from tests.questions import random_query
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, get_backend, solver_names
 from treesens.backends.native.backend import NativeBackend
 from treesens.backends.text.lp import write_lp
 from treesens.backends.worker import Worker
+from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import ITEMS_PER_CHECK, OutOfTime, check_in, steadily, working_while
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
+from treesens.compiler.lower import lower
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
+from treesens.grammar.parsing.parser import parse
 from treesens.solve.dispatch import search_cells
 from treesens.solve.methods import portfolio
 from treesens.solve.options import Options
@@ -93,6 +98,20 @@ def test_lowering_and_every_pass_look_at_the_time() -> None:
     query = question()
     passes = len(compile_query(query, "default").compiled.records)
     assert every_cut_ends(lambda: compile_query(query, "default")) > passes + len(query.constraints)
+
+
+def test_lowering_looks_at_the_time_between_pairs_of_cells(tmp_path: Path) -> None:
+    """A squared distance of two inputs has a row for every pair of cells: 41 s had passed where 10 were allowed."""
+    rng = np.random.default_rng(2)
+    data = xgboost.DMatrix(rng.uniform(0, 1, (1000, 1)), label=rng.normal(size=1000), feature_names=["f0"])
+    booster = xgboost.train({"max_depth": 7, "min_child_weight": 0, "base_score": 0.0, "nthread": 1}, data, 6)
+    booster.save_model(tmp_path / "m.json")
+    asked = "find a, b in m such that margin(a) >= 0; margin(b) <= 0 minimize distance(a, b, l2)"
+    text = f'model m from "m.json"\nfeature f0: real in [0, 1]\nquery q: {asked}'
+    query = bind(parse(text), tmp_path)["q"].query
+    pairs = query.space.grid[0].n_cells ** 2
+    assert pairs > 6 * ITEMS_PER_CHECK
+    assert every_cut_ends(lambda: lower(query)) > pairs // ITEMS_PER_CHECK
 
 
 @pytest.mark.parametrize("backend", ["cpsat", "highs", "z3"])

@@ -22,6 +22,7 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     row_of,
 )
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.ir.literals import FALSE, TRUE, is_negative, literal_values, variable_of
 from treesens.compiler.ir.module import Module
 from treesens.compiler.ir.ops import (
@@ -280,7 +281,7 @@ def _clause(op: Clauses, by: Substitution) -> list[Op]:
     satisfied[rows[literals == TRUE]] = True
     seen: dict[tuple[int, ...], None] = {}
     bounds = op.indptr
-    for r in np.flatnonzero(~satisfied):
+    for r in steadily(np.flatnonzero(~satisfied)):
         row = literals[bounds[r] : bounds[r + 1]]
         row = distinct(row[row != FALSE])
         if len(row) > 1 and np.any((row[:-1] ^ 1) == row[1:]):

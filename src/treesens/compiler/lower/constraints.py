@@ -10,6 +10,7 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.base.dyadic import exact_product
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
@@ -71,7 +72,7 @@ def lower_constraint(builder: Builder, constraint: q.Constraint, when: int = TRU
         case q.OneHot():
             _one_hot(builder, constraint, when)
         case q.AllOf():
-            for part in constraint.parts:
+            for part in steadily(constraint.parts):
                 lower_constraint(builder, part, when)
         case q.AnyOf():
             _any_of(builder, constraint, when)
@@ -97,7 +98,7 @@ def _same(builder: Builder, constraint: q.SameExcept, when: int) -> None:
 def _avoid(builder: Builder, constraint: q.AvoidBoxes, when: int) -> None:
     """The negation of a box is a clause (eq. clause-template): below or above it in one feature."""
     p = constraint.point
-    for row in range(len(constraint.indptr) - 1):
+    for row in steadily(range(len(constraint.indptr) - 1)):
         literals = [when ^ 1] if when != TRUE else []
         for i in range(constraint.indptr[row], constraint.indptr[row + 1]):
             f = int(constraint.feature[i])

@@ -16,6 +16,7 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.ir import TRUE
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.grid import FeatureGrid
@@ -106,7 +107,7 @@ def compatible_cells(
     cells = np.array(list(ys), np.int64)
     y_low, y_high = (np.array([int(r[end] * scale) for r in ys.values()], object) for end in (0, 1))
     result = []
-    for ends in xs:
+    for ends in steadily(xs):
         fits = np.full(len(cells), ends is not None)
         if ends is not None and relation.low is not None:
             greatest, low = int(ends[1] * scale) - y_low, int(relation.low * scale)

@@ -14,6 +14,7 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, frozen
+from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE
 from treesens.compiler.lower.builder import Builder
@@ -189,7 +190,7 @@ def lower_pair(builder: Builder, pair: q.PairCost, multiplier: int, sense: int, 
     mixed = table[:-1, :-1] - table[1:, :-1] - table[:-1, 1:] + table[1:, 1:]
     rows, columns = np.nonzero(mixed)
     variables = []
-    for k, m in zip(rows.tolist(), columns.tolist(), strict=True):
+    for k, m in steadily(zip(rows.tolist(), columns.tolist(), strict=True)):
         one = builder.at_most(pair.left[0], pair.left[1], k)
         other = builder.at_most(pair.right[0], pair.right[1], m)
         both = builder.reified()

@@ -13,6 +13,8 @@ from fractions import Fraction
 from functools import partial
 from math import inf
 
+import numpy as np
+
 from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Constraint, Objective, Query
@@ -22,12 +24,12 @@ from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_v
 from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
 from treesens.solve.dispatch import search_cells
-from treesens.solve.fits import by_engine
+from treesens.solve.fits import by_engine, on_trees
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.bisection import Bisection
 from treesens.solve.options import Options
 from treesens.values.objective_ranges import stated_ranges
-from treesens.values.relations import better_than
+from treesens.values.relations import better_than, relates_values
 from treesens.values.stronger_questions import stronger_questions
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
@@ -251,4 +253,30 @@ def answer_refined(
 
 def search_refined(question: OpenQuestion, budget: Budget) -> Result:
     """The method, as `solve/methods/registry.py` names it."""
-    return answer_refined(question.query, question.options, budget, on_better=question.on_better)
+    first = _any_answer(question, budget)
+    if first is None:
+        return answer_refined(question.query, question.options, budget, on_better=question.on_better)
+    if first.witness is None or _open(first) is None:
+        return first
+    question.show(first)
+    cells, hints = first.witness.cells[None], question.options.hints
+    options = replace(question.options, hints=cells if hints is None else np.concatenate([cells, hints]))
+    return combine(first, answer_refined(question.query, options, budget, on_better=question.on_better))
+
+
+def _any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
+    """An answer to the question without its objective, if that is one about cells, or that there is none; None if unknown.
+
+    Searches for the best answer may end without any, and all of them get better from one that is known.
+    """
+    query, options = question.query, question.options
+    goal, plain = query.objective, replace(query, objective=None)
+    if goal is None or not goal.values or not on_trees(options) or relates_values(plain):
+        return None
+    found = question.ask(plain, options, budget.share(_SHARE / 2))
+    if found.witness is None:
+        return found if found.verdict is Verdict.NONE else None
+    reached = objective_form_value(goal, inputs_of(query, found.witness.values))
+    least = within_range(query, inf if goal.maximize else -inf)
+    bound = None if least is None or abs(least) == inf else least
+    return replace(found, objective=shown_objective(goal, reached, bound))
