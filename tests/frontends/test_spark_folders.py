@@ -94,6 +94,26 @@ def test_commands_and_questions_take_a_folder(folder: Path) -> None:
     assert "from the journal" in again.stdout, again.stdout + again.stderr
 
 
+def test_a_certificate_names_the_folder_and_the_checker_reads_it(tmp_path: Path) -> None:
+    folder = unpacked("forest_two", tmp_path / "models")
+    (tmp_path / "q.sens").write_text(
+        f'model m from "models/{folder.name}"\nquery q: find a in m such that prob(a) >= 1.01\n'
+    )
+    asked = run_command(tmp_path, "check", "q.sens", "--certificate", "proofs")
+    assert asked.returncode == 0, asked.stdout + asked.stderr
+    assert load(folder).ensemble.source.sha256 in next((tmp_path / "proofs").glob("*.trees.json")).read_text()
+    place = f"models/{folder.name}"
+    accepted = run_command(tmp_path, "verify", "proofs", "--model", place)
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    (folder / "_SUCCESS").write_text("noted")
+    assert run_command(tmp_path, "verify", "proofs", "--model", place).returncode == 0
+    part = next(folder.glob("metadata/part-*"))
+    part.write_text(part.read_text() + " ")
+    rejected = run_command(tmp_path, "verify", "proofs", "--model", place)
+    assert rejected.returncode == 10
+    assert "not among the model files" in rejected.stdout
+
+
 def test_workers_of_a_cluster_get_the_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They see none of our paths: the model that they read has the same digest."""
     from treesens.sweeps import worker
