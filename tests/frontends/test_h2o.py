@@ -629,6 +629,7 @@ ONE_HOT: list[tuple[dict[str, str], str]] = [
     ({"_n_orig_domain_values": "5"}, "labels of another number"),
     ({"_m_orig_domain_values_2": "39"}, "`_orig_domain_values_2` has 40 lines"),
     ({"_m_orig_domain_values_2": "x"}, "no number up to"),
+    ({"_m_orig_domain_values_3": "0"}, "`flag` has no categories"),
     ({"_m_orig_domain_values_0": "3"}, "no file `_orig_domain_values_0`"),
     ({"_genmodel_encoding": "Eigen"}, "the encoding Eigen"),
     ({"_genmodel_encoding": "Enum"}, "other columns"),

@@ -75,8 +75,9 @@ def encoding_of(mojo: Mojo) -> Encoding | None:
     labels = []
     for number in range(len(names)):
         size = mojo.count(f"{_COUNT}{number}", MAX_CATEGORIES)
-        there = f"{_LABELS}_{number}" in mojo.archive.names
-        labels.append(_lines(mojo, f"{_LABELS}_{number}", size) if size or there else None)
+        if not size and f"{_LABELS}_{number}" in mojo.archive.names:
+            raise mojo.error(f"the column `{names[number][:60]}` has no categories", "leave it out, and train again")
+        labels.append(_lines(mojo, f"{_LABELS}_{number}", size) if size else None)
     found = Encoding(names, tuple(labels))
     encoded, seen = _encoded(found), mojo.columns[: mojo.count("n_features", MAX_FEATURES)]
     if encoded != seen or len(seen) != len(mojo.columns) - 1:
