@@ -202,9 +202,9 @@ def test_folders_of_any_size_are_refused_in_time(folder: Path, monkeypatch: pyte
 
 
 def test_folders_that_are_no_models_say_what_to_give(folder: Path, tmp_path: Path) -> None:
-    assert "metadata" in refused(folder.parent, "the folder is no model").remedy
+    assert "metadata" in refused(folder.parent, "a folder, not a regular file, and no model").remedy
     (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", "the folder is no model")
+    refused(tmp_path / "empty", "a folder, not a regular file, and no model")
     for name in ("xgboost", "h2o"):
         with pytest.raises(ModelError, match=f"no model of the format `{name}`"):
             load(folder, name)

@@ -156,7 +156,7 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
                 return candidate.load_folder(path, read_folder(path))
     of = f" of the format `{name}`" if name else ""
     raise ModelError(
-        f"the folder is no model{of}",
+        f"this is a folder, not a regular file, and no model{of}",
         place=place,
         remedy="give the model file inside it; a model of Spark is the folder in which `metadata` lies",
     )
