@@ -679,7 +679,7 @@ def test_a_live_model_is_told_to_be_saved() -> None:
     Live.__module__ = "pyspark.ml.classification"
     with pytest.raises(ModelError, match="lives in Java") as refused:
         load(Live())
-    assert "zip" in refused.value.remedy
+    assert "folder" in refused.value.remedy
 
 
 def test_info_says_what_it_is() -> None:
