@@ -1,11 +1,13 @@
 """The conformance kit on public data sets: formats that are more than trees, trained on each, and compared with their library.
 
-    python -m benchmarks.formats_on_data [FOLDER] --rows 200
+    python -m benchmarks.formats_on_data [FOLDER] --rows 200 [--classes 3]
 
 Data sets are those that scikit-learn brings (breast cancer, iris, wine, diabetes) and `FOLDER/NAME/train.csv`, whose last
 column is the label (`python -m benchmarks.fetch_data` fetches such tables); the first 12 digits of a SHA-256 of each table are
-printed. Columns of few values are categories. The kit asks on and around every threshold, about missing values and unseen
-categories, about leaves, margins, probabilities and labels (`treesens info --check`).
+printed. Columns of few values are categories. With `--classes 3` the formats are those of several classes; a table of two has
+the terciles of its first column of many values as classes, and is without this column. The kit asks on and around every
+threshold, about missing values and unseen categories, about leaves, margins, probabilities and labels (`treesens info
+--check`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
-import shutil
 import sys
 import tempfile
 import warnings
@@ -40,8 +41,7 @@ def tables(folder: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
 
     for name in ("breast_cancer", "iris", "wine", "diabetes"):
         found = getattr(datasets, f"load_{name}")(as_frame=True)
-        target = found.target if name != "diabetes" else (found.target > found.target.median()).astype(int)
-        yield name, found.data, np.asarray(target)
+        yield name, found.data, np.asarray(found.target)
     for path in sorted(folder.glob("*/train.csv")):
         if path.parent.name not in ("breast_cancer", "diabetes", "iris"):
             frame = pd.read_csv(path).dropna()
@@ -49,24 +49,68 @@ def tables(folder: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
             yield path.parent.name, frame.iloc[:, :-1], np.asarray(codes)
 
 
-def prepared(frame: pd.DataFrame, target: np.ndarray) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
-    """Some rows and columns, two classes, and the columns that are categories (as texts)."""
+def prepared(frame: pd.DataFrame, target: np.ndarray, classes: int = 2) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """Some rows and columns, classes, and the columns that are categories (as texts)."""
     random = np.random.default_rng(0)
     kept = np.sort(random.permutation(len(frame))[:MOST_ROWS])
     x = frame.iloc[kept, :MOST_COLUMNS].reset_index(drop=True)
+    y = target[kept]
+    if classes == 2:
+        y = (y > np.median(y)).astype(int) if (y > np.median(y)).any() else (y >= np.median(y)).astype(int)
+    else:
+        if len(np.unique(y)) == 2:
+            many = next(name for name in x.columns if x[name].nunique() > 4 * FEW and x[name].dtype.kind in "if")
+            y = np.asarray(x.pop(many))
+        y = y if len(np.unique(y)) == classes else np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
     x.columns = [str(name).replace(" ", "_").replace("(", "").replace(")", "") for name in x.columns]
     names = [name for name in x.columns if x[name].nunique() <= FEW]
     for name in names:
         x[name] = "c" + x[name].astype(str)
-    y = target[kept]
-    return x, (y > np.median(y)).astype(int) if (y > np.median(y)).any() else (y >= np.median(y)).astype(int), names
+    return x, y, names
 
 
-def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
-    """A fitted model of each format, or the path of its file."""
-    from sklearn import calibration, ensemble, linear_model, preprocessing
+Fit = Callable[[pd.DataFrame, np.ndarray, list[str]], Any]
+"""Columns, classes and the names of those that are categories -> a fitted model, or the path of its file."""
+
+
+def piped(model: Any, numbers: Any = "passthrough", names: Any = None) -> Fit:
+    """A model of scikit-learn behind codes of categories."""
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Any:
+        codes = names or OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        rest = [name for name in x.columns if name not in categories]
+        parts = [(codes, categories)] if categories else []
+        parts += [(numbers, rest)] if rest else []
+        return make_pipeline(make_column_transformer(*parts), model).fit(x, y)
+
+    return fit
+
+
+def formats_of_classes() -> dict[str, Fit]:
+    """Formats of more than two classes."""
+    from sklearn import calibration, ensemble
+
+    def folds(model: Any, method: str) -> Fit:
+        return piped(calibration.CalibratedClassifierCV(model, method=method, cv=2, ensemble=False))
+
+    forest = ensemble.RandomForestClassifier(TREES, max_depth=4, random_state=0)
+    boosted = ensemble.HistGradientBoostingClassifier(max_iter=TREES, max_depth=3)
+    return {
+        "calibrated forest": folds(forest, "sigmoid"),
+        "calibrated forest, isotonic": folds(forest, "isotonic"),
+        "calibrated boosting": folds(boosted, "sigmoid"),
+        "calibrated boosting, isotonic": folds(boosted, "isotonic"),
+        **h2o(several=True),
+        **spark(several=True),
+    }
+
+
+def formats() -> dict[str, Fit]:
+    """Formats of two classes."""
+    from sklearn import calibration, ensemble, linear_model, preprocessing
     from sklearn.tree import DecisionTreeClassifier
 
     def boosted() -> Any:
@@ -74,16 +118,6 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
 
     def forest() -> Any:
         return ensemble.RandomForestClassifier(TREES, max_depth=4, random_state=0)
-
-    def piped(model: Any, numbers: Any = "passthrough", names: Any = None) -> Any:
-        def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Any:
-            codes = names or preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-            rest = [name for name in x.columns if name not in categories]
-            parts = [(codes, categories)] if categories else []
-            parts += [(numbers, rest)] if rest else []
-            return make_pipeline(make_column_transformer(*parts), model).fit(x, y)
-
-        return fit
 
     bins = preprocessing.KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
     hot = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -111,7 +145,7 @@ def formats() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]
     }
 
 
-def pmml() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
+def pmml() -> dict[str, Fit]:
     """PMML of the columns that are numbers, written by nyoka and judged by JPMML-Evaluator. No extra of treesens has them."""
     if any(importlib.util.find_spec(name) is None for name in ("nyoka", "jpmml_evaluator")):
         print("no PMML here: pip install nyoka jpmml-evaluator jpype1, and Java", file=sys.stderr)
@@ -122,7 +156,7 @@ def pmml() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import Pipeline
 
-    def written(model: Any, write: Callable[..., None]) -> Callable[[pd.DataFrame, np.ndarray, list[str]], Any]:
+    def written(model: Any, write: Callable[..., None]) -> Fit:
         def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Path:
             numbers = x[[name for name in x.columns if name not in categories]]
             path = Path(tempfile.mkdtemp()) / "model.pmml"
@@ -148,40 +182,53 @@ def pmml() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
     }
 
 
-def h2o() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
-    """MOJO files, judged by h2o-genmodel. A server of H2O trains the models."""
+def h2o(*, several: bool = False) -> dict[str, Fit]:
+    """MOJO files, of two classes or of several, judged by h2o-genmodel. A server of H2O trains the models."""
     if any(importlib.util.find_spec(name) is None for name in ("h2o", "jpype")):
         print("no H2O here: pip install h2o==3.46.0.6 jpype1, and Java", file=sys.stderr)
         return {}
     import h2o as library
     from h2o.estimators import H2OGradientBoostingEstimator, H2ORandomForestEstimator
 
-    def saved(kind: Any) -> Callable[[pd.DataFrame, np.ndarray, list[str]], Any]:
+    def saved(kind: Any, **settings: Any) -> Fit:
         def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Path:
             library.init(max_mem_size="1G", nthreads=1, verbose=False)
             library.no_progress()
             folder = Path(tempfile.mkdtemp())
-            x.assign(target=np.where(y, "yes", "no")).to_csv(folder / "table.csv", index=False)
+            x.assign(target=[f"k{label}" for label in y]).to_csv(folder / "table.csv", index=False)
             types = {name: "enum" if name in categories else "numeric" for name in x.columns}
             frame = library.import_file(str(folder / "table.csv"), col_types=types | {"target": "enum"})
-            model = kind(ntrees=3 * TREES, max_depth=5, seed=1)
+            model = kind(ntrees=3 * TREES, max_depth=5, seed=1, **settings)
             model.train(x=list(x.columns), y="target", training_frame=frame)
             return Path(model.save_mojo(path=str(folder), force=True))
 
         return fit
 
-    return {"H2O boosting": saved(H2OGradientBoostingEstimator), "H2O forest": saved(H2ORandomForestEstimator)}
+    hot = {"categorical_encoding": "OneHotExplicit"}
+    found = {
+        "H2O boosting": saved(H2OGradientBoostingEstimator),
+        "H2O forest": saved(H2ORandomForestEstimator),
+        "H2O boosting, one-hot": saved(H2OGradientBoostingEstimator, **hot),
+        "H2O forest, one-hot": saved(H2ORandomForestEstimator, **hot),
+    }
+    if several:
+        balanced = {"balance_classes": True}
+        return found | {
+            "H2O boosting, balanced": saved(H2OGradientBoostingEstimator, **balanced),
+            "H2O forest, balanced": saved(H2ORandomForestEstimator, **balanced),
+        }
+    return found | {"H2O forest of both classes": saved(H2ORandomForestEstimator, binomial_double_trees=True)}
 
 
-def spark() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
-    """Saved models and pipelines of Spark, judged by Spark itself."""
+def spark(*, several: bool = False) -> dict[str, Fit]:
+    """Saved models and pipelines of Spark, of two classes or of several, judged by Spark itself."""
     if importlib.util.find_spec("pyspark") is None:
         print("no Spark here: pip install pyspark, and Java", file=sys.stderr)
         return {}
     from pyspark.ml import Pipeline, classification, feature
     from pyspark.sql import SparkSession
 
-    def saved(kind: Any, invalid: str, **settings: Any) -> Callable[[pd.DataFrame, np.ndarray, list[str]], Any]:
+    def saved(kind: Any, invalid: str, thresholds: list[float] | None = None, **settings: Any) -> Fit:
         def fit(x: pd.DataFrame, y: np.ndarray, categories: list[str]) -> Path:
             session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
             session.sparkContext.setLogLevel("OFF")
@@ -193,17 +240,32 @@ def spark() -> dict[str, Callable[[pd.DataFrame, np.ndarray, list[str]], Any]]:
             inputs = [f"{name} code" if name in categories else name for name in x.columns]
             assembled = feature.VectorAssembler(inputCols=inputs, outputCol="features", handleInvalid=invalid)
             model = kind(maxDepth=5, seed=1, labelCol="target", **settings)
+            if thresholds is not None:
+                model.setThresholds(thresholds)
             pipeline = Pipeline(stages=[*([texts] if categories else []), assembled, model])
             folder = Path(tempfile.mkdtemp())
             pipeline.fit(frame).save((folder / "model").as_uri())
-            return Path(shutil.make_archive(str(folder / "model"), "zip", folder / "model"))
+            return folder / "model"
 
         return fit
 
+    if several:
+        three = [0.2, 0.5, 0.3]
+        return {
+            "Spark tree": saved(classification.DecisionTreeClassifier, "keep"),
+            "Spark forest": saved(classification.RandomForestClassifier, "keep", numTrees=3 * TREES),
+            "Spark tree, thresholds": saved(classification.DecisionTreeClassifier, "error", thresholds=three),
+            "Spark forest, thresholds": saved(
+                classification.RandomForestClassifier, "keep", numTrees=3 * TREES, thresholds=three
+            ),
+        }
     return {
         "Spark tree": saved(classification.DecisionTreeClassifier, "keep"),
         "Spark forest": saved(classification.RandomForestClassifier, "keep", numTrees=3 * TREES),
         "Spark boosting": saved(classification.GBTClassifier, "error", maxIter=3 * TREES),
+        "Spark boosting, thresholds": saved(
+            classification.GBTClassifier, "keep", maxIter=3 * TREES, thresholds=[0.3, 0.7]
+        ),
     }
 
 
@@ -268,12 +330,14 @@ def main() -> None:
     )
     parser.add_argument("--formats", default="", help="Formats whose names hold this.")
     parser.add_argument("--most", type=int, default=8, help="Data sets.")
+    parser.add_argument("--classes", type=int, choices=(2, 3), default=2, help="3: the formats of several classes.")
     chosen = parser.parse_args()
-    wanted = {name: make for name, make in formats().items() if chosen.formats in name}
+    made = formats() if chosen.classes == 2 else formats_of_classes()
+    wanted = {name: make for name, make in made.items() if chosen.formats in name}
     print("| data set | SHA-256 | " + " | ".join(wanted) + " |\n|" + " --- |" * (len(wanted) + 2))
     for _, (name, frame, target) in zip(range(chosen.most), tables(chosen.folder), strict=False):
         digest = hashlib.sha256(pd.util.hash_pandas_object(frame).to_numpy().tobytes()).hexdigest()[:12]
-        x, y, categories = prepared(frame, target)
+        x, y, categories = prepared(frame, target, chosen.classes)
         cells = []
         for make in wanted.values():
             with warnings.catch_warnings():

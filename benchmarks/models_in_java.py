@@ -6,7 +6,6 @@ pip install h2o==3.46.0.6 jpype1 pyspark, and Java
 from __future__ import annotations
 
 import atexit
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -101,6 +100,7 @@ def _of_spark(task: str) -> Iterator[str]:
         yield "boosted trees"
     if task == "two classes":
         yield "random forest with thresholds"
+        yield "boosted trees with thresholds"
 
 
 @cache
@@ -127,7 +127,7 @@ def _spark_maker(
         stages += _stages_before(feature, numbers, categories, front)
         stages.append(_estimator(name, "target" if value else "label", value=value))
         Pipeline(stages=stages).fit(frame).save((folder / "model").as_uri())
-        return Path(shutil.make_archive(str(folder / "model"), "zip", folder / "model"))
+        return folder / "model"
 
     return make
 
@@ -170,7 +170,8 @@ def _estimator(name: str, label: str, *, value: bool) -> Any:
     from pyspark.ml import classification, regression
 
     end, module = ("Regressor", regression) if value else ("Classifier", classification)
-    kind = {"decision tree": "DecisionTree", "boosted trees": "GBT"}.get(name, "RandomForest")
+    kinds = {"decision tree": "DecisionTree", "boosted trees": "GBT"}
+    kind = kinds.get(name.removesuffix(" with thresholds"), "RandomForest")
     settings = {"GBT": {"maxIter": TREES}, "RandomForest": {"numTrees": TREES}}.get(kind, {})
     made = getattr(module, f"{kind}{end}")(labelCol=label, maxDepth=3, seed=1, **settings)
     return made.setThresholds([0.3, 0.7]) if "thresholds" in name else made

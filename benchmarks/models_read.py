@@ -2,7 +2,7 @@
 
     python -m benchmarks.models_read
 
-Trains small models of some 240 recipes on a table of numbers and categories. It reads each, and compares it with its own
+Trains small models of some 340 recipes on a table of numbers and categories. It reads each, and compares it with its own
 library on thresholds, one float to either side, missing values and unseen categories (`treesens info --check`). It prints the
 share that is read without a difference, and why others are refused. `--every N` takes each N-th recipe. `--java` takes the
 recipes of H2O and Spark instead, which are trained, saved and judged in Java (`models_in_java.py`).
@@ -91,6 +91,18 @@ def models(task: str) -> Iterator[tuple[str, str, Callable[[], Any]]]:
                     f"{name}, calibrated over folds ({method})",
                     lambda inner=inner, method=method: calibration.CalibratedClassifierCV(inner(), method=method),
                 )
+    if task == TASKS[1]:
+        hist = lambda: of(ensemble, "HistGradientBoosting", max_iter=TREES)  # noqa: E731
+        for name, inner in (("forest", forest), ("histogram boosting", hist), ("LightGBM", light)):
+            for method in ("sigmoid", "isotonic"):
+                yield (
+                    "scikit-learn",
+                    f"{name}, calibrated by class ({method})",
+                    lambda inner=inner, method=method: calibration.CalibratedClassifierCV(
+                        inner(), method=method, ensemble=False
+                    ),
+                )
+        yield "scikit-learn", "forest, calibrated over folds", lambda: calibration.CalibratedClassifierCV(forest())
     if task != TASKS[1]:
         yield (
             "scikit-learn",
@@ -121,6 +133,70 @@ def fronts() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "numbers alone", lambda: compose.ColumnTransformer([("numbers", "passthrough", NUMBERS)])
 
 
+def with_own_categories(task: str, x: pd.DataFrame, y: np.ndarray) -> Iterator[tuple[str, str, Callable[[Path], Any]]]:
+    """Library, name and maker of each model that takes the table as it is."""
+    import catboost
+    import lightgbm
+    import xgboost
+    from interpret import glassbox
+
+    end = "Regressor" if task == "value" else "Classifier"
+    typed = x.astype(dict.fromkeys(CATEGORIES, "category"))
+    few = {"n_estimators": TREES, "max_depth": 3}
+    light = {"n_estimators": TREES, "num_leaves": 6, "n_jobs": 1, "verbosity": -1}
+    yield (
+        "xgboost",
+        "own categories",
+        lambda _: getattr(xgboost, f"XGB{end}")(**few, enable_categorical=True).fit(typed, y),
+    )
+    yield "lightgbm", "own categories", lambda _: getattr(lightgbm, f"LGBM{end}")(**light).fit(typed, y)
+
+    def cat(folder: Path) -> Path:
+        settings = {"iterations": TREES, "depth": 3, "verbose": False, "allow_writing_files": False}
+        pool, path = catboost.Pool(x, y, cat_features=CATEGORIES), folder / "model.json"
+        getattr(catboost, f"CatBoost{end}")(**settings).fit(pool).save_model(str(path), format="json", pool=pool)
+        return path
+
+    yield "catboost", "own categories", cat
+    kinds = ["nominal" if name in CATEGORIES else "continuous" for name in x.columns]
+    settings = {"interactions": 0 if task == TASKS[1] else 2, "outer_bags": 1, "max_rounds": 20, "n_jobs": 1}
+    boosting = getattr(glassbox, f"ExplainableBoosting{end}")
+    yield "interpret", "explainable boosting", lambda _: boosting(list(x.columns), kinds, **settings).fit(x, y)
+
+
+def converted(task: str, x: pd.DataFrame, y: np.ndarray) -> Iterator[tuple[str, str, Callable[[Path], Any]]]:
+    """The same for models of scikit-learn, alone and in pipelines of numbers, as ONNX files."""
+    import skl2onnx
+    from sklearn import ensemble, impute, preprocessing, tree
+    from sklearn.pipeline import make_pipeline
+
+    end = "Regressor" if task == "value" else "Classifier"
+    numbers = x[NUMBERS].to_numpy(np.float32)
+    trees = {"n_estimators": TREES, "max_depth": 3}
+    made = {
+        "decision tree": lambda: getattr(tree, f"DecisionTree{end}")(max_depth=4),
+        "random forest": lambda: getattr(ensemble, f"RandomForest{end}")(**trees),
+        "gradient boosting": lambda: getattr(ensemble, f"GradientBoosting{end}")(**trees),
+        "histogram boosting": lambda: getattr(ensemble, f"HistGradientBoosting{end}")(max_iter=TREES),
+    }
+    before = {
+        "alone": lambda: (),
+        "scaled": lambda: (preprocessing.StandardScaler(),),
+        "filled, min-max": lambda: (impute.SimpleImputer(), preprocessing.MinMaxScaler()),
+    }
+    for name, model in made.items():
+        for words, front in before.items():
+
+            def convert(folder: Path, model: Any = model, front: Any = front) -> Path:
+                fitted = make_pipeline(*front(), model()).fit(numbers, y)
+                options = None if task == "value" else {id(fitted): {"zipmap": False}}
+                path = folder / "model.onnx"
+                path.write_bytes(skl2onnx.to_onnx(fitted, numbers[:1], options=options).SerializeToString())
+                return path
+
+            yield "onnx", f"{name}, {words}", convert
+
+
 def outcome(library: str, made: Any) -> str:
     """Nothing if the model, or its file, is read without a difference; otherwise why not."""
     try:
@@ -131,10 +207,12 @@ def outcome(library: str, made: Any) -> str:
 
 
 def in_python(x: pd.DataFrame, targets: dict[str, np.ndarray]) -> Iterator[tuple[str, str, Callable[[Path], Any]]]:
-    """Library, name and maker of each model behind each preprocessing."""
+    """Library, name and maker of each model behind each preprocessing, and of those that need none."""
     from sklearn.pipeline import make_pipeline
 
     for task in TASKS:
+        for make in (with_own_categories, converted):
+            yield from ((library, f"{name}, {task}", fit) for library, name, fit in make(task, x, targets[task]))
         for library, name, make in models(task):
             for before, front in fronts():
                 yield (

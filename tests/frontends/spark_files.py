@@ -156,7 +156,9 @@ def written(
         archive.writestr("m/data/part-00000-a.snappy.parquet", parquet_of(rows, whole if rows and trees else None))
         if many:
             single = kind.replace("RandomForest", "DecisionTree").replace("GBT", "DecisionTree")
-            inner = {**fields, "class": single if "GBT" not in kind else NUMBERS + "DecisionTreeRegressionModel"}
+            inner = {**fields, "class": single}
+            if "GBT" in kind:
+                inner |= {"class": NUMBERS + "DecisionTreeRegressionModel", "paramMap": {}}
             listed = [
                 {"treeID": number, "metadata": json.dumps(inner), "weights": float(weight)}
                 for number, weight in enumerate(weights or [1.0] * len(given))

@@ -19,9 +19,10 @@ import treesens
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble, Feature, Link
 from treesens.compiler.model.calibration import Odds
-from treesens.compiler.model.ties import HashedTies
+from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
+from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 from treesens.frontends.h2o.frontend import H2OFrontend
@@ -58,8 +59,9 @@ def test_files_are_read_as_h2o_scores_them(name: str) -> None:
     assert len(rows) == 80
     assert np.isnan(rows).any()
     if e.link is Link.RAW:
-        shown = margins / margins.sum(axis=1, keepdims=True)
-    shown = shown if len(e.classes) > 2 else shown[:, -1]
+        corrected = margins * [float(c) for c in e.ties.corrections] if isinstance(e.ties, CutShares) else margins
+        shown = corrected / corrected.sum(axis=1, keepdims=True)
+    shown = shown if expected.ndim > 1 else shown[:, -1]
     assert shown.shape == expected.shape
     if e.link is Link.IDENTITY:
         assert shown.tolist() == expected.tolist()
@@ -146,6 +148,8 @@ def test_questions_about_one_of_many_classes_are_answered_as_h2o_predicts(name: 
     for i in [i for i in range(len(rows)) if is_plain(e, rows[i])][:16]:
         values = "; ".join(f"a.{f.name} = {written_as(f, x)}" for f, x in zip(e.features, rows[i], strict=True))
         second, first = np.sort(probabilities[i])[-2:]
+        if isinstance(e.ties, CutShares):
+            first, second = abs(probabilities[i][1] - float(e.ties.cut)), 0.0
         for number, label in enumerate(e.classes):
             lines.append(f"query q{i}_{number}: find a in m such that class(a) = {label}; {values}")
             verdict = "found" if number == classes[i] else "none"
@@ -579,7 +583,8 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"mojo_version": "1.10"}, "version 1.1"),
     ({"mojo_version": "1.50"}, "version 1.5"),
     ({"endianness": "BIG_ENDIAN"}, "highest byte first"),
-    ({"_genmodel_encoding": "OneHotExplicit"}, "OneHotExplicit"),
+    ({"_genmodel_encoding": "LabelEncoder"}, "LabelEncoder"),
+    ({"_genmodel_encoding": "OneHotExplicit"}, "`_n_orig_names` is missing"),
     ({"supervised": "false"}, "without a target"),
     ({"n_classes": "3"}, "1 trees of each round for 3 classes"),
     ({"n_classes": "3", "n_trees_per_class": "3"}, "3 classes of the category Binomial"),
@@ -590,7 +595,6 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"balance_classes": "true", "prior_class_distrib": "[-0.5, 1.5]"}, "a share below 0"),
     ({"balance_classes": "true", "model_class_distrib": "[-0.5, 1.5]"}, "too far apart, or below 0"),
     ({"balance_classes": "true", "prior_class_distrib": "[1e-300, 1]"}, "too far apart, or below 0"),
-    ({"binomial_double_trees": "true"}, "binomial_double_trees=False"),
     ({"n_trees_per_class": "2"}, "2 trees of each round"),
     ({"distribution": "quasibinomial"}, "quasibinomial"),
     ({"category": "Ordinal"}, "Ordinal"),
@@ -617,6 +621,80 @@ def test_what_is_not_represented_is_refused_by_name(case: int, tmp_path: Path) -
         load(changed(tmp_path, **info))
     assert reason in str(refused.value)
     assert refused.value.remedy
+
+
+ONE_HOT: list[tuple[dict[str, str], str]] = [
+    ({"_n_orig_names": "5"}, "`_orig_names` has 6 lines"),
+    ({"_n_orig_names": "99999999"}, "no number up to"),
+    ({"_n_orig_domain_values": "5"}, "labels of another number"),
+    ({"_m_orig_domain_values_2": "39"}, "`_orig_domain_values_2` has 40 lines"),
+    ({"_m_orig_domain_values_2": "x"}, "no number up to"),
+    ({"_m_orig_domain_values_3": "0"}, "`flag` has no categories"),
+    ({"_m_orig_domain_values_0": "3"}, "no file `_orig_domain_values_0`"),
+    ({"_genmodel_encoding": "Eigen"}, "the encoding Eigen"),
+    ({"_genmodel_encoding": "Enum"}, "other columns"),
+    ({"_m_orig_domain_values_x": "1"}, "_m_orig_domain_values_x"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(ONE_HOT)))
+def test_an_encoding_that_contradicts_itself_is_refused(case: int, tmp_path: Path) -> None:
+    info, reason = ONE_HOT[case]
+    with pytest.raises(ModelError) as refused:
+        load(changed(tmp_path, "forest_one_hot", **info))
+    assert reason in str(refused.value)
+    assert refused.value.remedy
+
+
+def test_columns_of_one_category_are_one_feature() -> None:
+    e = load(FOLDER / "forest_one_hot.zip").ensemble
+    assert [(f.name, f.categories) for f in e.features] == [
+        ("age", 0),
+        ("income", 0),
+        ("region", 40),
+        ("flag", 2),
+        ("debt", 0),
+    ]
+    assert e.features[3].labels == ("no", "yes")
+    assert set(e.node_feature[e.category_set >= 0].tolist()) <= {2, 3}
+    # A category that is not listed goes where a missing one goes: to the column of missing values.
+    rows = answered("forest_one_hot")[0]
+    for column, count in ((2, 40), (3, 2)):
+        missing, other = rows.copy(), rows.copy()
+        missing[:, column], other[:, column] = math.nan, count + 3
+        assert e.margins_emulated(missing).tolist() == e.margins_emulated(other).tolist()
+
+
+def test_a_forest_of_both_classes_is_cut_at_a_share(tmp_path: Path) -> None:
+    """By `GenModel.getPrediction`: the second class if its share of the sum reaches the threshold."""
+    for name in ("forest_both", "forest_both_balanced"):
+        e = load(FOLDER / f"{name}.zip").ensemble
+        rows, shares, classes = answered(name)
+        assert isinstance(e.ties, CutShares)
+        assert classes == [int(share[1] >= float(e.ties.cut)) for share in shares]
+        assert (e.ties.corrections == (1, 1)) is (name == "forest_both")
+        sure = [abs(share[1] - float(e.ties.cut)) > 1e-9 for share in shares]
+        assert [c for c, s in zip(sure_classes(e, e.margins_emulated(rows)), sure, strict=True) if s] == [
+            c for c, s in zip(classes, sure, strict=True) if s
+        ]
+    ties = CutShares(Fraction(1, 4))
+    assert [
+        ties.choose(np.array(scores), np.zeros(1)) for scores in ((0.75, 0.25), (0.76, 0.25), (0, 0), (0, 1e-9))
+    ] == [
+        1,
+        0,
+        0,
+        1,
+    ]
+    cut = load(FOLDER / "forest_both.zip").ensemble
+    edge = float(cut.ties.cut) if isinstance(cut.ties, CutShares) else 0.0
+    assert sure_classes(cut, np.array([[1 - edge, edge], [1 - edge, edge + 1e-9], [1 - edge, edge - 1e-9]])) == [
+        None,
+        1,
+        0,
+    ]
+    with pytest.raises(ModelError, match="same class"):
+        load(changed(tmp_path, "forest_both", default_threshold="1.0"))
 
 
 def test_a_field_that_decides_may_not_be_missing(tmp_path: Path) -> None:
@@ -676,7 +754,9 @@ def test_an_archive_with_a_file_twice_is_refused(tmp_path: Path) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("name", ["boosting_two", "boosting_three", "forest_four_balanced", "forest_balanced"])
+@pytest.mark.parametrize(
+    "name", ["boosting_two", "boosting_three", "forest_one_hot", "forest_four_balanced", "forest_balanced"]
+)
 def test_damage_is_refused_with_a_typed_error(name: str) -> None:
     def read(data: bytes) -> treesens.Model:
         return H2OFrontend().load(Path("m.zip"), data)

@@ -205,8 +205,6 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
     x, y = rows()
     made = calibration.CalibratedClassifierCV
     refused = {
-        "more than two classes": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y + (x.p > 6)),
-        "the mean of 2 such ratios is no sum": made(inner("forest", 1), cv=2).fit(x, y + (x.p > 6)),
         "AdaBoost": made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y),
         "turns the order": made(inner("forest", 1), cv=2, ensemble=False).fit(x, y),
         "not been fitted": made(inner("forest", 1)),
@@ -218,3 +216,148 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
         assert caught.value.remedy
     with pytest.raises(ts.errors.TreesensError, match="leads by a probability"):
         counted(calibrated("forest", "sigmoid"), {"q": "class(a) = 1 by margin 2"})
+
+
+# --- more than two classes -----------------------------------------------------------------------------------------------
+
+OF_CLASSES = ["forest", "histogram", "boosted", "pipeline", "lightgbm"]
+
+
+def classes_of(seed: int, count: int = 3) -> tuple[pd.DataFrame, np.ndarray]:
+    random = np.random.default_rng(seed)
+    x = random.integers(0, 8, (240, 2))
+    y = np.digitize(x.sum(axis=1) + random.normal(0, 2, 240), np.linspace(3, 11, count + 1)[1:-1])
+    return pd.DataFrame(x, columns=NAMES), y
+
+
+@cache
+def of_classes(kind: str, method: str, seed: int = 1, count: int = 3) -> Any:
+    x, y = classes_of(seed, count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = calibration.CalibratedClassifierCV(inner(kind, seed), method=method, ensemble=False, cv=3)
+        return made.fit(x, np.array(["low", "middle", "high", "top"])[y])
+
+
+def surely(shown: np.ndarray) -> np.ndarray:
+    """Rows of which the best probability is ahead by more than its last digits."""
+    best = np.sort(shown, axis=1)
+    return best[:, -1] - best[:, -2] > 1e-9
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("kind", OF_CLASSES)
+def test_several_classes_are_those_of_the_library(kind: str, method: str) -> None:
+    from treesens.compiler.query.predicted_classes import sure_classes
+    from treesens.frontends import conformance
+
+    for seed in range(3):
+        model = of_classes(kind, method, seed, 3 + seed % 2)
+        loaded = ts.load(model)
+        e, grid = loaded.ensemble, GRID.to_numpy(float)
+        shown, predicted = model.predict_proba(GRID), model.predict(GRID).tolist()
+        for margins in (np.asarray(loaded.margins(grid)), e.margins_emulated(grid)):
+            assert [e.classes[c] for c in e.predicted_classes(margins)] == predicted
+            sure = sure_classes(e, margins)
+            assert [c is not None for c in sure] == surely(shown).tolist()
+        conformance.check(loaded, rows=60).raise_if_wrong()
+        asked = {
+            f"{p}{i}": f"{no}class(a) = {c}" for i, c in enumerate(e.classes) for p, no in (("q", ""), ("n", "not "))
+        }
+        found = counted(model, asked)
+        for i, label in enumerate(e.classes):
+            for name, wanted in ((f"q{i}", True), (f"n{i}", False)):
+                expected = {r for r in range(64) if (predicted[r] == label) == wanted}
+                assert expected ^ set(found[name].rows) <= set(found[name].undecided)
+                assert not set(found[name].undecided) & set(np.flatnonzero(surely(shown)).tolist())
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("kind", ["forest", "histogram"])
+def test_a_class_that_no_input_has_is_proved(kind: str, method: str) -> None:
+    """For every column of the grid and every class: the pair, or none, that the library's own classes say."""
+    model = of_classes(kind, method)
+    table, sure = model.predict(GRID).reshape(8, 8), surely(model.predict_proba(GRID)).reshape(8, 8)
+    text = 'model m from "m"\nfeature p: integer in [0, 7]\nfeature q: integer in [0, 7]\n'
+    expected = {}
+    for p in range(0, 8, 3):
+        if not sure[p].all():
+            continue
+        for label in model.classes_:
+            text += f"query is_{p}_{label}: find a in m such that class(a) = {label}; a.p = {p}\n"
+            expected[f"is_{p}_{label}"] = "found" if (table[p] == label).any() else "none"
+        text += f"query turns_{p}: find a, b such that a = b except q; class(a) != class(b); a.p = {p}\n"
+        expected[f"turns_{p}"] = "found" if len(set(table[p])) > 1 else "none"
+    answers = ts.check_text(text, models={"m": ts.load(model)})
+    assert {name: str(answers[name].verdict) for name in expected} == expected
+    assert {"found", "none"} <= set(expected.values())
+
+
+def test_ties_of_calibrated_scores_are_open() -> None:
+    """Flat steps of two functions at one height: the library takes the first class, which its last digits could change."""
+    model = of_classes("boosted", "isotonic", 7)
+    for calibrator in model.calibrated_classifiers_[0].calibrators[:2]:
+        calibrator.y_thresholds_[:] = 0.5
+        calibrator._build_f(calibrator.X_thresholds_, calibrator.y_thresholds_)
+    model.calibrated_classifiers_[0].calibrators[2].y_thresholds_[:] = 0.25
+    last = model.calibrated_classifiers_[0].calibrators[2]
+    last._build_f(last.X_thresholds_, last.y_thresholds_)
+    assert set(model.predict(GRID)) == {model.classes_[0]}
+    text = 'model m from "m"\n' + "".join(
+        f"query q{i}: find a in m such that class(a) = {label}\n" for i, label in enumerate(model.classes_)
+    )
+    answers = ts.check_text(text, models={"m": ts.load(model)})
+    assert [str(answers[f"q{i}"].verdict) for i in range(3)] == ["unknown", "none", "none"]
+
+
+def test_audits_of_several_classes_count_the_rows_that_flip() -> None:
+    model, (x, _) = of_classes("forest", "sigmoid"), classes_of(1)
+    assert surely(model.predict_proba(GRID)).all()
+    table = model.predict(GRID).reshape(8, 8)
+    found = ts.audit(model, x)
+    assert len(found) > 0
+    for varied, pair, flipped in zip(found["varied"], found["classes"], found["rows_flipped"], strict=True):
+        axis, (one, two) = NAMES.index(varied), pair.split(" / ")
+        both = (table == one).any(axis=axis, keepdims=True) & (table == two).any(axis=axis, keepdims=True)
+        assert flipped == int(np.broadcast_to(both, (8, 8))[tuple(x.to_numpy().T)].sum())
+
+
+def test_what_several_classes_have_not_is_said_by_name(tmp_path: Path) -> None:
+    model = of_classes("forest", "isotonic")
+    loaded = ts.load(model)
+    assert any("divided by their sum" in note for note in loaded.notes)
+    for asked, message in {
+        "prob(a, low) >= 0.5": "calibrated scores of its classes",
+        "margin(a, low) >= 0.5": "calibrated scores of its classes",
+        "class(a) = low by factor 2": "calibrated scores of classes",
+    }.items():
+        with pytest.raises(ts.errors.TreesensError, match=message):
+            ts.check_text(f'model m from "m"\nquery q: find a in m such that {asked}', models={"m": loaded})
+    with pytest.raises(ts.errors.UsageError, match="calibrated scores of its classes"):
+        ts.gap(model, vary=["p"])
+    skops = pytest.importorskip("skops.io")
+    skops.dump(model, tmp_path / "m.skops")
+    again = ts.load(tmp_path / "m.skops").ensemble
+    assert (
+        again.margins_emulated(GRID.to_numpy(float)).tolist()
+        == loaded.ensemble.margins_emulated(GRID.to_numpy(float)).tolist()
+    )
+
+
+def test_several_classes_that_are_no_functions_of_one_score_each_are_refused() -> None:
+    x, y = classes_of(1)
+    made = calibration.CalibratedClassifierCV
+    refused = {
+        "the mean of 2 such ratios": (made(inner("forest", 1), cv=2).fit(x, y), "ensemble=False"),
+        "a softmax": (made(inner("xgboost", 1), cv=2, ensemble=False).fit(x, y), "calibrate a forest"),
+        "turns the order": (made(inner("forest", 1), cv=2, ensemble=False).fit(x, y), "the model inside"),
+        "AdaBoost": (made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y), "inside"),
+    }
+    refused["turns the order"][0].calibrated_classifiers_[0].calibrators[1].a_ = 1.0
+    missing = made(inner("forest", 1), cv=2, ensemble=False).fit(x, y)
+    missing.calibrated_classifiers_[0].calibrators.pop()
+    refused["2 calibrators for 3 scores"] = (missing, "fit it again")
+    for message, (model, remedy) in refused.items():
+        with pytest.raises(ModelError, match=message) as caught:
+            ts.load(model)
+        assert remedy in caught.value.remedy

@@ -394,6 +394,74 @@ query even: find a in m such that prob(a) >= 0.5; a.f0 <= 0
     assert sure_classes(model.ensemble, np.array([[1e-17], [-1e-17], [0.5], [-0.5]])) == [None, None, 1, 0]
 
 
+CUT = [([0.2, 0.8], "thresholds"), ([0.9, 0.3], "odds"), ([1e-9, 1.0], "far"), ([3.0, 3.0], "even")]
+RAW_VALUES = [-3.0, -0.7, -0.01, 0.01, 0.55, 0.6931, 0.7, 2.0, 10.4, 20.0]
+
+
+def cut_boosting(path: Path, thresholds: list[float]) -> Path:
+    """A tree whose raw prediction is one of the values, by where `f0` stands between whole numbers."""
+    tree: Node = Leaf(RAW_VALUES[-1])
+    for number in reversed(range(len(RAW_VALUES) - 1)):
+        tree = Split(0, Leaf(RAW_VALUES[number]), tree, threshold=float(number))
+    return written(path, BOOSTED, [tree], weights=[1.0], settings={"thresholds": thresholds})
+
+
+def cut_rows() -> np.ndarray:
+    rows = np.zeros((len(RAW_VALUES), 3))
+    rows[:, 0] = np.arange(len(RAW_VALUES))
+    return rows
+
+
+def past(thresholds: list[float]) -> list[int]:
+    """`probability2prediction` of Spark, of the probabilities of `GBTClassificationModel`."""
+    first = [1 / (1 + math.exp(2 * value)) for value in RAW_VALUES]
+    return expected_of([(p, 1.0 - p) for p in first], thresholds)
+
+
+@pytest.mark.parametrize("case", range(len(CUT)))
+def test_thresholds_of_boosted_trees_are_a_cut_off(case: int, tmp_path: Path) -> None:
+    thresholds = CUT[case][0]
+    model = load(cut_boosting(tmp_path / "m.zip", thresholds))
+    e, expected = model.ensemble, past(thresholds)
+    assert e.predicted_classes(e.margins_emulated(cut_rows())).tolist() == expected
+    assert sure_classes(e, e.margins_emulated(cut_rows())) == expected
+    assert any("over its threshold" in note for note in model.notes)
+    lines = [
+        f"query q{row}_{label}: find a in m such that class(a) = {label}; a.f0 = {row}"
+        for row in range(len(RAW_VALUES))
+        for label in (0, 1)
+    ]
+    answers = treesens.check_text('model m from "m"\n' + "\n".join(lines), models={"m": model}, replay="emulated")
+    for row, chosen in enumerate(expected):
+        verdicts = [answers[f"q{row}_{label}"].to_dict()["verdict"] for label in (0, 1)]
+        assert verdicts == (["none", "found"] if chosen else ["found", "none"]), row
+
+
+@pytest.mark.parametrize("case", range(len(CUT)))
+def test_spark_itself_cuts_boosted_trees_there(case: int, tmp_path: Path) -> None:
+    need_spark()
+    model = load(cut_boosting(tmp_path / "m.zip", CUT[case][0]))
+    assert model.predicts is not None
+    told = model.predicts(cut_rows()).classes
+    assert told is not None
+    assert told.tolist() == past(CUT[case][0])
+    conformance.check(model, rows=10).raise_if_wrong()
+
+
+def test_a_cut_off_of_boosted_trees_that_only_rounding_reaches_is_open(tmp_path: Path) -> None:
+    """A sum of 0 in one order and of more in another one, at thresholds that are equal; and a sum that is the cut-off."""
+    tiny = 2.0**-53
+    trees = [Split(0, *leaves(value, 1.0), threshold=0.0) for value in (tiny, 1.0, -1.0)]
+    even = load(written(tmp_path / "m.zip", BOOSTED, trees, weights=[1.0] * 3, settings={"thresholds": [0.5, 0.5]}))
+    assert sure_classes(even.ensemble, np.array([[0.0], [1e-16], [-1e-16], [0.5], [-0.5]])) == [None, None, None, 1, 0]
+    text = 'model m from "m"\nquery q: find a in m such that class(a) = 1; a.f0 <= 0\n'
+    assert treesens.check_text(text, models={"m": even}, replay="emulated")["q"].to_dict()["verdict"] == "unknown"
+    cut = load(cut_boosting(tmp_path / "c.zip", [0.2, 0.8])).ensemble
+    edge = math.log(4.0)
+    near = np.array([[edge], [edge + 1e-15], [edge - 1e-15], [edge + 1e-9], [edge - 1e-9]])
+    assert sure_classes(cut, near) == [None, None, None, 1, 0]
+
+
 def test_margins_of_two_classes_are_log_odds(tmp_path: Path) -> None:
     """By the arithmetic of the module's docstring: a sigmoid of twice the sum of leaves times weights."""
     e = load(boosted(tmp_path / "m.zip", [0.25, -0.75], [1.0, 0.5])).ensemble
@@ -424,7 +492,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (FOREST, {"numTrees": 2}, "1 trees where the metadata say 2"),
     (FOREST, {"numTrees": 0}, "0 trees"),
     (BOOSTED, {"settings": {"lossType": "hinge"}}, "the loss hinge"),
-    (BOOSTED, {"settings": {"thresholds": [0.2, 0.8]}}, "thresholds"),
+    (BOOSTED, {"settings": {"thresholds": [0.0, 0.8]}}, "one that is 0"),
+    (BOOSTED, {"settings": {"thresholds": [0.2, 0.3, 0.5]}}, "3 thresholds for 2 classes"),
     (BOOSTED, {"weights": [NAN]}, "weights that they cannot have"),
     (FOREST, {"weights": [0.5]}, "weights that they cannot have"),
     (TREE, {"numFeatures": "x"}, "not a whole number"),
@@ -610,7 +679,7 @@ def test_a_live_model_is_told_to_be_saved() -> None:
     Live.__module__ = "pyspark.ml.classification"
     with pytest.raises(ModelError, match="lives in Java") as refused:
         load(Live())
-    assert "zip" in refused.value.remedy
+    assert "folder" in refused.value.remedy
 
 
 def test_info_says_what_it_is() -> None:
@@ -1145,3 +1214,13 @@ def test_questions_about_labels_are_answered(tmp_path: Path) -> None:
     chosen = list(wanted)[:16]
     assert len(chosen) >= 4
     assert {key: answers[key].to_dict()["verdict"] for key in chosen} == {key: wanted[key] for key in chosen}
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("PCAModel", "several columns"), ("ChiSqSelectorModel", "is not read")])
+def test_other_stages_before_the_model_are_refused_with_the_reason(kind: str, reason: str, tmp_path: Path) -> None:
+    tree = written(tmp_path / "t.zip", VALUE, [Split(1, Leaf(1), Leaf(2), threshold=0.5)], numFeatures=2)
+    path = pipeline(tmp_path / "p.zip", assembler(["age", "debt"]), stage(FEATURE + kind, RAW), tree)
+    with pytest.raises(ModelError, match=reason) as refused:
+        load(path)
+    assert kind in refused.value.message
+    assert refused.value.remedy

@@ -1,8 +1,11 @@
-"""Studies of counted votes: scikit-learn's `predict` on all of a small grid judges sets, distances, reasons and groups."""
+"""Studies of counted votes, and of calibrated scores that are compared: scikit-learn's `predict` on all of a small grid judges
+sets, distances, reasons and groups.
+"""
 
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,34 @@ CASES = ["even", "one rules", "three classes", "trees", "boosted votes"]
 TWO = ["two", "even", "one rules", "trees", "boosted votes"]
 
 
+CALIBRATED = ["calibrated forest, sigmoid", "calibrated boosting, isotonic"]
+
+
+@cache
+def model_of(case: str) -> Any:
+    """A vote, or a calibration of three classes of which the library tells every two apart on the grid."""
+    if case not in CALIBRATED:
+        return fitted(case)
+    from sklearn import calibration, ensemble
+
+    random = np.random.default_rng(4)
+    x = random.integers(0, 6, (260, 3))
+    y = np.digitize(x @ [1.0, 0.7, 0.3] + random.normal(0, 1, 260), [3.5, 6.0])
+    forest = ensemble.RandomForestClassifier(8, max_depth=4, random_state=0)
+    boosted = ensemble.HistGradientBoostingClassifier(max_iter=4, max_depth=3)
+    inner, method = (forest, "sigmoid") if "forest" in case else (boosted, "isotonic")
+    made = calibration.CalibratedClassifierCV(inner, method=method, ensemble=False, cv=3)
+    made.fit(pd.DataFrame(x, columns=list(NAMES)), y)
+    best = np.sort(made.predict_proba(FRAME), axis=1)
+    assert (best[:, -1] - best[:, -2]).min() > 1e-9
+    return made
+
+
+def said_of(case: str) -> Any:
+    """The library's classes on the grid."""
+    return model_of(case).predict(FRAME if case in CALIBRATED else GRID)
+
+
 def subsets(names: Any) -> list[tuple[str, ...]]:
     return [part for size in range(len(names) + 1) for part in itertools.combinations(names, size)]
 
@@ -34,10 +65,9 @@ def reached(said: pd.Series, varied: tuple[str, ...]) -> list[set[Any]]:
     return [set(part) for _, part in said.groupby([FRAME[name] for name in kept])]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *CALIBRATED])
 def test_sets_that_flip_are_those_of_all_inputs(case: str) -> None:
-    model = fitted(case)
-    said = pd.Series(model.predict(GRID))
+    model, said = model_of(case), pd.Series(said_of(case))
     found = ts.sets(model, FRAME, margin=0, time_limit=20)
     assert len(found.records) == len(list(itertools.combinations(model.classes_, 2)))
     for record in found.records:
@@ -52,10 +82,9 @@ def test_sets_that_flip_are_those_of_all_inputs(case: str) -> None:
 
 
 @pytest.mark.parametrize("norm", ["linf", "l1", "l2", "l0"])
-@pytest.mark.parametrize("case", ["two", "three classes, weighted", "trees"])
+@pytest.mark.parametrize("case", ["two", "three classes, weighted", "trees", *CALIBRATED])
 def test_the_nearest_other_class_is_as_far_as_on_the_grid(case: str, norm: str) -> None:
-    model, rows = fitted(case), [0, 50, 127, 215]
-    said = model.predict(GRID)
+    model, rows, said = model_of(case), [0, 50, 127, 215], said_of(case)
     found = ts.robust(model, FRAME, rows, norm=norm, time_limit=20)  # type: ignore[arg-type]
     steps = np.asarray(GRID, float) / 5
     for record in found.records:
@@ -92,10 +121,9 @@ def test_principal_reasons_change_the_class_and_none_can_be_left_out(case: str) 
             assert all(reason["rise"] is None for reason in record["reasons"])
 
 
-@pytest.mark.parametrize("case", ["two", "three classes"])
+@pytest.mark.parametrize("case", ["two", "three classes", *CALIBRATED])
 def test_groups_count_the_rows_that_the_library_favours(case: str) -> None:
-    model = fitted(case)
-    said = model.predict(GRID)
+    model, said = model_of(case), said_of(case)
     for record in ts.groups(model, FRAME, by="p", favourable=int(model.classes_[-1])).records:
         mine = (record["group"][0] == FRAME.p).to_numpy()
         assert record["favourable_rows"] == (said[mine] == model.classes_[-1]).sum()

@@ -54,6 +54,14 @@ def _terms_of(
             raise InternalError("a mean of models that predict no probabilities")
 
 
+def calibrated_term(whole: Ensemble, point: int, output: int, factor: Fraction) -> q.Curve:
+    """factor times the calibrated score of a class, of a model that compares these."""
+    assert whole.blend is not None
+    calibration = whole.blend.members[output].calibration
+    assert isinstance(calibration, Learnt)
+    return _curve(whole, point, output, factor, calibration)
+
+
 def _curve(whole: Ensemble, point: int, output: int, factor: Fraction, calibration: Learnt | None) -> q.Curve:
     low, high = score_range(whole, output)
     return q.Curve(factor, (q.ScoreTerm(point, output, Fraction(1, whole.average)),), calibration, low, high)

@@ -22,7 +22,7 @@ from math import fsum, lcm
 
 import numpy as np
 
-from treesens.binder.blended import blended_terms
+from treesens.binder.blended import blended_terms, calibrated_term
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
@@ -30,7 +30,7 @@ from treesens.binder.votes import elected
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Sigmoid
-from treesens.compiler.model.ties import HashedTies, Thresholds, Ties
+from treesens.compiler.model.ties import CutShares, HashedTies, Thresholds, Ties
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import bound_of_second, least_margin
@@ -204,10 +204,17 @@ def compare_probabilities(
     name: str | None = None,
 ) -> Pending:
     """sum of coefficient * probability, compared with a number: no linear constraint, but one that linear ones close in on."""
-    found = operator if positive else NEGATED[operator]
     parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
-    opposite = tuple(replace(part, factor=-part.factor) for part in parts)
     name = name or ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
+    return compare_terms(parts, operator, number, positive, name)
+
+
+def compare_terms(
+    parts: tuple[q.Probability | q.Curve, ...], operator: ast.Operator, number: Fraction, positive: bool, name: str
+) -> Pending:
+    """A sum of functions of scores, compared with a number; the negation if it is not `positive`."""
+    found = operator if positive else NEGATED[operator]
+    opposite = tuple(replace(part, factor=-part.factor) for part in parts)
     up = [q.ProbabilitySum(parts, number, strict, name) for strict in (False, True)]
     down = [q.ProbabilitySum(opposite, -number, strict, name) for strict in (False, True)]
 
@@ -264,7 +271,10 @@ def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
     margin = node.margin.value if node.margin else Fraction(0)
     asked = scope.model(point).ensemble
     if asked.link is Link.COUNTED and (factor > 1 or margin):
-        message = "the votes for classes are counted, and no class leads by a probability or a margin"
+        what = (
+            "calibrated scores of classes are compared" if asked.compares_classes else "votes for classes are counted"
+        )
+        message = f"the {what}, and no class leads by a probability or a margin"
         raise scope.fail("E219", message, node.span, f"write `class({node.point.text}) = C` alone")
     if node.margin is not None and margin and (asked.calibration is not None or asked.link is Link.BLENDED):
         message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
@@ -306,6 +316,8 @@ def _predicts(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin
     ensemble = voter.ensemble
     if ensemble.link is Link.COUNTED:
         assert ensemble.blend is not None
+        if ensemble.compares_classes:
+            return _compared(scope, voter.point, wanted, positive)
         members = [_Voter(voter.point, m, voter.first + first) for m, first, _ in ensemble.blend.parts()]
 
         def of_member(number: int, own: int, does: bool) -> Pending:
@@ -314,7 +326,7 @@ def _predicts(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin
         return elected(ensemble.blend, len(ensemble.classes), wanted, positive, of_member)
     if ensemble.cutoff is not None:
         parts = [_past_threshold(scope, voter, wanted, ensemble.cutoff, positive)]
-    elif isinstance(ensemble.ties, Thresholds):
+    elif isinstance(ensemble.ties, Thresholds | CutShares):
         parts = [_may_win(scope, voter, ensemble.ties, wanted, positive)]
     elif ensemble.decides_at is not None:
         parts = [_past_score(scope, voter, wanted, ensemble.decides_at, positive)]
@@ -322,6 +334,29 @@ def _predicts(scope: Scope, voter: _Voter, wanted: int, factor: Fraction, margin
         return _leads(scope, voter, wanted, factor, margin, positive)
     if _bounds(factor, margin):
         parts.append(_leads(scope, voter, wanted, factor, margin, positive))
+    return (all_of if positive else any_of)(parts)
+
+
+def _compared(scope: Scope, point: int, wanted: int, positive: bool) -> Pending:
+    """The calibrated score of a class is ahead of that of every other one: the sum of all, which divides them, is the same."""
+    ensemble, parts = scope.model(point).ensemble, []
+    assert ensemble.blend is not None
+    mine = ensemble.blend.members[wanted].calibration
+    for other, member in enumerate(ensemble.blend.members):
+        if other == wanted:
+            continue
+        operator: ast.Operator = ">=" if wanted < other else ">"
+        lead = tuple(calibrated_term(ensemble, point, k, Fraction(s)) for k, s in ((wanted, 1), (other, -1)))
+        rows = [compare_terms(lead, operator, Fraction(0), positive, f"class.{scope.points[point]}")]
+        if isinstance(mine, Sigmoid) and isinstance(member.calibration, Sigmoid):
+            # Of two sigmoids the same says a row of scores, which is proved at once.
+            theirs, zero = member.calibration, Fraction(mine.intercept) - Fraction(member.calibration.intercept)
+            ahead = {
+                ScoreAtom(point, wanted): -Fraction(mine.slope),
+                ScoreAtom(point, other): Fraction(theirs.slope),
+            }
+            rows.append(compare(scope, ahead, operator, LogRational(zero), positive, row_name(scope, ahead)))
+        parts.append(all_of(rows))
     return (all_of if positive else any_of)(parts)
 
 

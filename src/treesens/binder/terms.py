@@ -239,6 +239,9 @@ def _distance(
 
 
 _VOTES = "the model counts the classes that several models predict, and has neither probabilities nor margins"
+_COMPARED = (
+    "the model compares the calibrated scores of its classes, of which neither probabilities nor margins are asked"
+)
 
 
 def predicts_probabilities(ensemble: Ensemble) -> bool:
@@ -290,7 +293,10 @@ def _output(scope: Scope, point: int, label: ast.Label | None, node: ast.Margin)
     ensemble = scope.model(point).ensemble
     name = node.point.text
     if ensemble.link is Link.COUNTED:
-        raise scope.fail("E219", _VOTES, node.span, f"write `class({name}) = C`, or ask about one of the models inside")
+        message = _COMPARED if ensemble.compares_classes else _VOTES
+        inside = "the model inside" if ensemble.compares_classes else "one of the models inside"
+        remedy = f"write `class({name}) = C`, or ask about {inside}"
+        raise scope.fail("E219", message, node.span, remedy)
     if ensemble.link is Link.BLENDED:
         message = "the model predicts the mean of what several models predict, and has no margin"
         raise scope.fail("E219", message, node.span, f"write `prob({name})`")
@@ -319,7 +325,9 @@ def _probability(scope: Scope, point: int, label: ast.Label | None, node: ast.Pr
             "E201", "the model is a regressor: it predicts no probability", node.span, f"write `value({name})`"
         )
     if ensemble.link is Link.COUNTED:
-        raise scope.fail("E219", _VOTES, node.span, f"write `class({name}) = C`, or train it with voting='soft'")
+        other = "calibrate one class against the others" if ensemble.compares_classes else "train it with voting='soft'"
+        message = _COMPARED if ensemble.compares_classes else _VOTES
+        raise scope.fail("E219", message, node.span, f"write `class({name}) = C`, or {other}")
     if label is None and len(ensemble.classes) > 2:
         message = f"the model has {len(ensemble.classes)} classes"
         raise scope.fail("E207", message, node.span, f"name one: `prob({name}, {ensemble.classes[0]})`")

@@ -16,6 +16,8 @@ from treesens.report.terminal import say_json, say_wrapped
 _ASKED = {
     "raw": "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap",
     "calibrated": "prob(P), which is calibrated, and class(P); margin(P) is the score before it",
+    "counted": "class(P), `audit`, `why`, `reasons`, `robust`: it counts the classes of several models, or compares calibrated "
+    "scores of its classes, and has neither probabilities nor margins here",
     "blended": "prob(P), class(P), `sensitive m to {f} gap g`, `gap`, `why`, `reasons`, `robust`: it averages the "
     "probabilities of several models. `repair` and shares of inputs need one score",
 }

@@ -21,8 +21,8 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
     "--model",
     "models",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A model file that certificates are about; may be repeated. Trees beside the certificates are found.",
+    type=click.Path(path_type=Path, exists=True),
+    help="A model file (or folder) that certificates are about; may be repeated. Trees beside the certificates are found.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Only the last line of each certificate.")
 @click.option(

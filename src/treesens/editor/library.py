@@ -8,24 +8,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from treesens.compiler.base.folders import folder_stamp
 from treesens.data.tables import Table, read_table
-from treesens.errors import TreesensError
+from treesens.errors import ModelError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 
 T = TypeVar("T")
 Stamp = tuple[int, int] | None
-"""Time of the last change in nanoseconds and size in bytes; None for a file that is not there."""
+"""Time of the last change in nanoseconds and size in bytes; None for a file that is not there, and for no plain folder."""
 
 _MOST: Final = 32
 """Models and tables that are kept; the one that was not used for longest goes first."""
 
 
 def stamp(path: Path) -> Stamp:
-    """What changes when a file does."""
+    """What changes when a file does, or a file of a folder."""
     try:
+        if path.is_dir():
+            return folder_stamp(path)
         found = path.stat()
-    except (OSError, ValueError):
+    except (OSError, ValueError, ModelError):
         return None
     return found.st_mtime_ns, found.st_size
 

@@ -1,11 +1,12 @@
-"""Model files that are zip archives: whose they are, and what is in them, within limits."""
+"""Models of many files, in a zip archive or in a folder: whose they are, and what is in them, within limits."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 
 from treesens.errors import ModelError
 
@@ -37,11 +38,61 @@ def _names(head: bytes) -> Iterator[str]:
         at = head.find(_LOCAL, at + 30)
 
 
-class Archive:
-    """The files of a zip archive. ModelError for what a damaged or hostile one has; `remedy` says how to make a good one."""
+class Files(ABC):
+    """The files of a model by name. ModelError for what a damaged or hostile one has; `remedy` says how to make a good one."""
+
+    what: str
+    """What holds the files, for messages."""
+
+    def __init__(self, place: str, remedy: str) -> None:
+        self.place, self.remedy = place, remedy
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of all files, with `/` between folders."""
+
+    @abstractmethod
+    def blob(self, name: str) -> bytes:
+        """A file. ModelError if there is none of this name."""
+
+    def text(self, name: str) -> str:
+        """A file as text."""
+        try:
+            return self.blob(name).decode("utf-8")
+        except UnicodeDecodeError:
+            raise ModelError(f"`{name[:60]}` is not UTF-8", place=self.place, remedy=self.remedy) from None
+
+    def _lacks(self, name: str) -> ModelError:
+        return ModelError(f"the {self.what} has no file `{name[:60]}`", place=self.place, remedy=self.remedy)
+
+
+class FolderFiles(Files):
+    """The files of a folder, as `treesens.compiler.base.folders` reads it."""
+
+    what = "folder"
+
+    def __init__(self, files: Mapping[str, bytes], place: str, remedy: str) -> None:
+        super().__init__(place, remedy)
+        self._files = files
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._files)
+
+    def blob(self, name: str) -> bytes:
+        if name not in self._files:
+            raise self._lacks(name)
+        return self._files[name]
+
+
+class Archive(Files):
+    """The files of a zip archive."""
+
+    what = "archive"
 
     def __init__(self, data: bytes, place: str, remedy: str) -> None:
-        self.place, self.remedy = place, remedy
+        super().__init__(place, remedy)
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
             entries = self._zip.infolist()
@@ -56,14 +107,12 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """The names of all files, with `/` between folders."""
         return [name for name in self._entries if not name.endswith("/")]
 
     def blob(self, name: str) -> bytes:
-        """A file of the archive."""
         entry = self._entries.get(name)
         if entry is None:
-            raise ModelError(f"the archive has no file `{name[:60]}`", place=self.place, remedy=self.remedy)
+            raise self._lacks(name)
         try:
             with self._zip.open(entry) as file:
                 content = file.read(entry.file_size + 1)
@@ -72,10 +121,3 @@ class Archive:
         if len(content) != entry.file_size:
             raise ModelError(f"`{name[:60]}` has another size than it says", place=self.place, remedy=self.remedy)
         return content
-
-    def text(self, name: str) -> str:
-        """A file of the archive as text."""
-        try:
-            return self.blob(name).decode("utf-8")
-        except UnicodeDecodeError:
-            raise ModelError(f"`{name[:60]}` is not UTF-8", place=self.place, remedy=self.remedy) from None

@@ -4,7 +4,7 @@ replay."""
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -107,4 +107,17 @@ class VariantFrontend(Protocol):
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
         """As `load`; ModelError if this file does not hold that variant."""
+        ...
+
+
+@runtime_checkable
+class FolderFrontend(Protocol):
+    """A frontend whose models are folders of files."""
+
+    def recognises_folder(self, names: Collection[str]) -> bool:
+        """Whether a folder with files and folders of these names may be such a model."""
+        ...
+
+    def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:
+        """The model of a folder with these files (`compiler.base.folders`), as `load`."""
         ...

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.folders import MOST_FILES, read_folder
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
-from treesens.frontends.base import Frontend, LoadedModel, VariantFrontend
+from treesens.frontends.base import FolderFrontend, Frontend, LoadedModel, VariantFrontend
 from treesens.frontends.meaning import meaning_beside
 from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted_pickle
 
@@ -74,7 +78,12 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        model = _load_file(path, format, trust_pickle)
+        if _is_folder(path):
+            # `.` and `..` are no names for a model.
+            path = Path(os.path.abspath(path)) if path.name in ("", "..") else path
+            model = _load_folder(path, format)
+        else:
+            model = _load_file(path, format, trust_pickle)
         return replace(model, meaning=meaning_beside(path, model.ensemble))
     if format and ":" in format:
         raise ModelError(f"`{format}` chooses among the models of a file, and a live object is one model")
@@ -109,7 +118,7 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
             head = file.read(HEAD_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ModelError(f"the model file cannot be read: {reason}", place=place, remedy=_of_folder(path)) from None
+        raise ModelError(f"the model file cannot be read: {reason}", place=place) from None
     _refuse_hopeless(place, size, head)
     if is_pickle(head):
         if not trust_pickle:
@@ -120,8 +129,44 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
     if name and not chosen.recognises_bytes(head):
         raise ModelError(f"the file does not look like a model of format `{name}`", place=place)
     data = path.read_bytes()
-    try:
+    with _damage_told(place):
         return _variant(chosen, variant, path, data) if variant else chosen.load(path, data)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _load_folder(path: Path, name: str | None) -> LoadedModel:
+    """The model of a folder. ModelError if no format, or not the named one, has such folders."""
+    place = str(path)
+    try:
+        names = [entry.name for entry in islice(os.scandir(path), MOST_FILES)]
+    except OSError as error:
+        raise ModelError(f"the model's folder cannot be read: {error.strerror}", place=place) from None
+    candidates = [frontend(name.partition(":")[0])] if name else _all()
+    for candidate in candidates:
+        if isinstance(candidate, FolderFrontend) and candidate.recognises_folder(names):
+            if name and ":" in name:
+                return _variant(candidate, name.partition(":")[2], path, b"")
+            with _damage_told(place):
+                return candidate.load_folder(path, read_folder(path))
+    of = f" of the format `{name}`" if name else ""
+    raise ModelError(
+        f"this is a folder, not a regular file, and no model{of}",
+        place=place,
+        remedy="give the model file inside it; a model of Spark is the folder in which `metadata` lies",
+    )
+
+
+@contextmanager
+def _damage_told(place: str) -> Iterator[None]:
+    """Within it a reader that meets what it did not foresee tells so."""
+    try:
+        yield
     except MemoryError:
         raise ModelError("the model does not fit into memory", place=place) from None
     except UNFORESEEN as error:
@@ -130,19 +175,6 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
             place=place,
             remedy="save the model again with the library",
         ) from error
-
-
-def _of_folder(path: Path) -> str:
-    """What to do about a model that is a folder; nothing if it is none."""
-    try:
-        if not path.is_dir():
-            return ""
-        spark = (path / "metadata").is_dir()
-    except (OSError, ValueError):
-        return ""
-    if spark:
-        return "a model of Spark? Zip it, and give the zip file: python -m zipfile -c model.zip FOLDER/"
-    return "give the model file inside it"
 
 
 def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:

@@ -79,6 +79,6 @@ def _check(e: Ensemble, classes: int, place: str, remedy: str) -> None:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     cut = e.cutoff is not None and e.link is not Link.LOGISTIC and not (e.link is Link.IDENTITY and e.n_outputs > 1)
-    if cut or e.link in (Link.CALIBRATED, Link.BLENDED):
+    if cut or e.compares_classes or e.link in (Link.CALIBRATED, Link.BLENDED):
         message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
         raise ModelError(message, place=place, remedy=f"leave it out, or {remedy}")

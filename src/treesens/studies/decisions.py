@@ -195,7 +195,8 @@ class Between:
     def check(self, size: Fraction) -> None:
         """Every lead from 0 on makes sense, but no vote has one."""
         if size and self.ensemble.link is Link.COUNTED:
-            raise UsageError("votes have no margin", remedy="give --margin 0: any change of the class")
+            what = "calibrated scores of classes" if self.ensemble.compares_classes else "votes"
+            raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
         """The question in numbers."""
@@ -259,6 +260,8 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
 def several_scores(ensemble: Ensemble) -> str:
     """Why a model has no one score, as words about it; empty for a model with one, or with one for each class."""
     words = {Link.BLENDED: "averages the probabilities of several", Link.COUNTED: "counts the classes of several"}
+    if ensemble.compares_classes:
+        return "this model compares the calibrated scores of its classes"
     return f"this model {words[ensemble.link]}" if ensemble.link in words else ""
 
 
@@ -271,6 +274,12 @@ def check_regions(ensemble: Ensemble, remedy: str) -> None:
 
 def check_votes(ensemble: Ensemble, study: str) -> None:
     """UsageError for counted votes, in a study that is about scores or probabilities."""
+    if ensemble.compares_classes:
+        raise UsageError(
+            f"{study} is about scores, and this model compares the calibrated scores of its classes",
+            remedy="ask `treesens audit`, `why` or `robust`, or in a file: `class(a) = C`; or calibrate a model of one class "
+            "against the others",
+        )
     if ensemble.link is Link.COUNTED:
         raise UsageError(
             f"{study} is about scores, and this model counts the classes that several models predict",
@@ -326,7 +335,9 @@ def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[D
     """Any change of the class, for each two of them."""
     if asked.kind == "gap" or asked.threshold is not None:
         raise UsageError(
-            "votes for classes are counted, and nothing is a probability",
+            "the calibrated scores of classes are compared, and no gap is asked of them"
+            if ensemble.compares_classes
+            else "votes for classes are counted, and nothing is a probability",
             remedy="give --margin 0: any change of the class",
         )
     if len(chosen) == 1:

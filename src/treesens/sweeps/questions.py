@@ -18,6 +18,7 @@ from treesens.binder.session import Session
 from treesens.binder.shares import expected_words
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.folders import folder_digest, read_folder
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.placed import placed
 from treesens.grammar.printing.printer import identity
@@ -82,6 +83,9 @@ def sha256(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, or of a model that is a folder."""
+    if path.is_dir():
+        return folder_digest(read_folder(path))
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 

@@ -23,6 +23,7 @@ from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.certificates.statement import remember_file
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.folders import Content, read_content, write_content
 from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.result import Result, Verdict
@@ -46,7 +47,7 @@ class Shipment:
     """A document as it travels: by path where workers see our files, with the contents if they do not."""
 
     document: Document
-    contents: Mapping[str, bytes] | None = None
+    contents: Mapping[str, Content] | None = None
 
 
 def ship(document: Document, remote: bool) -> Shipment:
@@ -54,7 +55,7 @@ def ship(document: Document, remote: bool) -> Shipment:
     if not remote:
         # Processes are kept from one sweep to the next, and this one may have gone to another folder since they began.
         return Shipment(replace(document, base=str(Path(document.base).absolute())))
-    return Shipment(document, {path: (Path(document.base) / path).read_bytes() for path, _ in document.files})
+    return Shipment(document, {path: read_content(Path(document.base) / path) for path, _ in document.files})
 
 
 @dataclass(frozen=True)
@@ -246,9 +247,10 @@ def _session(shipment: Shipment) -> Session:
         for path, known in document.files:
             places[path] = Path(folder) / known / Path(path).name
             places[path].parent.mkdir(exist_ok=True)
-            places[path].write_bytes(shipment.contents[path])
-            if path in models:
-                remember_file(shipment.contents[path])
+            content = shipment.contents[path]
+            write_content(places[path], content)
+            if path in models and isinstance(content, bytes):
+                remember_file(content)
         return open_session(_relocated(file, places), Path(folder), trust_pickle=document.trust_pickle)
 
 

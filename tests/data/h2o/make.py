@@ -4,7 +4,7 @@
     python make.py [NAME ...]
 
 `NAME.json` holds rows (null: missing; categories as codes) and, for each, what h2o-genmodel returns: the value, or the
-probability of the second class (of all classes, if there are more than two), and the class; floats are hexadecimal texts.
+probability of the second class (of all classes, if each has trees of its own), and the class; floats are hexadecimal texts.
 What a MOJO says of its training (`experimental/`) is left out. `ties.json` holds probabilities, rows, shares of the classes,
 and the class that `GenModel.getPrediction` draws.
 """
@@ -55,10 +55,10 @@ def answers(path: Path) -> dict[str, Any]:
     rows = rows[np.random.default_rng(1).permutation(len(rows))[:ROWS]]
     assert model.predicts is not None
     told = model.predicts(rows)
-    count = len(model.ensemble.classes)
+    several = model.ensemble.ties is not None
     return {
         "rows": [[None if math.isnan(x) else x.hex() for x in row] for row in rows.tolist()],
-        "answers": _shares(path, model, rows) if count > 2 else [float(p).hex() for p in told.probabilities[:, -1]],
+        "answers": _shares(path, model, rows) if several else [float(p).hex() for p in told.probabilities[:, -1]],
         "classes": None if told.classes is None else told.classes.tolist(),
     }
 
@@ -132,6 +132,13 @@ def main() -> None:
                 "forest_ties": (Forest(seed=1, ntrees=2, max_depth=4, min_rows=1, mtries=5), "grade"),
                 "boosting_four_balanced": (Boosting(balance_classes=True, **small), "level"),
                 "forest_four_balanced": (Forest(balance_classes=True, **small), "level"),
+                "forest_one_hot": (Forest(categorical_encoding="OneHotExplicit", **small), "decision"),
+                "boosting_one_hot_three": (Boosting(categorical_encoding="OneHotExplicit", **small), "grade"),
+                "forest_both": (Forest(binomial_double_trees=True, **small), "decision"),
+                "forest_both_balanced": (
+                    Forest(binomial_double_trees=True, balance_classes=True, **small),
+                    "decision",
+                ),
             }
             wanted = sys.argv[1:] or [*models, "ties"]
             for name, (model, target) in models.items():

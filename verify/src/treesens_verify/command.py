@@ -167,7 +167,7 @@ def options():
         description="Checks certificates about tree ensembles: says in words what is claimed, and whether that is proved."
     )
     parser.add_argument("certificate", nargs="+")
-    parser.add_argument("--model", action="append", required=True, help="a model file; may be repeated")
+    parser.add_argument("--model", action="append", required=True, help="a model file, or folder; may be repeated")
     parser.add_argument("--quiet", action="store_true", help="only whether it is accepted, not what is claimed")
     parser.add_argument("--first-trees", action="store_true", help="it may be about the first trees of a model alone")
     trees = "a trees file counts without the model that it says to be made from"
@@ -185,6 +185,22 @@ def options():
     return asked
 
 
+def listed(folder):
+    """What `sha256sum` writes of the files of a folder, by name: the model that it is has the SHA-256 of this list.
+
+    Names that begin with `.` or `_` do not count, and neither does what is no plain file.
+    """
+    found = {}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        for path in (os.path.join(place, name) for name in names if name[0] not in "._"):
+            if os.path.isfile(path) and not os.path.islink(path):
+                with open(path, "rb") as file:
+                    digest = hashlib.sha256(file.read()).hexdigest().encode()
+                found[os.fsencode(os.path.relpath(path, folder)).replace(os.fsencode(os.sep), b"/")] = digest
+    return b"".join(digest + b"  " + name + b"\n" for name, digest in sorted(found.items()))
+
+
 def main():
     """0: all files are accepted; 1: one is rejected; 2: a model cannot be read, or an option is wrong."""
     asked, data = options(), []
@@ -192,6 +208,9 @@ def main():
     limit_memory(asked.megabytes)
     try:
         for path in asked.model:
+            if os.path.isdir(path):
+                data.append(listed(path))
+                continue
             with open(path, "rb") as file:
                 data.append(file.read())
     except (MemoryError, OSError) as error:

@@ -42,6 +42,7 @@ class Way(Enum):
     SPARSE = "products of what is not 0, one after the other, and an intercept"
     COUNT = "votes for the classes that the members predict, one after the other; the first of the best wins"
     COUNT_FIRST = "the same, and of the best that class wins which was voted for first"
+    COMPARE = "a calibrated score of each class, divided by the sum of all; the first of the best wins"
 
     @property
     def counts(self) -> bool:
@@ -126,6 +127,10 @@ class Blend:
                 found += self.intercept
             case Way.MATRIX | Way.COUNT | Way.COUNT_FIRST:
                 raise InternalError("the scores of several classes, and votes, are no single prediction")
+            case Way.COMPARE:
+                values = np.concatenate([np.asarray(t[:, -1:], np.float64) for t in tables], axis=1)
+                total, even = np.sum(values, axis=1)[:, None], np.full_like(values, 1 / len(tables))
+                found = np.divide(values, total, out=even, where=total != 0)
         return np.asarray(found, np.float64)
 
     def parts(self) -> Iterator[tuple[Ensemble, int, int]]:
@@ -134,6 +139,13 @@ class Blend:
         for member in self.members:
             yield member, first, first + member.n_outputs
             first += member.n_outputs
+
+    def winners(self, margins: FloatArray, classes: int) -> Int64Array:
+        """The class that wins, int64[rows], by the scores of all members: by what these predict, or are."""
+        if self.way is Way.COMPARE:
+            return np.asarray(self.probabilities(margins, classes).argmax(axis=1), np.int64)
+        votes = [member.predicted_classes(margins[:, first:end]) for member, first, end in self.parts()]
+        return self.elected(np.stack(votes, axis=1), classes)
 
     def elected(self, votes: NDArray[np.int64], classes: int) -> Int64Array:
         """The class that wins, int64[rows], of the classes that members predict, int64[rows, members]: weights are added up as

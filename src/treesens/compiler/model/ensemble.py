@@ -20,7 +20,7 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
-from treesens.compiler.model.blend import Blend
+from treesens.compiler.model.blend import Blend, Way
 from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
@@ -146,6 +146,11 @@ class Ensemble:
     @property
     def n_outputs(self) -> int:
         return len(self.base)
+
+    @property
+    def compares_classes(self) -> bool:
+        """Whether the scores are those of the classes, each with a calibration of its own."""
+        return self.blend is not None and self.blend.way is Way.COMPARE
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:

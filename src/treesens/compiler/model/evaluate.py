@@ -13,7 +13,7 @@ from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.grid import category_codes
 from treesens.compiler.model.kinds import Link
-from treesens.compiler.model.ties import Thresholds
+from treesens.compiler.model.ties import HashedTies
 from treesens.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -257,9 +257,7 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
     """
     if ensemble.link is Link.COUNTED:
         assert ensemble.blend is not None
-        own = np.asarray(margins, np.float64)
-        votes = [member.predicted_classes(own[:, first:end]) for member, first, end in ensemble.blend.parts()]
-        return ensemble.blend.elected(np.stack(votes, axis=1), len(ensemble.classes))
+        return ensemble.blend.winners(np.asarray(margins, np.float64), len(ensemble.classes))
     shown = np.asarray(probabilities(ensemble, margins), np.float64)
     if ensemble.cutoff is not None:
         # What is written decides: 0.2 votes reach a cut-off of 0.2.
@@ -269,7 +267,7 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
     if ensemble.decides_at is not None:
         return np.asarray(np.asarray(margins, np.float64)[:, -1] > ensemble.decides_at, np.int64)
     best = np.asarray(margins, np.float64) if ensemble.ranks_scores else shown
-    if ensemble.ties is not None and (rows is not None or isinstance(ensemble.ties, Thresholds)):
+    if ensemble.ties is not None and (rows is not None or not isinstance(ensemble.ties, HashedTies)):
         inputs = best if rows is None else np.asarray(rows, np.float64)
         return np.array([ensemble.ties.choose(*both) for both in zip(best, inputs, strict=True)], np.int64)
     if ensemble.n_outputs > 1 or ensemble.link is Link.BLENDED:

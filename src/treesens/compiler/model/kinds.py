@@ -25,7 +25,7 @@ class Link(Enum):
     with one output per class means that the outputs are the probabilities themselves. CALIBRATED goes from one margin to the
     probability of the second class by `Ensemble.calibration`. BLENDED: the scores are those of several models, of which
     `Ensemble.blend` makes one probability per class. COUNTED: the scores are those of several models, each of which has a vote
-    for the class that it predicts; nothing but a class comes out.
+    for the class that it predicts, or is the score of one class (`Way.COMPARE`); nothing but a class comes out.
     """
 
     RAW = "raw"

@@ -9,6 +9,7 @@ not. Which class it is depends on every digit of the row, of columns that no tre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,9 +27,17 @@ _MULTIPLIER, _ADDED = 0x5DEECE66D, 0xB
 
 @dataclass(frozen=True)
 class HashedTies:
-    """`shares`: those of the classes in the data, one per class."""
+    """`shares`: those of the classes in the data, one per class. `ones` say of what the library has made its columns, if these
+    are no features: the feature, which of its categories a column is 1 for (-1: it is a number), and how many there are.
+    """
 
     shares: tuple[float, ...]
+    ones: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def coarse(self) -> Fraction:
+        """What the library shows of a lead, in its last digits."""
+        return Fraction(1)
 
     @cached_property
     def factors(self) -> tuple[Fraction, ...]:
@@ -47,7 +56,7 @@ class HashedTies:
         if not tied:
             return best
         seed = 0
-        for bits in np.ascontiguousarray(row, np.float64).view(np.int64).tolist():
+        for bits in np.ascontiguousarray(self._made(row), np.float64).view(np.int64).tolist():
             seed ^= bits >> 6
         total = 0.0
         for number in listed:
@@ -63,6 +72,16 @@ class HashedTies:
         equal = np.flatnonzero(scores == scores[best])
         return int(equal[max(left, 0)])
 
+    def _made(self, row: FloatArray) -> FloatArray:
+        """The columns of the library, of features float64[features]. A category that is not listed is a missing one."""
+        if not self.ones:
+            return row
+        made = []
+        for feature, code, count in self.ones:
+            x = float(row[feature])
+            made.append(x if code < 0 else float((math.floor(x) if 0 <= x < count else count) == code))
+        return np.array(made)
+
     def may_stray(self, wanted: int) -> bool:
         """Whether a class may be predicted that is none of the best ones."""
         return wanted == 0 or wanted < len(self.shares) - 2
@@ -76,6 +95,11 @@ class Thresholds:
     """
 
     values: tuple[float, ...]
+
+    @property
+    def coarse(self) -> Fraction:
+        """What quotients show of a lead, in their last digits."""
+        return Fraction(1)
 
     def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `HashedTies.choose`
         """The class of probabilities `scores` float64[classes], whatever the input is."""
@@ -99,7 +123,39 @@ class Thresholds:
         return second / (first + second)
 
 
-Ties: TypeAlias = HashedTies | Thresholds
+@dataclass(frozen=True)
+class CutShares:
+    """The second of two classes is predicted if its share of the sum of both scores reaches a cut-off t.
+
+    That is: (1 - t) times its score is at least t times that of the first class. `corrections` are what both are multiplied by
+    before, for balanced classes. The share is rounded: what its last digits decide is open.
+    """
+
+    cut: Fraction
+    corrections: tuple[Fraction, Fraction] = (Fraction(1), Fraction(1))
+
+    @property
+    def coarse(self) -> Fraction:
+        """What a share shows of a lead of scores, in its last digits: the less, the closer the cut-off is to 1."""
+        return 1 + 1 / (1 - self.cut)
+
+    @property
+    def factors(self) -> tuple[Fraction, ...]:
+        """What the score of each class is multiplied by before they are compared."""
+        one, two = self.corrections
+        return self.cut * one, (1 - self.cut) * two
+
+    def choose(self, scores: FloatArray, row: FloatArray) -> int:  # noqa: ARG002 - as `HashedTies.choose`
+        """The class of `scores` float64[2], whatever the input is. Of two zeros it is the first one."""
+        one, two = (Fraction(float(score)) * weight for score, weight in zip(scores, self.factors, strict=True))
+        return int(two >= one and two > 0)
+
+    def may_stray(self, wanted: int) -> bool:  # noqa: ARG002 - as above
+        """A class that is none of the best ones is never predicted."""
+        return False
+
+
+Ties: TypeAlias = HashedTies | Thresholds | CutShares
 
 
 def are_near(scores: FloatArray, distance: Fraction) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from math import exp
+from math import exp, log
 
 import numpy as np
 
@@ -41,6 +41,10 @@ CLASS_ROW = "class."
 STEEPEST = 700.0
 """About the largest exponent of a double; beyond it no two probabilities are told apart."""
 
+QUOTIENT = 2.0**-40
+"""Calibrated scores over their sum differ by more if the library surely tells them apart: where all of them are as small as
+doubles get, an exponent of 745 is off by its last digits.
+"""
 _RESOLUTION = {NumberType.FLOAT32: Fraction(1, 2**21), NumberType.FLOAT64: Fraction(1, 2**50)}
 """Four units in the last place of 1: an exponential, a sum and a division are off by less than one each."""
 
@@ -107,7 +111,7 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
         else:
             cut = 0.5 if ensemble.cutoff is None else float(ensemble.cutoff)
             exactly = ensemble.cutoff is None and ensemble.calibration is None and own[0] == 0
-            unsure = (
+            unsure = _may_pass(ensemble, own) or (
                 ensemble.link in (Link.LOGISTIC, Link.CALIBRATED, Link.BLENDED)
                 and abs(row[-1] - cut) <= near
                 and not exactly
@@ -124,7 +128,16 @@ def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
     size = (
         Fraction(1) if ensemble.link is Link.SOFTMAX else sum((Fraction(abs(score)) for score in scores), Fraction(0))
     )
-    return are_near(np.array(scores), resolution_of(ensemble) * size)
+    return are_near(np.array(scores), resolution_of(ensemble) * size * ensemble.ties.coarse)
+
+
+def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
+    """Whether another order of additions may lead to the other side of a cut-off."""
+    if not ensemble.accumulation.any_order or ensemble.cutoff is None or ensemble.link is not Link.LOGISTIC:
+        return False
+    # Where the band is wide the logarithm is known well enough.
+    past = abs(float(margins[0]) - log(ensemble.cutoff / (1 - ensemble.cutoff)))
+    return past <= float(2 * ensemble.bands()[0]) + 2.0**-44 * (1 + abs(float(margins[0])))
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
@@ -152,6 +165,11 @@ def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     """The classes that win whatever the members predict of which nothing is sure."""
     assert ensemble.blend is not None
     count = len(ensemble.classes)
+    if ensemble.compares_classes:
+        shown = np.asarray(ensemble.blend.probabilities(np.asarray(margins, np.float64), count))
+        best = shown.argmax(axis=1)
+        ahead = [row[b] - np.delete(row, b).max() for row, b in zip(shown, best.tolist(), strict=True)]
+        return [int(b) if lead > QUOTIENT else None for b, lead in zip(best, ahead, strict=True)]
     votes = [sure_classes(member, margins[:, first:end]) for member, first, end in ensemble.blend.parts()]
     result: list[int | None] = []
     for own in zip(*votes, strict=True):
@@ -206,7 +224,15 @@ def unshown(query: Query, row: ProbabilitySum) -> Fraction:
     """By how much a mean of probabilities leads at least if the library surely predicts its class; 0 if none is asked for."""
     if not row.name.startswith(CLASS_ROW):
         return Fraction(0)
-    return max(resolution_of(query.models[query.points[point].model].ensemble) for point in points_in(row))
+    return max(resolution_of_class(query.models[query.points[point].model].ensemble) for point in points_in(row))
+
+
+def resolution_of_class(ensemble: Ensemble) -> Fraction:
+    """By how much two probabilities, or calibrated scores, differ at least if the library surely tells their classes apart."""
+    if ensemble.compares_classes:
+        # The sum by which calibrated scores are divided is at most the number of classes.
+        return len(ensemble.classes) * max(Fraction(QUOTIENT), resolution_of(ensemble))
+    return resolution_of(ensemble)
 
 
 def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted: bool) -> Constraint:

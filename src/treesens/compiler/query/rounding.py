@@ -13,18 +13,20 @@ from math import exp
 import numpy as np
 
 from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.calibration import Isotonic
-from treesens.compiler.model.ties import Thresholds
+from treesens.compiler.model.calibration import Isotonic, Sigmoid
+from treesens.compiler.model.ties import CutShares, Thresholds
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
 from treesens.compiler.query.curves import steepest
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
+    QUOTIENT,
     STEEPEST,
     compares_scores,
     is_drawn_at_ties,
     resolution_of,
+    resolution_of_class,
     unit_of,
     unshown,
     voter_of,
@@ -163,7 +165,7 @@ def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
             ensemble = _ensemble(query, term.scores[0].point)
             move = sum((_off(query, t) for t in term.scores), Fraction(0)) * steepest(term.calibration)
             size = max(abs(term.low), abs(term.high), Fraction(1)) if term.calibration is None else Fraction(1)
-            total += abs(term.factor) * (move + size * resolution_of(ensemble))
+            total += abs(term.factor) * (move + size * resolution_of_class(ensemble))
             continue
         moves = [sum((_off(query, t) for t in exponent.terms), Fraction(0)) for exponent in term.exponents]
         rounded = resolution_of(_ensemble(query, term.exponents[0].terms[0].point))
@@ -212,10 +214,13 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
     hidden = Fraction(0)
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
+        if whole.compares_classes:
+            hidden += _hidden_by_sigmoids(whole, term)
+            continue
         ensemble = voter_of(whole, term.output)
-        if isinstance(ensemble.ties, Thresholds) and row.name.startswith(CLASS_ROW):
+        if isinstance(ensemble.ties, Thresholds | CutShares) and row.name.startswith(CLASS_ROW):
             # No probability is above 1, and the rounding of a quotient is relative.
-            hidden += 2 * unit_of(term, whole) * resolution_of(ensemble)
+            hidden += 2 * unit_of(term, whole) * resolution_of(ensemble) * ensemble.ties.coarse
             continue
         if ensemble.link is Link.IDENTITY or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
             continue
@@ -226,6 +231,20 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
         flatness = Fraction(exp(min(largest, STEEPEST)))
         hidden += unit * resolution_of(ensemble) * (2 + flatness)
     return hidden
+
+
+def _hidden_by_sigmoids(whole: Ensemble, term: ScoreTerm) -> Fraction:
+    """A difference of what sigmoids are taken of that may vanish in these, in a row that compares two classes."""
+    assert whole.blend is not None
+    largest, slope = 0.0, Fraction(1)
+    for number, member in enumerate(whole.blend.members):
+        if not isinstance(member.calibration, Sigmoid):
+            continue
+        reached = _largest_score(member) / member.average
+        largest = max(largest, abs(member.calibration.slope) * reached + abs(member.calibration.intercept))
+        slope = abs(Fraction(member.calibration.slope)) if number == term.output else slope
+    flatness = Fraction(exp(min(largest, STEEPEST)))
+    return unit_of(term, whole) / slope * len(whole.classes) * Fraction(QUOTIENT) * (2 + flatness)
 
 
 def _largest_score(ensemble: Ensemble) -> float:

@@ -29,7 +29,7 @@ import numpy as np
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
 from treesens.compiler.model.calibration import Odds
-from treesens.compiler.model.ties import HashedTies
+from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
@@ -42,6 +42,7 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.h2o.archive import Mojo, open_mojo
+from treesens.frontends.h2o.encoding import ONE_HOT, Encoding, encoding_of, without_encoding
 from treesens.frontends.h2o.known import TABLE
 from treesens.frontends.h2o.library import GenModel
 from treesens.frontends.h2o.trees import tree_of
@@ -60,6 +61,10 @@ _TIES = (
     "at a tie of the best classes H2O draws one by a hash of the row, which may be none of the best: what is found is no such "
     "tie, and `none` covers them, too"
 )
+_BOTH = (
+    "the second class is predicted if its share of the sum of both scores reaches the cut-off; where only the last "
+    "digits of the share decide, the class is open"
+)
 _BALANCED = "prob(P) is corrected for balanced classes, margin(P) is the score before that"
 _FAMILIES = {
     "bernoulli": ("logit", Link.LOGISTIC),
@@ -72,7 +77,7 @@ _FAMILIES = {
     "tweedie": ("log", Link.EXP),
 }
 """The link of every family that is read: its name, and ours."""
-_ENCODINGS = ("AUTO", "Enum")
+_ENCODINGS = ("AUTO", "Enum", ONE_HOT)
 _ANOTHER = "convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
 """What is read, and the name by which the library chooses how it scores."""
@@ -99,21 +104,29 @@ class H2OFrontend:
         place = str(path)
         mojo = open_mojo(data, place)
         _refuse(mojo)
-        check_names(TABLE, {name: _plain(text) for name, text in mojo.info.items()}, f"{place}: model.ini", "model")
-        features, notes = _features(mojo)
+        encoding = encoding_of(mojo)
+        kept = mojo.info if encoding is None else without_encoding(mojo.info)
+        kind = "model" if encoding is None else "encoded"
+        check_names(TABLE, {name: _plain(mojo.info[name]) for name in kept}, f"{place}: model.ini", kind)
+        features, notes = _features(mojo, encoding)
         classes = _classes(mojo)
         forest = mojo.text("algo") == "drf"
         trees = mojo.count("n_trees", _MOST_TREES)
         if not trees:
             raise mojo.error("the model has no trees", "train it again")
-        categories = [feature.categories for feature in features]
-        scoring = _many_classes(mojo, len(classes)) if len(classes) > 2 else _one_score(mojo, classes)
+        # Columns that an encoding has made are numbers.
+        categories = [0] * len(encoding.made) if encoding is not None else [feature.categories for feature in features]
+        several = len(classes) > 2 or _doubled(mojo, len(classes))
+        scoring = _many_classes(mojo, len(classes), encoding) if several else _one_score(mojo, classes)
         names = scoring.names
         blobs = [mojo.archive.blob(name) for name in names]
         grown = [
             tree_of(b, categories, f"{place}: {name}", scoring.signs) for b, name in zip(blobs, names, strict=True)
         ]
-        nodes = stack_trees(grown)
+        nodes = stack_trees(grown) if encoding is None else encoding.before(stack_trees(grown), place)
+        between = (nodes.leaf_value >= 0) & (nodes.leaf_value <= 1)
+        if isinstance(scoring.ties, CutShares) and not between.all():
+            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
         if scoring.shares_only and not ((nodes.leaf_value >= -1) & (nodes.leaf_value <= 0)).all():
             raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
         ensemble = ensemble_of(
@@ -137,12 +150,12 @@ class H2OFrontend:
             accumulation=Accumulation.FLOAT64_SCALED_BASE_LAST if scoring.weighted else Accumulation.FLOAT64_BASE_LAST,
             average=trees if forest and not scoring.weighted else 1,
             classes=classes,
-            cutoff=_cutoff(mojo) if len(classes) == 2 else None,
+            cutoff=None if several or not classes else _cutoff(mojo),
             calibration=scoring.odds,
             ties=scoring.ties,
         )
         notes += scoring.notes
-        library = GenModel(data, blobs, ensemble, scoring.signs)
+        library = GenModel(data, blobs, ensemble, scoring.signs, encoding)
         return LoadedModel(ensemble, self.name, library.margins, notes=notes, predicts=library.predicts)
 
 
@@ -160,7 +173,7 @@ class _Scoring:
     link: Link
     signs: tuple[float, ...] = (1.0,)
     odds: Odds | None = None
-    ties: HashedTies | None = None
+    ties: HashedTies | CutShares | None = None
     weighted: bool = False
     shares_only: bool = False
     notes: tuple[str, ...] = ()
@@ -186,8 +199,15 @@ def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
     return _Scoring(names, [0] * trees, ones, base, Link.IDENTITY if forest else _link(mojo))
 
 
-def _many_classes(mojo: Mojo, classes: int) -> _Scoring:
-    """Sums of three classes and more. A class may have no tree in a round: its file is not there, and nothing is added."""
+def _doubled(mojo: Mojo, classes: int) -> bool:
+    """Whether a forest of two classes has trees for both of them."""
+    return classes == 2 and mojo.text("algo") == "drf" and mojo.flag("binomial_double_trees")
+
+
+def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
+    """Sums of three classes and more, or of both of two. A class may have no tree in a round: it has no file then, and
+    nothing is added.
+    """
     forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
     if rounds * classes > _MOST_TREES:
         raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
@@ -199,15 +219,21 @@ def _many_classes(mojo: Mojo, classes: int) -> _Scoring:
     balanced = mojo.flag("balance_classes")
     factors = _corrections(mojo, classes) if balanced else [1.0] * classes
     outputs = [c for _, c in kept]
+    if classes == 2:
+        one, two = (Fraction(factor) for factor in factors)
+        ties: HashedTies | CutShares = CutShares(_cutoff(mojo), (one, two))
+        factors = [1.0, 1.0]
+    else:
+        ties = HashedTies(tuple(_shares(mojo, classes)), () if encoding is None else encoding.ones)
     return _Scoring(
         [name for name, _ in kept],
         outputs,
         [factors[c] if forest else 1.0 for c in outputs],
         [0.0] * classes if forest else [math.log(factor) for factor in factors],
         Link.RAW if forest else Link.SOFTMAX,
-        ties=HashedTies(tuple(_shares(mojo, classes))),
-        weighted=forest and balanced,
-        notes=(*([_SHARES] if forest else []), _TIES),
+        ties=ties,
+        weighted=forest and balanced and classes > 2,
+        notes=(*([_SHARES] if forest else []), _BOTH if classes == 2 else _TIES),
     )
 
 
@@ -237,6 +263,11 @@ def _refuse(mojo: Mojo) -> None:
     """Names what the reader does not represent."""
     algorithm = mojo.text("algo")
     if algorithm not in _ALGORITHMS:
+        if algorithm == "xgboost":
+            raise mojo.error(
+                "a MOJO of `xgboost` holds a model in XGBoost's old binary format, over columns that H2O has made",
+                f"train H2O's own gradient boosting, or XGBoost by itself; or {_ANOTHER}",
+            )
         raise mojo.error(f"a MOJO of `{algorithm[:40]}` is not read", f"read are {', '.join(_ALGORITHMS)}; {_ANOTHER}")
     if mojo.text("algorithm") != _ALGORITHMS[algorithm]:
         raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
@@ -248,15 +279,14 @@ def _refuse(mojo: Mojo) -> None:
     if mojo.info.get("_genmodel_encoding", "AUTO") not in _ENCODINGS:
         raise mojo.error(
             f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read",
-            "train with categorical_encoding=Enum",
+            "train with categorical_encoding=Enum, or OneHotExplicit",
         )
     if not mojo.flag("supervised"):
         raise mojo.error("a model without a target is not read", _ANOTHER)
     classes = mojo.count("n_classes", _MOST_CLASSES)
-    if mojo.flag("binomial_double_trees") and classes == 2:
-        raise mojo.error("a forest with trees for both classes is not read", "train with binomial_double_trees=False")
-    per_class = mojo.info.get("n_trees_per_class", str(classes if classes > 2 else 1))
-    if per_class != str(classes if classes > 2 else 1):
+    several = classes if classes > 2 or _doubled(mojo, classes) else 1
+    per_class = mojo.info.get("n_trees_per_class", str(several))
+    if per_class != str(several):
         raise mojo.error(f"{per_class[:40]} trees of each round for {classes} classes")
 
 
@@ -273,20 +303,20 @@ def _link(mojo: Mojo) -> Link:
     return link
 
 
-def _features(mojo: Mojo) -> tuple[tuple[Feature, ...], tuple[str, ...]]:
+def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...], tuple[str, ...]]:
     """The columns that rows have, and what users should know of them."""
     count = mojo.count("n_features", MAX_FEATURES)
     if not 0 < count < len(mojo.columns):  # columns of weights and folds stand before the target, which is the last one
         raise mojo.error(f"{count} features of {len(mojo.columns)} columns, the last of which is the target")
-    features, notes = list(feature_tuple(mojo.columns[:count], mojo.place)), []
-    for column in range(count):
-        if column not in mojo.domains:
+    names = mojo.columns[:count] if encoding is None else encoding.names
+    features, notes = list(feature_tuple(names, mojo.place)), []
+    for column in range(len(names)):
+        listed = encoding is None and column in mojo.domains
+        labels = mojo.labels(column) if listed else None if encoding is None else encoding.labels[column]
+        if labels is None:
             continue
-        labels = mojo.labels(column)
         if any('"' in label or "\\" in label for label in labels):
-            notes.append(
-                f"categories of `{mojo.columns[column]}` have quotes or backslashes: they are known by their codes"
-            )
+            notes.append(f"categories of `{names[column]}` have quotes or backslashes: they are known by their codes")
         features[column] = as_categorical(features[column], len(labels), _labels(labels))
     if "calib_method" in mojo.info:
         notes.append("calibrated probabilities (cal_p1), which H2O gives beside the others, are not those of questions")

@@ -3,28 +3,34 @@
 from treesens.frontends.known_fields import Table, irrelevant, refused, used
 
 _BESIDE = "calibrated probabilities come beside the others, and decide no class"
+_ENCODED = ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")
 _EXPLICIT = "categories become other columns before the trees see them"
 
+_MODEL = {
+    **used(
+        "algo",
+        "algorithm",
+        "mojo_version",
+        "endianness",
+        "category",
+        "supervised",
+        "n_features",
+        "n_classes",
+        "n_columns",
+    ),
+    **used("n_domains", "default_threshold", "n_trees", "n_trees_per_class", "distribution", "link_function"),
+    **used("init_f", "_genmodel_encoding", "balance_classes", "binomial_double_trees", "h2o_version"),
+    **irrelevant("a name, a date or a licence", ("license", "uuid", "timestamp")),
+    **irrelevant("texts of categories with a quote or a backslash are not used", ("escape_domain_values",)),
+    **used("prior_class_distrib", "model_class_distrib"),
+    **refused("a row needs its offset, which no question gives", ("offset_column",)),
+    **irrelevant(_BESIDE, ("calib_method", "calib_glm_beta", "calib_min_x", "calib_max_x")),
+}
 TABLE: Table = {
-    "model": {
-        **used(
-            "algo",
-            "algorithm",
-            "mojo_version",
-            "endianness",
-            "category",
-            "supervised",
-            "n_features",
-            "n_classes",
-            "n_columns",
-        ),
-        **used("n_domains", "default_threshold", "n_trees", "n_trees_per_class", "distribution", "link_function"),
-        **used("init_f", "_genmodel_encoding", "balance_classes", "binomial_double_trees", "h2o_version"),
-        **irrelevant("a name, a date or a licence", ("license", "uuid", "timestamp")),
-        **irrelevant("texts of categories with a quote or a backslash are not used", ("escape_domain_values",)),
-        **used("prior_class_distrib", "model_class_distrib"),
-        **refused(_EXPLICIT, ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")),
-        **refused("a row needs its offset, which no question gives", ("offset_column",)),
-        **irrelevant(_BESIDE, ("calib_method", "calib_glm_beta", "calib_min_x", "calib_max_x")),
-    }
+    "model": {**_MODEL, **refused(_EXPLICIT, _ENCODED)},
+    "encoded": {
+        **_MODEL,
+        **used(*_ENCODED[1:]),
+        **irrelevant("of another encoding (`Eigen`)", _ENCODED[:1]),
+    },
 }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
+from treesens.frontends.h2o.encoding import Encoding
 
 VARIABLE = "TREESENS_H2O_JAR"
 """Names h2o.jar or h2o-genmodel.jar; without it the jar of the package `h2o` is taken."""
@@ -27,8 +28,16 @@ class GenModel:
     scores times.
     """
 
-    def __init__(self, data: bytes, blobs: Sequence[bytes], ensemble: Ensemble, signs: Sequence[float]) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        blobs: Sequence[bytes],
+        ensemble: Ensemble,
+        signs: Sequence[float],
+        encoding: Encoding | None = None,
+    ) -> None:
         self._data, self._blobs, self._ensemble, self._signs = data, blobs, ensemble, np.array(signs)
+        self._encoding = encoding
         self._model: Any = None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
@@ -72,7 +81,27 @@ class GenModel:
                 codes = x[:, column]
                 listed = (codes >= 0) & (codes < feature.categories)
                 x[:, column] = np.where(np.isnan(codes), codes, np.where(listed, np.floor(codes), feature.categories))
-        return x
+        return x if self._encoding is None else self._encoded(x, self._encoding)
+
+    def _encoded(self, rows: NDArray[np.float64], encoding: Encoding) -> NDArray[np.float64]:
+        """Rows as the encoders of the library make them, float64[rows, columns that trees see]."""
+        java, model = _java(), self._opened()
+        easy = "hex.genmodel.easy.OneHotEncoder"
+        places = java.JClass(f"{easy}ColumnMapper")(model).create()
+        encoders = java.JClass(f"{easy}DomainMapConstructor")(model, places).create()
+        names, labels = model.getOrigNames(), model.getOrigDomainValues()
+        made = np.empty((len(rows), len(encoding.made)))
+        for number, row in enumerate(rows.tolist()):
+            given = java.JArray(java.JDouble)(len(encoding.made))
+            for column, x in enumerate(row):
+                place = places.get(names[column])
+                encoder = encoders.get(place)
+                if encoder is None:
+                    given[int(place)] = x
+                elif not (0 <= x < len(labels[column]) and encoder.encodeCatValue(labels[column][int(x)], given)):
+                    encoder.encodeNA(given)
+            made[number] = np.array(given)
+        return made
 
     def _opened(self) -> Any:
         if self._model is None:

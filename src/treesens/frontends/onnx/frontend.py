@@ -28,7 +28,7 @@ _FLOAT, _INTEGER, _TEXT = 1, 7, 8
 
 
 class ONNXFrontend:
-    """Reads graphs in which the trees see the input as it is."""
+    """Reads graphs in which the trees see the input as it is, or scaled and filled."""
 
     name = "onnx"
     library = "onnxruntime"
@@ -50,19 +50,21 @@ class ONNXFrontend:
     def _read(self, model: Any, data: bytes, place: str, name: str) -> LoadedModel:
         # Files of other formats are sniffed without the readers of this one.
         from treesens.frontends.columns import MAX_FEATURES, ensemble_of, feature_tuple
+        from treesens.frontends.onnx.steps import before_steps, longest, steps_of
         from treesens.frontends.onnx.trees import Attributes, read_trees
 
-        node, width = _tree_node(model, place)
+        node, width, before = _tree_node(model, place)
         read = read_trees(node.op_type, Attributes(node, place))
-        largest = int(read.nodes.feature.max(initial=0))
+        largest = max(int(read.nodes.feature.max(initial=0)), 0 if width else longest(model.graph, before) - 1)
         if max(largest + 1, width or 0) > MAX_FEATURES:
             raise ModelError(f"{max(largest + 1, width or 0):,} features make no sense", place=place)
         if width is None:
             width = largest + 1
         elif largest >= width:
             raise ModelError(f"a split uses feature {largest} of {width}", place=place, remedy="the file is damaged")
+        steps = steps_of(model.graph, before, width, place)
         ensemble = ensemble_of(
-            read.nodes,
+            before_steps(read.nodes, steps, place) if steps else read.nodes,
             feature_tuple([f"f{i}" for i in range(width)], place),
             place,
             name=name,
@@ -124,8 +126,10 @@ def _refuse_no_text(graph: Any, place: str) -> None:
         raise ModelError("a name in the graph is not UTF-8", place=place, remedy="save the model again")
 
 
-def _tree_node(model: Any, place: str) -> tuple[Any, int | None]:
-    """The operator with the trees and the number of features; ModelError for graphs that do more than that."""
+def _tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any]]:
+    """The operator with the trees, the number of features, and the operators before it; ModelError for graphs that do more."""
+    from treesens.frontends.onnx.steps import nodes_before
+
     graph = model.graph
     _refuse_no_text(graph, place)
     trees = [node for node in graph.node if node.op_type in _OPERATORS]
@@ -139,15 +143,13 @@ def _tree_node(model: Any, place: str) -> tuple[Any, int | None]:
     node = trees[0]
     constants = {i.name for i in graph.initializer}
     inputs = [i for i in graph.input if i.name not in constants]
-    if len(inputs) != 1 or list(node.input) != [inputs[0].name]:
-        before = next((n.op_type for n in graph.node if set(n.output) & set(node.input)), "another input")
+    if len(inputs) != 1:
         raise ModelError(
-            f"the trees do not see the input itself but what {before} makes of it",
-            place=place,
-            remedy="convert the tree model alone",
+            f"the graph has {len(inputs)} inputs", place=place, remedy="convert the model with one matrix of numbers"
         )
+    before = nodes_before(graph, node, inputs[0].name, place)
     for other in graph.node:
-        if other is not node and other.op_type not in _HARMLESS:
+        if other is not node and other not in before and other.op_type not in _HARMLESS:
             raise ModelError(
                 f"the operator {other.op_type} behind the trees is not supported",
                 place=place,
@@ -158,11 +160,11 @@ def _tree_node(model: Any, place: str) -> tuple[Any, int | None]:
         raise ModelError("the input is not of type float", place=place, remedy="convert the model with a float32 input")
     shape = kind.shape.dim
     width = shape[1].dim_value if len(shape) == 2 else 0
-    return node, width if width > 0 else None
+    return node, width if width > 0 else None, before
 
 
 class NativeONNX:
-    """What onnxruntime makes of the operator with the trees alone, in one thread."""
+    """What onnxruntime makes of the operator with the trees, and of what stands before it, in one thread."""
 
     def __init__(self, data: bytes, outputs: int) -> None:
         self._data, self._outputs = data, outputs
@@ -185,12 +187,14 @@ class NativeONNX:
             alone.attribute.append(onnx.helper.make_attribute("post_transform", "NONE"))
         constants = {i.name for i in model.graph.initializer}
         text = any(a.name == "classlabels_strings" and a.strings for a in node.attribute)
+        before = _tree_node(model, "")[2]
         kinds = [_FLOAT] if len(node.output) == 1 else [_TEXT if text else _INTEGER, _FLOAT]
         graph = onnx.helper.make_graph(
-            [alone],
+            [*before, alone],
             "trees",
             [i for i in model.graph.input if i.name not in constants],
             [onnx.helper.make_tensor_value_info(n, kind, None) for n, kind in zip(node.output, kinds, strict=True)],
+            [i for i in model.graph.initializer if any(i.name in other.input for other in before)],
         )
         made = onnx.helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
         options = onnxruntime.SessionOptions()

@@ -11,6 +11,15 @@ _COMMON = {
     **refused("values in double precision are not read", ("base_values_as_tensor", "nodes_values_as_tensor")),
 }
 TABLE: Table = {
+    "Scaler": used("offset", "scale"),
+    "Imputer": {
+        **used("imputed_value_floats", "replaced_value_float"),
+        **refused("an Imputer of whole numbers is not read", ("imputed_value_int64s",)),
+        **irrelevant("numbers here are floats", ("replaced_value_int64",)),
+    },
+    "Identity": {},
+    "arithmetic": {},
+    "Cast": {**used("to"), **irrelevant("it is about floats of 8 bits", ("saturate", "round_mode"))},
     "TreeEnsembleClassifier": {
         **_COMMON,
         **used(

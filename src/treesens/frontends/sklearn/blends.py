@@ -22,6 +22,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
+from treesens.frontends.sklearn.calibrated_classes import read_calibrated_classes
 from treesens.frontends.sklearn.class_stacks import is_softmax, stack_of_classes
 from treesens.frontends.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite
@@ -54,7 +55,7 @@ def is_blend(obj: Any) -> bool:
     if not kind.__module__.startswith("sklearn."):
         return False
     if is_calibrated(obj):
-        return len(folds_of(obj)) > 1
+        return len(folds_of(obj)) > 1 or len(getattr(obj, "classes_", ())) > 2
     if kind.__name__ in _BAGGING:
         return any(type(member).__name__ not in SINGLE_TREES for member in getattr(obj, "estimators_", ()))
     return kind.__name__ in (*_VOTING, *_STACKING)
@@ -63,6 +64,8 @@ def is_blend(obj: Any) -> bool:
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
     """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
     place, kind = source.path, type(obj).__name__
+    if is_calibrated(obj) and len(obj.classes_) > 2:
+        return read_calibrated_classes(obj, load, source, name)
     if not is_calibrated(obj) and not hasattr(obj, "estimators_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
     classes = plain_classes(obj, place) if hasattr(obj, "classes_") else ()

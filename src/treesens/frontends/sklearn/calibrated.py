@@ -1,7 +1,7 @@
 """`CalibratedClassifierCV` of scikit-learn: a model inside, whose score becomes a probability.
 
-A mean over several folds is one of several such models (`blends.py`). More than two classes, where each probability is divided
-by the sum of all, are refused.
+A mean over several folds is one of several such models (`blends.py`). Of more than two classes each has a calibrator
+(`calibrated_classes.py`).
 """
 
 from __future__ import annotations
@@ -34,26 +34,45 @@ def folds_of(obj: Any) -> Sequence[Any]:
 
 def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
     """The model inside one fold of a calibration, and its calibrator. ModelError for what is no function of one score."""
+    inner, (calibration,) = _fold(obj, place, fold, 1)
+    return inner, calibration
+
+
+def calibrations_of(obj: Any, place: str) -> tuple[Any, tuple[Learnt, ...]]:
+    """The model inside of a calibration of several classes with one fold, and the calibrator of each class. ModelError for what
+    is no function of one score of each class.
+    """
+    folds = len(folds_of(obj))
+    if folds > 1:
+        message = (
+            "a calibrated model of more than two classes divides each probability by the sum of all, and the mean of "
+            f"{folds} such ratios, one for each fold, is no sum of functions of one score each"
+        )
+        remedy = (
+            "calibrate it with ensemble=False, which has one calibrator for each class; or give the model inside it"
+        )
+        raise ModelError(message, place=place, remedy=remedy)
+    return _fold(obj, place, 0, len(obj.classes_))
+
+
+def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Learnt, ...]]:
+    """The model inside one fold, and the calibrators of so many scores."""
     folds = folds_of(obj)
     if not folds:
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
-    inner = folds[fold].estimator
-    if len(obj.classes_) != 2 or len(inner.classes_) != 2:
-        raise _of_classes(len(folds), place)
+    inner, calibrators = folds[fold].estimator, folds[fold].calibrators
+    if list(inner.classes_) != list(obj.classes_):
+        message = f"the model inside knows {len(inner.classes_)} classes, and the calibration {len(obj.classes_)}"
+        raise ModelError(message, place=place, remedy="train it on rows of all classes")
     if type(_last(inner)).__name__.startswith("AdaBoost"):
         message = "calibrated AdaBoost is not supported: its decision function is divided by the sum of its weights"
         raise ModelError(message, place=place, remedy=_INSIDE)
     # scikit-learn calibrates the decision function of models that have one, and the probability of others.
     of_probability = not hasattr(inner, "decision_function")
-    return inner, _read(folds[fold].calibrators[0], of_probability, place)
-
-
-def _of_classes(folds: int, place: str) -> ModelError:
-    """Each class has a calibrator of its own, and their values are divided by their sum: a ratio of several scores."""
-    message = "a calibrated model of more than two classes divides each probability by the sum of all"
-    if folds > 1:
-        message += f", and the mean of {folds} such ratios is no sum of functions of one score each"
-    return ModelError(message, place=place, remedy=f"{_INSIDE}; or calibrate a model of one class against the others")
+    read = tuple(_read(calibrator, of_probability, place) for calibrator in calibrators)
+    if len(read) != scores:
+        raise ModelError(f"{len(read)} calibrators for {scores} scores", place=place, remedy="fit it again")
+    return inner, read
 
 
 def _last(estimator: Any) -> Any:

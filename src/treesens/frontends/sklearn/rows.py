@@ -76,7 +76,7 @@ def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], en
     labels = predictor(estimator, make_rows, lambda e, x: e.predict(x), None)
     shown = labels
     if ensemble.classes:
-        known = ensemble.link is not Link.RAW and hasattr(estimator, "predict_proba")
+        known = ensemble.link not in (Link.RAW, Link.COUNTED) and hasattr(estimator, "predict_proba")
         shown = predictor(estimator, make_rows, lambda e, x: e.predict_proba(x), None) if known else None
 
     def predicts(rows: NDArray[np.float64]) -> Predicted:

@@ -63,8 +63,8 @@ def unwrap(obj: Any, place: str) -> Unwrapped:
 def _name(obj: Any) -> str | None:
     kind = type(obj)
     known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
-    # A mean over folds is a model of its own.
-    known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1)
+    # A mean over folds is a model of its own, and so is a comparison of several classes.
+    known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1 and len(getattr(obj, "classes_", ())) <= 2)
     return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
 
 

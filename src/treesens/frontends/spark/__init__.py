@@ -1,1 +1,1 @@
-"""Models that Apache Spark has saved, as zip files."""
+"""Models that Apache Spark has saved."""

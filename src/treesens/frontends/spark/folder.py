@@ -1,28 +1,30 @@
-"""A folder that Spark has written, in a zip archive: metadata as JSON, tables as Parquet, and folders of its parts."""
+"""A folder that Spark has written, or a zip archive of it: metadata as JSON, tables as Parquet, and folders of its parts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from treesens.errors import ModelError
-from treesens.frontends.archives import Archive
+from treesens.frontends.archives import Archive, Files, FolderFiles
 from treesens.frontends.documents import parse_document
 from treesens.frontends.fields import Field
 
-DAMAGED = "save the model again with Spark, and zip its whole folder"
+DAMAGED = "save the model again with Spark, and give its whole folder"
 _MOST_OF_METADATA = 1 << 24
 
 
 @dataclass(frozen=True)
 class Folder:
-    """What lies below a path of the archive; `path` is empty or ends with `/`."""
+    """What lies below a path of the files of a model; `path` is empty or ends with `/`."""
 
-    archive: Archive
+    archive: Files
     path: str = ""
 
     @property
     def place(self) -> str:
-        """The archive and the folder in it."""
+        """The archive, or the whole folder, and the folder in it."""
         return f"{self.archive.place}: {self.path}" if self.path else self.archive.place
 
     def inside(self, name: str) -> Folder:
@@ -62,6 +64,27 @@ class Folder:
         place = f"{self.archive.place}: {written.path}{parts[0]}"
         return Field(parse_document(lines[0].encode(), place), place)
 
+    def unpack(self, place: Path) -> None:
+        """Writes all files below `place`, by their names in the archive. ModelError for a name that leads out of it."""
+        for name in self.archive.names:
+            if name.startswith(self.path):
+                target = place / _safe(name, self.archive)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self.archive.blob(name))
+
+
+def _safe(name: str, archive: Files) -> PurePosixPath:
+    """A name that stays below the place that it is asked of."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+        raise ModelError(f"a file `{name[:60]}`, whose name leads elsewhere", place=archive.place, remedy=DAMAGED)
+    return path
+
+
+def folder_of(files: Mapping[str, bytes], place: str) -> Folder:
+    """The folder of a model, with all of its files by name."""
+    return Folder(FolderFiles(files, place, DAMAGED))
+
 
 def open_folder(data: bytes, place: str) -> Folder:
     """The folder of the model in a zip archive: the outermost one that has metadata. ModelError if there are none, or two."""
@@ -75,5 +98,5 @@ def open_folder(data: bytes, place: str) -> Folder:
     roots = [parts for parts in found if len(parts) == least]
     if len(roots) != 1:
         what = "several models" if roots else "no model: there is no folder `metadata`"
-        raise ModelError(f"the archive holds {what}", place=place, remedy="zip the folder of one model")
+        raise ModelError(f"the archive holds {what}", place=place, remedy="give the folder of one model, or zip it")
     return Folder(archive, "".join(f"{part}/" for part in roots[0]))

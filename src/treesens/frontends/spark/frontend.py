@@ -1,4 +1,4 @@
-"""Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, in a zip file of the folder of the model.
+"""Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
 
 How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel` and those of regression): inputs,
 thresholds, leaves and sums are float64. A leaf of a classifier holds how many rows of training each class has; divided by their
@@ -15,7 +15,7 @@ two classes the second is predicted above 0, and its probability is a sigmoid of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.folders import folder_digest
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.compiler.model.ties import Thresholds
 from treesens.errors import ModelError
@@ -33,7 +34,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, ensemble_of, feature_tuple, labels_of_texts
 from treesens.frontends.fields import Field
 from treesens.frontends.known_fields import check_document
-from treesens.frontends.spark.folder import DAMAGED, Folder, open_folder
+from treesens.frontends.spark.folder import DAMAGED, Folder, folder_of, open_folder
 from treesens.frontends.spark.known import TABLE
 from treesens.frontends.spark.library import Pyspark
 from treesens.frontends.spark.parquet import Columns, Rows, check_columns, read_tables
@@ -55,6 +56,10 @@ _BOOSTED = (
 _DIVIDED = (
     "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree forgets the "
     "thresholds"
+)
+_CUT = (
+    "the second class is predicted if its probability over its threshold is above that of the first one; where both are equal "
+    "up to their last digits it is open"
 )
 _ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
 
@@ -79,7 +84,7 @@ _KINDS = {
 
 
 class SparkFrontend:
-    """Reads a zip file of the folder that `model.save` has written; a live model lives in Java."""
+    """Reads the folder that `model.save` has written, or a zip file of it; a live model lives in Java."""
 
     name = "spark"
     library = "pyspark"
@@ -93,12 +98,18 @@ class SparkFrontend:
 
     def from_object(self, obj: Any) -> LoadedModel:
         kind = type(obj).__qualname__
-        raise ModelError(
-            f"a live {kind} of Spark lives in Java", remedy="save it, zip its folder and give the path of the zip file"
-        )
+        raise ModelError(f"a live {kind} of Spark lives in Java", remedy="save it, and give the path of its folder")
+
+    def recognises_folder(self, names: Collection[str]) -> bool:
+        return "metadata" in names
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        folder = open_folder(data, str(path))
+        return self._read(path, open_folder(data, str(path)), hashlib.sha256(data).hexdigest())
+
+    def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:
+        return self._read(path, folder_of(files, str(path)), folder_digest(files))
+
+    def _read(self, path: Path, folder: Folder, sha256: str) -> LoadedModel:
         stages, root = stages_of(folder)
         which = [i for i, stage in enumerate(stages) if stage.kind == "model"] or [0]
         which = [i for i in which if stages[i].metadata["class"].text() in _KINDS] or which
@@ -111,8 +122,8 @@ class SparkFrontend:
         grown = _grow(model, kind, tables["data"], rows.get(_LIST))
         slots = flow_through(before, rows).vectors.get(model.text("featuresCol"))
         names = class_names(before, rows, model, after)
-        library = partial(Pyspark, data, root.path, model, stages)
-        return _loaded(model, kind, grown, slots, names if kind.classifies else None, library, path, data)
+        library = partial(Pyspark, root, model, stages)
+        return _loaded(model, kind, grown, slots, names if kind.classifies else None, library, path, sha256)
 
 
 def _kind(model: Stage) -> _Kind:
@@ -174,7 +185,7 @@ def _loaded(
     names: list[str] | None,
     library_of: Callable[[list[Slot], Ensemble], Pyspark],
     path: Path,
-    data: bytes,
+    sha256: str,
 ) -> LoadedModel:
     """The model of these trees over the columns of a table, or of a vector alone."""
     place, metadata = str(path), model.metadata
@@ -209,7 +220,9 @@ def _loaded(
     if names is not None and (len(names) != read.classes or len(set(names)) != len(names)):
         raise metadata.error(f"{len(names)} names for {read.classes} classes, or one of them twice", DAMAGED)
     trees = len(nodes.tree_offset) - 1
-    thresholds = _thresholds(model, read)
+    divided = _thresholds(model, read)
+    # Of boosted trees two probabilities that add up to 1 are divided: that is a cut-off of the second one.
+    thresholds, cutoff = (None, divided.cut) if divided is not None and kind.boosted else (divided, None)
     ensemble = ensemble_of(
         nodes,
         tuple(features),
@@ -218,7 +231,7 @@ def _loaded(
         source=ModelSource(
             "spark",
             version=metadata["sparkVersion"].text(),
-            sha256=hashlib.sha256(data).hexdigest(),
+            sha256=sha256,
             path=place,
         ),
         number_type=NumberType.FLOAT64,
@@ -232,13 +245,14 @@ def _loaded(
         average=1 if kind.boosted else trees,
         classes=_names_of(names) if names is not None else tuple(range(read.classes)),
         ranks_scores=kind.boosted,
+        cutoff=cutoff,
         ranks_sums=read.votes > 0 and thresholds is None,
         ties=thresholds,
         probability_cut=None if thresholds is None else thresholds.cut,
     )
     library = library_of([slots[number] for number in which], ensemble)
     parts = any(slot.parts_at_zero for slot in slots)
-    told = {_BOOSTED: kind.boosted, _ZERO: parts, _DIVIDED: thresholds is not None}
+    told = {_BOOSTED: kind.boosted, _ZERO: parts, _DIVIDED: thresholds is not None, _CUT: cutoff is not None}
     notes = tuple(note for note, holds in told.items() if holds)
     return LoadedModel(
         ensemble, SparkFrontend.name, library.margins, library.leaf_ids, notes=notes, predicts=library.predicts
@@ -265,19 +279,14 @@ def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
 
 
 def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
-    """What probabilities are divided by before classes are compared. ModelError for boosted trees, and for 0."""
+    """What probabilities are divided by before classes are compared. ModelError for 0, and another number of them."""
     given = model.setting("thresholds")
     if given is None:
         return None
     values = given.floats().tolist()
-    if not read.votes:
+    if len(values) != read.classes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
         raise given.error(
-            "`thresholds` of boosted trees are not read",
-            "clear them, and ask `prob(P, CLASS) >= c`, with c = t2 / (t1 + t2) of two classes",
-        )
-    if len(values) != read.votes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
-        raise given.error(
-            f"{len(values)} thresholds for {read.votes} classes, or one that is 0",
+            f"{len(values)} thresholds for {read.classes} classes, or one that is 0",
             "clear them, and ask `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
         )
     return Thresholds(tuple(values))

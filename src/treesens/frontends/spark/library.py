@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
 import tempfile
-import zipfile
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
+from treesens.frontends.spark.folder import Folder
 from treesens.frontends.spark.stages import OF_VECTORS, OUTPUTS, PIPELINE, Slot, Stage
 
 _ROW, _LEAF = "treesens row", "treesens leaf"
@@ -28,13 +27,13 @@ _UNKNOWN = "treesens: no label of the column"
 class Pyspark:
     """A saved model, or a pipeline of `stages` with it, for Spark.
 
-    `root` is its folder in the zip file `data`; `slots` are the features.
+    `root` is its folder; `slots` are the features.
     """
 
     def __init__(
-        self, data: bytes, root: str, model: Stage, stages: Sequence[Stage], slots: Sequence[Slot], ensemble: Ensemble
+        self, root: Folder, model: Stage, stages: Sequence[Stage], slots: Sequence[Slot], ensemble: Ensemble
     ) -> None:
-        self._data, self._root, self._model, self._stages = data, root, model, stages
+        self._root, self._model, self._stages = root, model, stages
         self._slots, self._ensemble = slots, ensemble
         # Margins, leaves and classes of the same rows are asked one after the other.
         self._last: tuple[bytes, list[Any]] | None = None
@@ -163,16 +162,15 @@ class Pyspark:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        alone = self._root == self._model.folder.path
+        alone = self._root.path == self._model.folder.path
         name = self._model.metadata["class"].text() if alone else PIPELINE
         module, _, kind = name.removeprefix("org.apache.spark.ml.").rpartition(".")
         reader = getattr(import_module(f"pyspark.ml.{module}".rstrip(".")), kind)
         # Spark reads the table of an imputer when it is used, and not before.
         self._scratch = tempfile.TemporaryDirectory(prefix="treesens-spark-")
-        with zipfile.ZipFile(io.BytesIO(self._data)) as archive:
-            archive.extractall(self._scratch.name, [n for n in archive.namelist() if n.startswith(self._root)])
+        self._root.unpack(Path(self._scratch.name))
         try:
-            model = reader.load((Path(self._scratch.name) / self._root).as_uri())
+            model = reader.load((Path(self._scratch.name) / self._root.path).as_uri())
         except (Py4JError, PySparkException) as error:
             raise ModelError(f"Spark cannot read the model: {_first_line(error)}") from None
         uid = self._model.metadata["uid"].text()

@@ -45,6 +45,8 @@ _READ = {
     _FEATURE + "VectorSlicer": "slicer",
 }
 """Stages around a tree model, with the tables of their settings."""
+_MIXED = frozenset(_FEATURE + name for name in ("PCAModel", "PolynomialExpansion", "Interaction", "Normalizer", "DCT"))
+"""Stages whose numbers are no functions of one column each."""
 UNKNOWN_CLASS = "__unknown"
 """What Spark calls labels of classes that an indexer does not know, if it keeps them."""
 _SCALERS = ("standard scaler", "min-max scaler", "max-abs scaler")
@@ -215,8 +217,10 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
             case "bucketizer":
                 _put_into_buckets(stage, flow)
             case _:
+                name = stage.metadata["class"].text()
+                why = ", because it makes each number of several columns" if name in _MIXED else ""
                 raise stage.metadata["class"].error(
-                    f"a stage {stage.metadata['class'].text()[:80]} before the model is not read",
+                    f"a stage {name[:80]} before the model is not read{why}",
                     f"read are {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
                 )
     return flow

@@ -1,0 +1,130 @@
+"""Folders of other people: regular files only, up to limits of number, depth and size, and the digest of all of them.
+
+The SHA-256 of a folder is that of the lines which `sha256sum` writes of its files, by name in the order of their bytes. Files
+and folders whose names begin with `.` or `_` are none of it: they are notes of file systems and of programs that copy. So
+
+    find . -type f -not -path '*/[._]*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
+
+says the same, if it is asked in the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from treesens.compiler.base.files import open_regular
+from treesens.errors import ModelError
+from treesens.visible import visible
+
+Content = bytes | Mapping[str, bytes]
+"""What a file holds, or the files of a folder by their names in it, with `/` between folders."""
+
+MOST_FILES = 10_000
+"""Of a folder, with those that do not count, and with the folders in it."""
+MOST_BYTES = 1 << 30
+_DEEPEST = 24
+_FOLDER = "give the folder that the library has written, and nothing around it"
+
+
+def read_folder(path: Path) -> dict[str, bytes]:
+    """The files of a folder by name, in the order of their digest. ModelError with the place for what is no plain file."""
+    found: dict[str, bytes] = {}
+    total = 0
+    for name in sorted(_names(path), key=str.encode):
+        place = str(path / name)
+        try:
+            with open_regular(path / name) as file:
+                found[name] = file.read(MOST_BYTES - total + 1)
+        except OSError as error:
+            raise _unreadable(error, place) from None
+        total += len(found[name])
+        if total > MOST_BYTES:
+            raise ModelError(f"the folder has more than {MOST_BYTES:,} bytes", place=str(path), remedy=_FOLDER)
+    return found
+
+
+def folder_digest(files: Mapping[str, bytes]) -> str:
+    """The SHA-256 of a folder, of its files by name."""
+    names = sorted(files, key=str.encode)
+    lines = [f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def folder_stamp(path: Path) -> tuple[int, int]:
+    """What changes when a file of the folder does: the time of the last change in nanoseconds, and the size in bytes.
+
+    ModelError as for `read_folder`.
+    """
+    try:
+        newest, total = path.stat().st_mtime_ns, 0
+        for name in _names(path):
+            told = (path / name).stat()
+            newest, total = max(newest, told.st_mtime_ns), total + told.st_size
+    except OSError as error:
+        raise _unreadable(error, str(path)) from None
+    return newest, total
+
+
+def read_content(path: Path) -> Content:
+    """A file, or the files of a folder."""
+    return read_folder(path) if path.is_dir() else path.read_bytes()
+
+
+def write_content(path: Path, content: Content) -> None:
+    """A file, or a folder of files, at a place where nothing is yet."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+        return
+    for name, data in content.items():
+        place = path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+
+def _names(root: Path) -> Iterator[str]:
+    """The names of the files that count, in any order."""
+    waiting = [""]
+    entries = 0
+    while waiting:
+        folder = waiting.pop()
+        if folder.count("/") >= _DEEPEST:
+            raise ModelError(f"folders lie in more than {_DEEPEST} others", place=str(root), remedy=_FOLDER)
+        try:
+            with os.scandir(root / folder) as listed:
+                for entry in listed:
+                    entries += 1
+                    if entries > MOST_FILES:
+                        raise ModelError(
+                            f"the folder has more than {MOST_FILES:,} files", place=str(root), remedy=_FOLDER
+                        )
+                    if entry.name.startswith((".", "_")):
+                        continue
+                    name = _checked(f"{folder}{entry.name}", root)
+                    if entry.is_symlink():
+                        raise ModelError(
+                            f"`{name[:80]}` is a link, which may lead to any other place",
+                            place=str(root),
+                            remedy="copy the folder with what its links name: cp -rL FOLDER COPY",
+                        )
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(f"{name}/")
+                    else:
+                        yield name
+        except OSError as error:
+            raise _unreadable(error, str(root / folder)) from None
+
+
+def _checked(name: str, root: Path) -> str:
+    """A name as `sha256sum` writes it. ModelError for one that it writes in another way, or that is no text."""
+    if not name.isprintable() or "\\" in name:
+        raise ModelError(
+            f"a file has the name `{visible(name)[:80]}`, which is no plain text", place=str(root), remedy=_FOLDER
+        )
+    return name
+
+
+def _unreadable(error: OSError, place: str) -> ModelError:
+    return ModelError(f"the model's folder cannot be read: {error.strerror or error}", place=place, remedy=_FOLDER)

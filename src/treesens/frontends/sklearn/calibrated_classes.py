@@ -1,0 +1,128 @@
+"""`CalibratedClassifierCV` of scikit-learn for more than two classes, with one calibrator for each class.
+
+A class has a score, its decision function or its share of votes, and a calibrator of its own. Its probability is what that
+makes of the score, divided by the sum over all classes, and the class with the greatest one is predicted. The sum is the same
+for all, and so the class is a comparison of functions of one score each (`binder/scores.py`). The mean over several folds has
+a sum of its own in each, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.compiler.model.calibration import Learnt
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
+from treesens.frontends.sklearn.calibrated import calibrations_of
+from treesens.frontends.sklearn.model import names_of, plain_classes
+from treesens.frontends.sklearn.rows import replayer, rows_of_members
+
+_OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_missing")
+_NOTE = (
+    "each class has a calibrated score, and the probabilities are these divided by their sum: ask for classes, and for no "
+    "probabilities or margins"
+)
+
+
+def read_calibrated_classes(
+    obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
+) -> LoadedModel:
+    """The model of a fitted calibration with one fold. ModelError for scores that are no sums of leaves, one for each class."""
+    place = source.path
+    inner, calibrations = calibrations_of(obj, place)
+    model, classes = load(inner), plain_classes(obj, place)
+    members = [_of_class(model.ensemble, k, calibration, place) for k, calibration in enumerate(calibrations)]
+    ensemble = blend_of(
+        members,
+        [Fraction(1)] * len(members),
+        Way.COMPARE,
+        names_of(obj),
+        place,
+        is_sum=False,
+        name=name,
+        source=source,
+        classes=classes,
+        link=Link.COUNTED,
+        task=Task.MULTICLASS,
+    )
+    rows = rows_of_members(obj, [model], ensemble, place)
+    kind = f"CalibratedClassifierCV of {len(classes)} classes: {model.ensemble.source.format}"
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        model.margins,
+        None,
+        (kind, _NOTE, *model.notes),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
+    """The score of one class alone, calibrated."""
+    shares = e.link is Link.IDENTITY
+    if e.blend is not None or e.n_outputs != len(e.classes) or calibration.of_probability is not shares:
+        raise ModelError(
+            "the probabilities that are calibrated depend on the scores of all classes (a softmax)"
+            if calibration.of_probability
+            else "the scores that are calibrated are no sums of leaves here, one for each class",
+            place=place,
+            remedy="calibrate a forest, or a model that has a decision function (HistGradientBoostingClassifier, LightGBM); "
+            "or give the model inside it",
+        )
+    whole = replace(e, cutoff=None, ties=None, ranks_scores=False, ranks_sums=False)
+    one = _column(whole, k) if e.leaf_value.shape[1] > 1 else _trees(whole, np.flatnonzero(e.tree_output == k))
+    return replace(
+        one,
+        tree_output=np.zeros(one.n_trees, np.int32),
+        base=e.base[k : k + 1],
+        classes=(0, 1),
+        task=Task.BINARY,
+        link=Link.CALIBRATED,
+        calibration=replace(calibration, of_probability=False),
+        class_at_zero=0,
+    ).validate()
+
+
+def _column(e: Ensemble, k: int) -> Ensemble:
+    return replace(e, leaf_value=e.leaf_value[:, k : k + 1])
+
+
+def _trees(e: Ensemble, trees: Any) -> Ensemble:
+    """Some trees of an ensemble, in their order."""
+    sizes = np.diff(e.tree_offset)[trees]
+    mine = np.zeros(e.n_trees, np.bool_)
+    mine[trees] = True
+    nodes = np.flatnonzero(mine[e.node_tree])
+    moved = np.full(len(e.node_feature), -1, np.int64)
+    moved[nodes] = np.arange(len(nodes))
+    leaves = e.node_leaf[nodes][e.node_leaf[nodes] >= 0]
+    number = np.full(e.n_leaves, -1, np.int64)
+    number[leaves] = np.arange(len(leaves))
+    position = np.full(e.n_trees, -1, np.int64)
+    position[trees] = np.arange(len(trees))
+
+    def among(values: Any, places: Any) -> Any:
+        return np.where(values >= 0, places[np.maximum(values, 0)], -1).astype(np.int32)
+
+    return replace(
+        e,
+        tree_offset=np.concatenate([[0], np.cumsum(sizes)]),
+        **{name: getattr(e, name)[nodes] for name in _OF_NODES},
+        left=among(e.left[nodes], moved),
+        right=among(e.right[nodes], moved),
+        node_leaf=among(e.node_leaf[nodes], number),
+        leaf_value=e.leaf_value[leaves],
+        leaf_node=e.leaf_node[leaves],
+        leaf_tree=among(e.leaf_tree[leaves], position),
+        tree_weight=e.tree_weight[trees],
+        tree_output=e.tree_output[trees],
+    )
