@@ -124,6 +124,35 @@ def test_boxes_accept_nothing_that_the_checker_rejects(made: list[tuple[Document
     assert total[False, False] > 60
 
 
+def test_no_bound_is_lower_than_that_of_the_checker(made: list[tuple[Document, bytes]]) -> None:
+    """On random runs of cells, with missing values, without them and of them alone."""
+    dice, same, asked = random.Random(3), 0, 0
+    for document, data in made[:2]:
+        problem = checker.problem_of(document, [data], first_trees=True)
+        problem.make_factors(set(document["apart"]))
+        proof, exact = boxes.BoxProof(problem), checker.Proof(problem)
+        for weights in ([1, 1], [1, 0], [2, 1]):
+            for _ in range(60):
+                domain = [
+                    cells & run_of_cells(size, dice) for cells, size in zip(problem.domain, problem.sizes, strict=True)
+                ]
+                if not problem.propagate(domain):
+                    continue
+                mine = proof.bound(domain, proof.ends, {}, weights, 0, [])
+                yours = exact.bound(domain, weights, 0, [])
+                assert mine == yours == -1 or mine << proof.layer(weights).shift >= yours
+                asked, same = asked + 1, same + (mine << proof.layer(weights).shift == yours)
+    assert asked > 60
+    assert same > asked / 3
+
+
+def run_of_cells(size: int, dice: random.Random) -> int:
+    """A run of present cells, the missing value, or both."""
+    low, high = sorted(dice.sample(range(size), 2))
+    present = ((1 << high) - (1 << low)) & ((1 << size - 1) - 1)
+    return dice.choice([present, present | 1 << size - 1, 1 << size - 1, (1 << size) - 1])
+
+
 def test_what_boxes_do_not_accept_is_left_to_the_checker(tmp_path: Path) -> None:
     """With messages, and without a leaf: the verdicts are those of the checker."""
     one = make(3, tmp_path, gaps=("0.8", "1.6"))
