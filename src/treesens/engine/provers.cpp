@@ -8,6 +8,12 @@
 
 namespace treesens {
 
+namespace {
+
+constexpr std::int64_t kNodesOfTrial = 50'000;
+
+}  // namespace
+
 Provers::Provers(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
                  MemoryBudget& budget, std::uint64_t seed)
     : problem_(problem), forest_(forest), clauses_(clauses), goal_(goal), gap_(gap), budget_(budget), seed_(seed) {}
@@ -243,14 +249,15 @@ std::int64_t Provers::level_of_the_best() const {
     return level;
 }
 
-// What the boxes of deep trees have decided they prove again; the messages, which would go through all entries, follow
-// only if they take turns with them. Boxes leave out what clauses exclude, a missing value by itself; whoever checks a
-// proof has it together with other cells, and would need it cut off.
+// What the boxes of deep trees have decided they prove again. Otherwise they have some nodes, and the messages follow
+// if they take turns with them. Boxes leave out what clauses exclude, a missing value by itself; whoever checks a proof
+// has it together with other cells, and would need it cut off.
 Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& control) {
     if (is_deep() && wants_overlap() && clauses_.none()) {
         build_layers();
-        Proof proof =
-            certify_by_overlap(problem_, forest_, clauses_, goal_, layers_, level, node_limit, budget_, control);
+        const bool decided = overlap_ && overlap_->finished();
+        const std::int64_t nodes = decided || !wants_messages() ? node_limit : std::min(node_limit, kNodesOfTrial);
+        Proof proof = certify_by_overlap(problem_, forest_, clauses_, goal_, layers_, level, nodes, budget_, control);
         if (proof.complete || control.expired() || !wants_messages()) return proof;
     }
     build_sets();
