@@ -186,7 +186,7 @@ def test_numbers_that_are_too_long_are_rounded_upwards(made: list[tuple[Document
 
 def test_the_command_and_production(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is produced about a large model is checked with numpy; the command does so if it is asked to."""
-    monkeypatch.setattr(produce, "WITH_NUMPY", 0)
+    monkeypatch.setattr(produce, "LARGE", 0)
     seen: list[int] = []
     go_through = boxes.BoxProof.go_through
 

@@ -42,8 +42,8 @@ ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
 LEAST_SECONDS = 10.0
 """A proof may take as long as the answer might have, but at least this."""
-WITH_NUMPY = 1_000_000
-"""Bytes of model files from which on proofs without messages are checked with numpy."""
+LARGE, MANY_NODES = 1_000_000, 100
+"""Bytes of model files, and nodes, from which on proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
 """What a search has for trees whose sums can be listed instead."""
 
@@ -206,9 +206,10 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
 
 
 def _checker_for(document: dict[str, Any], files: tuple[bytes, ...]) -> Callable[..., Any]:
-    """The checker, with numpy for proofs without messages about large models: by itself it would take minutes for these."""
-    messages = any(len(node) == 3 and node[2] for node in document.get("nodes", ()))
-    if messages or document["claim"] == "found" or sum(map(len, files)) < WITH_NUMPY:
+    """The checker, with numpy for proofs without messages that are long or about large models, which may take it minutes."""
+    nodes = document.get("nodes", ())
+    large = len(nodes) >= MANY_NODES or sum(map(len, files)) >= LARGE
+    if not nodes or not large or any(len(node) == 3 and node[2] for node in nodes):
         return checker.check  # type: ignore[no-any-return]
     from treesens.certificates.treesens_verify import boxes
 
