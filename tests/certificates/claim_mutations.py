@@ -360,7 +360,9 @@ class Round:
     def draw_share(self) -> tuple[Document, list[Document]]:
         """A claim about a share, of boxes of which the truth is known."""
         dice, parts, f = self.dice, list[Document](), self.dice.randrange(FEATURES)
-        statement = self.statement() | self.draw.lists(1) | {"same_except": [f], "clauses": [], "orders": []}
+        statement = self.statement() | self.draw.lists(1) | {"same_except": [f], "orders": []}
+        if dice.random() < 0.6:
+            statement["clauses"] = []
         statement["rows"] = [self.draw.row() for _ in range(dice.choice([1, 1, 2]))]
         for row in statement["rows"]:
             row["bound"]["rational"] = dice.choice(["-3/2", "-1/2", "0", "1/2"])
@@ -373,7 +375,7 @@ class Round:
             {"runs": [[1.25, 2.0]]},
             {"runs": [], "missing": True},
         ]
-        measure = [[g, [[s, w] for s, w in zip(sets, self.weights(), strict=True)]] for g in range(FEATURES) if g != f]
+        measure = self.measure([g for g in range(FEATURES) if g != f], sets)
 
         def lacks(path: list[Any], rows: list[Document]) -> int | None:
             asked = {**statement, "domain": [*statement["domain"], *path], "rows": rows}
@@ -401,6 +403,20 @@ class Round:
             return [g, *sides, *(tree([*path, [0, g, side]], depth - 1) for side in sides)]
 
         return {"kind": "share", "whole": whole, "measure": measure, "tree": tree([], 3)}, parts
+
+    def measure(self, features: list[int], sets: list[Document]) -> list[Any]:
+        """A measure of some features: a product, or draws of groups, perhaps after one of no feature."""
+        dice = self.dice
+        if dice.random() < 0.5:
+            return [[g, [[s, w] for s, w in zip(sets, self.weights(), strict=True)]] for g in features]
+        found: list[Any] = [[None, [], None, [self.weights()]]] if dice.random() < 0.5 else []
+        for g in features:
+            after = dice.randrange(len(found)) if found and dice.random() < 0.8 else None
+            rows = 1 if after is None else len(found[after][3][0])
+            chances = [[w, str(1 - Fraction(w))] for w in (dice.choice(["0", "1/3", "1/2", "1"]) for _ in range(rows))]
+            entries = [[s, w, n] for n in range(2) for s, w in zip(sets, self.weights(), strict=True)]
+            found.append([g, entries, after, chances])
+        return found
 
     def weights(self) -> list[str]:
         """Four weights that add up to 1."""

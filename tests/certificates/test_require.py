@@ -94,6 +94,7 @@ STUDIES = {
     "diff of sensitivities": "diff m.json n.json --data d.csv --margin 0.1",
     "audit": "audit m.json --data d.csv --margin 0.1,9",
     "audit of shares": "audit m.json --data d.csv --margin 0.1,9 --measure uniform",
+    "audit of rows": "audit m.json --data d.csv --margin 0.1,9 --measure rows",
     "sets": "sets m.json --data d.csv --margin 0.1",
     "why": "why m.json --data d.csv",
     "smallest why": "why m.json --data d.csv --smallest",
@@ -110,7 +111,7 @@ STUDIES = {
     "groups": "groups m.json --data d.csv --by f0",
     "groups of a measure": "groups m.json --data d.csv --by f0 --measure uniform",
 }
-OPEN = {"audit of shares", "count by a tree", "all of why", "why with a box", "why with a limit"}
+OPEN = {"all of why", "why with a box", "why with a limit"}
 """Studies of which a part has no certificate."""
 
 

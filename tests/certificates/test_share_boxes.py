@@ -27,6 +27,7 @@ from treesens.solve.question import answer_question
 
 HEAD = (
     'model m from "m.json"\ndata d from "d.csv"\nmeasure u: uniform\nmeasure p: marginals of d\nmeasure c: cells\n'
+    "measure t: chow-liu of d\n"
     "feature f0: real in [0, 2]\nfeature f1: real in [0, 2] or missing\nfeature f2: integer in [0, 4]\nquery q: "
 )
 QUESTIONS = {
@@ -35,6 +36,19 @@ QUESTIONS = {
     "two features, cells": "find a, b in m such that a = b except {f1, f2}; prob(a) >= 0.8; prob(b) <= 0.3 share of c",
     "one point, uniform": "find a in m such that margin(a) >= 0.5; margin(a) <= 2 share of u",
     "one point, marginals": "find a in m such that margin(a) >= -0.5; a.f1 >= 1 share of p",
+    "a pair, chow-liu": "find a, b in m such that a = b except {f0}; margin(a) - margin(b) >= 2 share of t",
+    "one point, chow-liu": "find a in m such that margin(a) >= 0.5 share of t",
+    "a group, uniform": "find a, b in m such that a = b except {f0}; margin(a) - margin(b) >= 2 share of u",
+    "a group, chow-liu": "find a, b in m such that a = b except {f0}; margin(a) - margin(b) >= 2 share of t",
+    "a group that varies": "find a, b in m such that a = b except {f1, f2}; margin(a) - margin(b) >= 1 share of t",
+    "a member that cannot vary": "find a, b in m such that a = b except {f0, f1}; margin(a) - margin(b) >= 2 share of t",
+}
+GROUPS = (
+    'model m from "m.json"\ndata d from "g.csv"\nmeasure u: uniform\nmeasure t: chow-liu of d\n'
+    "feature f0: real in [0, 2]\nfeature f1: integer in [0, 1]\nfeature f2: integer in [0, 1]\nonehot {f1, f2}\nquery q: "
+)
+TREES = {"a pair, chow-liu", "one point, chow-liu"} | {
+    kind for kind in QUESTIONS if "group" in kind or "member" in kind
 }
 Document = dict[str, Any]
 Made = tuple[Path, Document, list[Document], Result]
@@ -49,11 +63,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows[::4, 1] = np.nan
     text = "".join(",".join("" if np.isnan(x) else str(x) for x in row) + "\n" for row in rows)
     (made / "d.csv").write_text(f"f0,f1,f2\n{text}")
+    ones = (rows[:, 0] > 1).astype(int) ^ (np.arange(len(rows)) % 5 == 0)
+    (made / "g.csv").write_text(
+        "f0,f1,f2\n" + "".join(f"{x},{one},{1 - one}\n" for x, one in zip(rows[:, 0], ones, strict=True))
+    )
     return made
 
 
-def ask(folder: Path, question: str, out: Path, *, required: bool = False) -> Result:
-    (asked,) = bind(parse(f"{HEAD}{question}\n", "<test>"), folder).queries
+def ask(folder: Path, kind: str, out: Path, *, required: bool = False) -> Result:
+    head = GROUPS if "group" in kind or "member" in kind else HEAD
+    (asked,) = bind(parse(f"{head}{QUESTIONS[kind]}\n", "<test>"), folder).queries
     return answer_question(asked, Options(time_limit=20, certificates=out, require_certificate=required))
 
 
@@ -65,7 +84,7 @@ def made(folder: Path) -> Callable[[str], Made]:
     def manifest(kind: str) -> Made:
         if kind not in known:
             out = folder / kind.replace(" ", "_")
-            result = ask(folder, QUESTIONS[kind], out, required=True)
+            result = ask(folder, kind, out, required=True)
             (path,) = out.glob("q.share.*.manifest.json")
             (claim,) = json.loads(path.read_text())["claims"]
             known[kind] = path, claim, parts_of(path), result
@@ -104,14 +123,14 @@ def test_the_proved_interval_is_that_of_brute_force(
     assert run_checker([path], [folder / "m.json"], {}) == 0
     words = capfd.readouterr().out
     assert "are an answer" in words
-    assert "It is a product" in words
+    assert ("It is a tree" if kind in TREES else "It is a product") in words
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_the_search_finds_the_same(kind: str, folder: Path, tmp_path: Path, made: Callable[[str], Made]) -> None:
     """What is told without a certificate is told with one, too, and lies in what is proved."""
     _, _, _, proved = made(kind)
-    result = ask(folder, QUESTIONS[kind], tmp_path)
+    result = ask(folder, kind, tmp_path)
     assert result.share is not None
     assert proved.share is not None
     assert proved.share.lower <= result.share.upper
@@ -260,15 +279,31 @@ def test_sets_lie_in_sets(inner: Document, outer: Document, inside: bool) -> Non
     assert lies_in(inner, outer, 3.0e38) == inside
 
 
-def test_groups_have_none(folder: Path, tmp_path: Path) -> None:
-    (folder / "g.sens").write_text("")
-    text = (
-        'model m from "m.json"\nmeasure u: uniform\nfeature f0: real in [0, 2]\nfeature f1: integer in [0, 1]\n'
-        "feature f2: integer in [0, 1]\nonehot {f1, f2}\n"
-        "query q: find a, b in m such that a = b except {f0}; margin(a) - margin(b) >= 1 share of u\n"
-    )
-    (asked,) = bind(parse(text, "<test>"), folder).queries
-    result = answer_question(asked, Options(time_limit=10, certificates=tmp_path))
-    assert [one.reason for one in result.certificates if not one.path] == [
-        "the measure of `onehot` groups is no product of single features"
-    ]
+TREE_LIES: dict[str, tuple[Callable[[Document], Any], str]] = {
+    "chances that are too many": (lambda c: c["measure"][-1][3][0].__setitem__(1, "1"), "add up to 1"),
+    "chances below 0": (lambda c: c["measure"][-1][3].__setitem__(0, ["2", "-1"]), "below 0"),
+    "chances that are no text": (lambda c: c["measure"][-1][3][0].__setitem__(0, 1), "no text"),
+    "a row of chances less": (lambda c: c["measure"][-1][3].pop(), "right length"),
+    "rows of chances of other groups": (lambda c: c["measure"][-1][3][0].append("0"), "other groups"),
+    "no groups": (lambda c: c["measure"][0].__setitem__(3, [[]]), "add up to 1"),
+    "after a later draw": (lambda c: c["measure"][0].__setitem__(2, 0), "index"),
+    "after a flag": (lambda c: c["measure"][-1].__setitem__(2, True), "index"),
+    "a set of no group": (lambda c: c["measure"][-1][1][0].__setitem__(2, 2), "index"),
+    "a set of a group that is a flag": (lambda c: c["measure"][-1][1][0].__setitem__(2, False), "index"),
+    "another group": (lambda c: c["measure"][-1][1][0].__setitem__(2, 1), "add up to 1"),
+    "sets of no feature": (lambda c: c["measure"][0].__setitem__(1, [[{"values": [0.0]}, "1", 0]]), "no feature"),
+    "the chances of a member exchanged": (lambda c: c["measure"][-1][3].reverse(), "may not satisfy a clause"),
+    "a draw of three parts": (lambda c: c["measure"][-1].pop(), "right length"),
+}
+
+
+@pytest.mark.parametrize("lie", TREE_LIES)
+def test_lies_about_draws_are_rejected(lie: str, made: Callable[[str], Made], folder: Path) -> None:
+    """The last draw is that of a member of the group, and the first one of no feature."""
+    _, claim, parts, _ = made("a group, uniform")
+    assert claim["measure"][0][0] is None
+    assert claim["measure"][-1][0] == 2
+    change, reason = TREE_LIES[lie]
+    change(claim)
+    with pytest.raises((checker.Rejected, *checker.core.MALFORMED), match=reason):
+        said(folder, json.loads(json.dumps(claim)), parts)

@@ -113,16 +113,13 @@ def test_a_row_that_is_left_out_or_turned_round_is_noticed(folder: Path, tmp_pat
         say(claim, narrower)
 
 
-def test_other_shares_have_none_and_say_so(folder: Path, tmp_path: Path) -> None:
+def test_a_share_by_a_tree_passes_with_its_manifest(folder: Path, tmp_path: Path) -> None:
     text = f"{QUESTIONS['a pair'][0]} share of t"
-    _, record = asked(folder, text, tmp_path)
-    assert [one["reason"] for one in record["certificates"] if not one["file"]] == [
-        "shares by the measure `chow-liu` have no certificate"
-    ]
-    assert record["share"]["lower"] > 0
     _, record = asked(folder, text, tmp_path, "--require-certificate")
-    assert (record["share"]["lower"], record["share"]["upper"]) == (0, 1)
-    assert record["share"]["reason"].startswith("no accepted certificate: shares by the measure `chow-liu`")
+    assert all(one["file"] for one in record["certificates"])
+    assert 0 < record["share"]["lower"] <= record["share"]["upper"] < 1
+    (path,) = tmp_path.glob("q.share.*.manifest.json")
+    assert run_checker([path], [folder / "m.json"], {}) == 0
 
 
 def test_a_share_of_rows_that_nobody_proves_does_not_pass(

@@ -180,7 +180,7 @@ TEST_CASE("losses of cuts are those of the children, and refuted ends hold nothi
                 const std::int64_t needed = boxes.bound() - static_cast<std::int64_t>(s.random() % 100);
                 CutLosses losses(s.p);
                 losses.start(hull.low, hull.high);
-                losses.look(boxes, boxes.bound() - needed);
+                losses.look(boxes, boxes.bound() - needed, 0);
                 const OverlapCut cut = losses.best();
                 double most = 0;
                 for (std::int32_t v = 0; v < s.p.variables(); ++v) {

@@ -323,13 +323,43 @@ PROOFS = (
     ),
     Mutation(
         "values beyond the domain are answers of a share", "certificates/treesens_verify/shares.py",
-        r"seen\.mass\(path, seen\.allowed\(\)\)", "seen.mass(path)",
+        r"seen\.mass\(\(\*path, \*seen\.allowed\(\)\)\)", "seen.mass(path)",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
         "one row of a share is not looked at", "certificates/treesens_verify/shares.py",
         r'require\(len\(certificates\) == len\(stated\["rows"\]\), "one part for each row is needed"\)\n', "pass\n",
         test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "answers of a share may miss a clause", "certificates/treesens_verify/shares.py",
+        r"require\(met or self\.mass\(counted, rest\) == 0, ", "require(True, ",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "what a group is drawn after does not matter", "certificates/treesens_verify/shares.py",
+        r"waiting\[after\] = list\(map\(mul, waiting\[after\], said\)\) if after in waiting else said", "pass",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "a share is proved of bins without their parents", "certificates/draws.py",
+        r"after = self\._number\.get\(parent\)  # other", "after = None  # other",
+        test="tests/certificates/test_share_boxes.py",
+    ),
+    Mutation(
+        "values of boxes are rounded down", "certificates/treesens_verify/boxes.py",
+        r"return -\(-x >> shift\)", "return x >> shift",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "boxes hold no missing values", "certificates/treesens_verify/boxes.py",
+        r"meets \|= gone\[boxes\]", "pass",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "a box ends a cell too early", "certificates/treesens_verify/boxes.py",
+        r"\(stops\[boxes\] > low\)", "(stops[boxes] > low + 1)",
+        test="tests/certificates/test_boxes.py",
     ),
     Mutation(
         "points whose distance may be 0 are taken to differ", "values/stated_changes.py",

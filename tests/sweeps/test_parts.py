@@ -8,8 +8,10 @@ import os
 import signal
 import sqlite3
 import threading
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,6 +207,42 @@ def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
     assert whole.objective is not None
     assert result.objective.value == pytest.approx(whole.objective.value, rel=1e-5)
     assert result.objective.bound == pytest.approx(whole.objective.value, rel=1e-5)
+
+
+@dataclass(frozen=True)
+class Losing(Executor):
+    """Processes of this machine, of which every one that has answered is killed by its process id, until three are gone. It is
+    noted how many were killed in every run, and of every task whether it was asked again.
+    """
+
+    killed: list[int] = field(default_factory=list)
+    again: list[bool] = field(default_factory=list)
+
+    def run(self, *args: Any, **named: Any) -> Iterator[Outcome]:
+        gone = set[int]()
+        for outcome in super().run(*args, **named):
+            self.again.append(outcome.attempts > 1)
+            number = process_of(outcome) if outcome.worker else 0
+            if number not in (0, os.getpid()) and number not in gone and len(gone) < 3:
+                gone.add(number)
+                os.kill(number, signal.SIGKILL)
+            yield outcome
+        self.killed.append(len(gone))
+
+
+def test_the_proof_of_workers_that_were_killed_is_accepted(folder: Path, tmp_path: Path) -> None:
+    """Workers die in the search, and others while they make the certificates of its parts."""
+    where = Losing("local", 2)
+    one = search("none", folder, where)
+    result = with_part_certificates(one, one.run(Budget.of(120)), tmp_path, Budget.of(120))
+    assert result.verdict is Verdict.NONE
+    assert len(where.killed) == 2
+    assert all(where.killed)
+    assert any(where.again)
+    assert all(claim.path for claim in result.certificates), result.certificates
+    (manifest,) = tmp_path.glob("*.manifest.json")
+    assert len(json.loads(manifest.read_text())["parts"]) == len(one.known.leaves()) > 3
+    assert run_checker([manifest], [folder / "m.json"], {}) == 0
 
 
 def test_it_goes_on_from_its_journal(folder: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import lzma
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -41,6 +42,8 @@ ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
 LEAST_SECONDS = 10.0
 """A proof may take as long as the answer might have, but at least this."""
+LARGE, MANY_NODES = 1_000_000, 100
+"""Bytes of model files, and nodes, from which on proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
 """What a search has for trees whose sums can be listed instead."""
 
@@ -196,10 +199,21 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
     middle = time.perf_counter()
     try:
         # What is asked is about these trees, whichever files they came from; whoever checks it says what is allowed.
-        checker.check(document, files, read_stated, first_trees=True, trees_alone=True)
+        _checker_for(document, files)(document, files, read_stated, first_trees=True, trees_alone=True)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not accept it: {reason}") from None
     return Certificate(document, files, middle - start, time.perf_counter() - middle)
+
+
+def _checker_for(document: dict[str, Any], files: tuple[bytes, ...]) -> Callable[..., Any]:
+    """The checker, with numpy for proofs without messages that are long or about large models, which may take it minutes."""
+    nodes = document.get("nodes", ())
+    large = len(nodes) >= MANY_NODES or sum(map(len, files)) >= LARGE
+    if not nodes or not large or any(len(node) == 3 and node[2] for node in nodes):
+        return checker.check  # type: ignore[no-any-return]
+    from treesens.certificates.treesens_verify import boxes
+
+    return boxes.check  # type: ignore[no-any-return]
 
 
 def _problem(statement: Statement) -> checker.Problem:

@@ -1,4 +1,4 @@
-"""How much of a product of measures is proved to be an answer, or to be none: boxes of cells of what does not vary.
+"""How much of a measure is proved to be an answer, or to be none: boxes of cells of what does not vary.
 
 A box without answers is a `none`. A box all of whose inputs are answers, with values that an answer has of what varies, is a
 `none` for every row: no input of the box misses it. What is neither is cut, the box of the greatest measure first. Here nothing
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isnan, nextafter
@@ -20,15 +20,16 @@ import numpy as np
 
 from treesens.certificates.answers import certified_none
 from treesens.certificates.cases import flat
+from treesens.certificates.draws import Draws
 from treesens.certificates.produce import negative
 from treesens.certificates.statement import NoCertificate, learnt_of, set_of_cells
 from treesens.certificates.together import Claim, Part, known
 from treesens.certificates.whole import whole_of
 from treesens.compiler.base.arrays import Int32Array, frozen
-from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.evaluate import Inputs, form_value, scores_of_cells
 from treesens.compiler.query.query import AtLeast, CellSet, Query
 from treesens.compiler.result import Result, Verdict
+from treesens.measure.groups import Groups
 from treesens.measure.measure import Measure
 from treesens.values.witness import Witness
 
@@ -65,14 +66,21 @@ class ShareProved:
 class _Boxes:
     """The boxes of a question, and the certificates of what is proved of them."""
 
-    def __init__(self, query: Query, varied: frozenset[int], measure: Measure, folder: Path, seconds: float) -> None:
+    def __init__(
+        self, query: Query, varied: frozenset[int], groups: Groups, measure: Measure, folder: Path, seconds: float
+    ) -> None:
         self.query, self.varied, self.folder, self.seconds = query, sorted(varied), folder, seconds
-        self.fixed = [f for f in range(len(query.space.names)) if f not in varied]
-        self.weights = [[int(w) for w in of_cell] for of_cell in measure.weights]
+        self.draws = Draws(query, groups, measure, varied)
+        self.fixed = self.draws.features
         constraints = list(flat(query.constraints))
         self.rows = [c for c in constraints if isinstance(c, AtLeast)]
         self.rest = [c for c in constraints if not isinstance(c, AtLeast)]
         self.may_be_full = not learnt_of(query)
+        # What a member that varies may be depends on the others of its group.
+        torn = [g for g in groups.groups if not varied.isdisjoint(g.members)]
+        self.members = [
+            (f, max(g.zeros[i], g.ones[i])) for g in torn for i, f in enumerate(g.members) if f not in varied
+        ]
         self.parts: list[Part] = []
         self.allowed = [np.ones(n, bool) for n in query.space.grid.n_cells]
         for one in self.rest:
@@ -85,11 +93,7 @@ class _Boxes:
 
     def mass(self, box: _Box) -> Fraction:
         """The measure of a box."""
-        found = Fraction(1)
-        for f in self.fixed:
-            inside = sum(self.weights[f][box.low[f] : box.high[f] + 1])
-            found *= Fraction(inside, sum(self.weights[f]))
-        return found
+        return self.draws.mass(box.low, box.high)
 
     def _lacks(self, asked: Query) -> int | None:
         """The number of the part that a question has no answer; None if there is no certificate."""
@@ -101,7 +105,7 @@ class _Boxes:
 
     def look_at(self, box: _Box, ask: Ask) -> tuple[Fraction, Fraction]:
         """What is proved of the measure of a box: with answers, and without. It may be cut if that is nothing."""
-        if self._cut_at_sets(box):
+        if self._cut_at_members(box) or self._cut_at_sets(box):
             return Fraction(0), Fraction(0)
         asked = replace(self.query, constraints=(*self.query.constraints, *box.path))
         result = ask(asked)
@@ -172,10 +176,18 @@ class _Boxes:
             return
         self._cut_at(box, best[1], best[2])
 
+    def _cut_at_members(self, box: _Box) -> bool:
+        """Cuts a box between the values of a member whose group has others that vary; whether it does."""
+        for f, cell in self.members:
+            if box.low[f] < cell <= box.high[f]:
+                self._cut_at(box, f, cell)
+                return True
+        return False
+
     def _cut_at_sets(self, box: _Box) -> bool:
         """Cuts a box that the question allows a part of; whether it does."""
         for f in self.fixed:
-            inside = [c for c in range(box.low[f], box.high[f] + 1) if self.weights[f][c]]
+            inside = [c for c in range(box.low[f], box.high[f] + 1) if self.draws.has_share(f, c)]
             for one, other in itertools.pairwise(inside):
                 if self.allowed[f][one] != self.allowed[f][other]:
                     self._cut_at(box, f, other)
@@ -206,32 +218,12 @@ class _Boxes:
             return {"all": mine, "values": box.pinned[0], "sets": box.pinned[1]}
         return {"none": mine} if mine else None
 
-    def measure(self) -> list[Any]:
-        """The measure of every feature that does not vary: sets of values with their weights."""
-        return [[f, list(self._entries(f))] for f in self.fixed]
-
-    def _entries(self, f: int) -> Iterator[list[Any]]:
-        grid, domain, total = self.query.space.grid[f], self.query.space.domains[f], sum(self.weights[f])
-        for cell, weight in enumerate(self.weights[f]):
-            if not weight:
-                continue
-            allowed: dict[str, Any]
-            if grid.missing and cell == grid.missing_cell:
-                allowed = {"runs": [], "missing": True}
-            elif isinstance(domain, RealDomain):
-                low, high = grid.interval(cell)
-                allowed = {"runs": [[max(low, domain.low), min(high, domain.high)]]}
-                allowed |= {"whole": True} if domain.whole else {}
-            else:
-                inside = domain.values[grid.cell_of(domain.values) == cell]
-                allowed = {"values": [float(x) for x in inside]}
-            yield [allowed, str(Fraction(weight, total))]
-
 
 def share_in_boxes(
     title: str,
     query: Query,
     varied: frozenset[int],
+    groups: Groups,
     measure: Measure,
     *,
     ask: Ask,
@@ -244,7 +236,7 @@ def share_in_boxes(
 
     `query` asks about one point, or two that agree but for the `varied` features. NoCertificate if nothing is proved.
     """
-    boxes = _Boxes(query, varied, measure, folder, seconds)
+    boxes = _Boxes(query, varied, groups, measure, folder, seconds)
     root = boxes.whole()
     order = itertools.count()
     waiting = [(-Fraction(1), next(order), root)]
@@ -261,7 +253,7 @@ def share_in_boxes(
         raise NoCertificate("no box was proved in time")
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
-        return {"whole": whole_of(query), "measure": boxes.measure(), "tree": boxes.text(root, numbers)}
+        return {"whole": whole_of(query), "measure": boxes.draws.text(), "tree": boxes.text(root, numbers)}
 
     claim = Claim(
         f"{title} lies between {float(low):.6g} and {float(1 - none):.6g}",

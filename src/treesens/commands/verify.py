@@ -31,6 +31,7 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
 @click.option(
     "--trees-alone", is_flag=True, help="Believe a trees file without the model that it says to be made from."
 )
+@click.option("--numpy", is_flag=True, help="Check proofs of deep trees with numpy, much faster.")
 @click.option("--seconds", type=Number(0, min_open=True), help="At most so long for each certificate.  [default: 600]")
 @click.option("--megabytes", type=Whole(min=64), help="At most so much memory.  [default: 4096]")
 @click.option("--entries", type=Whole(min=1), help="At most so many combinations of leaves.  [default: 2000000]")

@@ -3,9 +3,16 @@
 #include <algorithm>
 
 #include "certify/certifier.hpp"
+#include "certify/overlap_certifier.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {
+
+namespace {
+
+constexpr std::int64_t kNodesOfTrial = 50'000;
+
+}  // namespace
 
 Provers::Provers(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
                  MemoryBudget& budget, std::uint64_t seed)
@@ -56,12 +63,15 @@ bool Provers::overlap_is_next(const Turn& turn) const {
 void Provers::start_overlap() {
     if (overlap_) return;
     Stopwatch watch(seconds_of_factors_);
-    if (layers_.layers.empty() || layers_goal_.mode != goal_.mode || layers_goal_.soft != goal_.soft) {
-        layers_ = build_box_layers(problem_, forest_, goal_, budget_);
-        layers_goal_ = goal_;
-    }
+    build_layers();
     overlap_ = std::make_unique<OverlapProver>(problem_, forest_, clauses_, goal_, layers_, gap_, budget_);
     overlap_->set_audit(audit_);
+}
+
+void Provers::build_layers() {
+    if (!layers_.layers.empty() && layers_goal_.mode == goal_.mode && layers_goal_.soft == goal_.soft) return;
+    layers_ = build_box_layers(problem_, forest_, goal_, budget_);
+    layers_goal_ = goal_;
 }
 
 void Provers::run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
@@ -239,7 +249,17 @@ std::int64_t Provers::level_of_the_best() const {
     return level;
 }
 
+// What the boxes of deep trees have decided they prove again. Otherwise they have some nodes, and the messages follow
+// if they take turns with them. Boxes leave out what clauses exclude, a missing value by itself; whoever checks a proof
+// has it together with other cells, and would need it cut off.
 Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& control) {
+    if (is_deep() && wants_overlap() && clauses_.none()) {
+        build_layers();
+        const bool decided = overlap_ && overlap_->finished();
+        const std::int64_t nodes = decided || !wants_messages() ? node_limit : std::min(node_limit, kNodesOfTrial);
+        Proof proof = certify_by_overlap(problem_, forest_, clauses_, goal_, layers_, level, nodes, budget_, control);
+        if (proof.complete || control.expired() || !wants_messages()) return proof;
+    }
     build_sets();
     // Whoever checks a proof knows the factors of single trees alone.
     const FactorSets sets = bundled_ ? build_factor_sets(problem_, forest_, goal_, budget_) : sets_;

@@ -93,6 +93,7 @@ private:
     bool wants_messages() const;
     bool overlap_is_next(const Turn& turn) const;
     void start_overlap();
+    void build_layers();
     void run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
                      Control& control);
     void start_messages();

@@ -20,8 +20,6 @@ MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
 NOT_LEARNT = "the measure was not ready by then"
 LEARNT: tuple[MeasureName, ...] = ("marginals", "chow-liu", "rows")
 """Those that need a table."""
-NOT_CERTIFIED: tuple[MeasureName, ...] = ("chow-liu",)
-"""No product of single features, whose boxes could be added up."""
 
 
 def check_measure(name: MeasureName, has_table: bool) -> None:

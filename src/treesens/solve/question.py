@@ -93,20 +93,10 @@ def answer_question(
         return result
     if result.verdict is Verdict.NONE and result.proof is Proof.EXACT:
         return _with_share(query.query, result, budget, progress)
-    if options.require_certificate and (why := _why_no_certificate(query.query, options)):
-        return _without_share(query.query, result, why)
+    if options.require_certificate and options.certificates is None:
+        return _without_share(query.query, result, "there is no folder for it")
     result = _with_share(query.query, result, budget, progress)
     return result if options.certificates is None else _certified_share(query.query, result, options)
-
-
-def _why_no_certificate(query: Query, options: Options) -> str:
-    """Why a share has none whatever it is; nothing if it may have one."""
-    from treesens.solve.measures import NOT_CERTIFIED
-
-    assert query.share is not None
-    if options.certificates is None:
-        return "there is no folder for it"
-    return f"shares by the measure `{query.share.kind}` have none" if query.share.kind in NOT_CERTIFIED else ""
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:

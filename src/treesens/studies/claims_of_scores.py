@@ -14,6 +14,7 @@ from treesens.compiler.result import Certified, Result, Verdict
 from treesens.studies.audit import AuditOptions
 from treesens.studies.changed_outcomes import ChangedOutcome
 from treesens.studies.changed_sensitivities import ChangedSensitivity
+from treesens.studies.claims_of_shares import claim_shares_of_audit
 from treesens.studies.diff import DiffOptions, DiffRecord
 from treesens.studies.difference import Difference, Largest
 from treesens.studies.gap import GapOptions, GapRecord
@@ -141,9 +142,9 @@ def _of_difference(one: Largest) -> Claim:
     return _of_optimum(f"the largest difference {way} of {one.score}", one.question.query, one.result)
 
 
-def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
-    """Every answer of an audit by itself, with the bound of the largest swing."""
-    query = found.result.query
+def claim_audit(asked: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
+    """Every answer of an audit by itself, with the bound of the largest swing and the shares."""
+    query, share = found.result.query, claim_shares_of_audit(asked, found.result.records)
     for record in found.result.records:
         title = f"{', '.join(record['varied'])} {_size_of(record)}"
         made = _certified(record.get("certificates") or ())
@@ -154,9 +155,10 @@ def claim_audit(_: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
             yield each(f"{title}: {claim}", [known(query, *(one for one in made if one.claim == claim))])
         if record.get("max_swing_bound") is not None and all(one.claim != "bound" for one in made):
             yield open_claim(f"the largest swing of {', '.join(record['varied'])}", "its bound has no certificate")
-        for word in ("share", "typical"):
-            if record.get(word) is not None:
-                yield open_claim(f"{title}: {word}", f"what an audit says of a {word} has none")
+        if record.get("share") is not None:
+            yield share(f"{title}: share", record)
+        if record.get("typical") is not None:
+            yield open_claim(f"{title}: typical", "what an audit says of typical inputs has none")
 
 
 def _size_of(record: dict[str, Any]) -> str:

@@ -1,10 +1,14 @@
-"""Shares: how much of a product of measures of single features a question is about, between two numbers.
+"""Shares: how much of a measure a question is about, between two numbers.
 
-Boxes without inputs and boxes all of whose inputs are concerned lie apart from each other. What they do not hold is open.
+Boxes without inputs and boxes all of whose inputs are concerned lie apart from each other. What they do not hold is open. A
+measure draws features one after the other: a group of values by chances that depend on the group of an earlier draw, and then
+a set of it.
 """
 
+from collections import namedtuple
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import ceil, floor
+from operator import mul
 
 from .by_value import holds, values_of
 from .cases import check_none, checked
@@ -13,6 +17,9 @@ from .numbers import fraction, require
 from .words import Words, in_further_words, in_words
 
 MOST_LEAVES, DIGITS = 100_000, 10**12
+Draw = namedtuple(
+    "Draw", "feature sets after chances"
+)  # sets with their weights and groups; chances by group of `after`
 
 
 def share(claim, part, models_of):
@@ -39,7 +46,7 @@ def share(claim, part, models_of):
         else:
             parts(node, {"all", "values", "sets"}, "a box of answers")
             seen.check_all(path, node["values"], node["sets"], [part(i) for i in listed(node["all"], "parts")])
-            low += seen.mass(path, seen.allowed())
+            low += seen.mass((*path, *seen.allowed()))
     return seen.words(low, 1 - none)
 
 
@@ -81,27 +88,44 @@ def lies_in(entry, allowed, largest):
 
 
 class Measured:
-    """A whole question, and a measure of the features that do not vary: sets of their values, with a weight for each."""
+    """A whole question, and a measure of the features that do not vary, by draws."""
 
     def __init__(self, problem, whole, measure):
         self.problem, self.whole, self.statement = problem, whole, whole["statement"]
         same_except, features = self.statement["same_except"], range(len(problem.features))
         require(len(problem.points) == 1 or same_except is not None, "points that may differ in all features")
-        self.varied = sorted(same_except or ())
-        self.entries = {}
+        self.varied, self.draws, self.entries = sorted(same_except or ()), [], {}
         for one in listed(measure, "a measure"):
-            f, entries = listed(one, "the measure of a feature", (2,))
-            index(f, len(features), "the measure of a feature")
-            require(f not in self.entries, "a feature is measured twice")
-            self.entries[f] = entries
-            for entry in listed(entries, "the measure of a feature"):
-                allowed, weight = listed(entry, "a part of a measure", (2,))
-                check_set(allowed)
-                text(weight, "a weight")
-                require(filled(allowed) and fraction(weight) >= 0, "a part of a measure without values, or below 0")
-            require(sum(fraction(w) for _, w in entries) == 1, "the measure of a feature does not add up to 1")
+            self.add(*listed(one, "the measure of a feature", (2, 4)))
         fixed = [f for f in features if f not in self.varied]
         require(sorted(self.entries) == fixed, "a measure of other features than those that do not vary")
+
+    def add(self, f, entries, *drawn):
+        """One draw: of a feature, or of nothing but a group that others depend on."""
+        after, chances = drawn or (None, [["1"]])
+        if after is not None:
+            index(after, len(self.draws), "what a feature is drawn after")
+        above = 1 if after is None else len(self.draws[after].chances[0])
+        rows = [[weight(x) for x in listed(row, "chances")] for row in listed(chances, "chances", (above,))]
+        require(all(len(row) == len(rows[0]) for row in rows), "chances of other groups")
+        require(all(sum(row) == 1 for row in rows), "the chances of groups do not add up to 1")
+        sets, total = [], [Fraction(0)] * len(rows[0])
+        for entry in listed(entries, "the measure of a feature"):
+            allowed, part, *others = listed(entry, "a part of a measure", (2, 3))
+            (group,) = others or [0]
+            index(group, len(total), "the group of a part of a measure")
+            check_set(allowed)
+            require(filled(allowed), "a part of a measure without values")
+            sets.append((allowed, weight(part), group))
+            total[group] += weight(part)
+        if f is None:
+            require(not sets, "values of no feature")
+        else:
+            index(f, len(self.problem.features), "the measure of a feature")
+            require(f not in self.entries, "a feature is measured twice")
+            require(all(x == 1 for x in total), "the measure of a feature does not add up to 1")
+            self.entries[f] = sets
+        self.draws.append(Draw(f, sets, after, rows))
 
     def within(self, path):
         """The question about a box."""
@@ -114,13 +138,27 @@ class Measured:
         """What the question says of the features that do not vary, and of no other one."""
         return [(f, allowed) for _, f, allowed in self.problem.domains() if f in self.entries]
 
-    def mass(self, path, allowed=()):
-        """The weight of all that surely lies in a box, and in what is allowed besides."""
-        sides = {}
-        for f, side in (*path, *allowed):
-            sides.setdefault(f, []).append(side)
-        inside = lambda f, entry: all(lies_in(entry, side, self.problem.largest) for side in sides[f])  # noqa: E731
-        return prod(sum(fraction(w) for entry, w in self.entries[f] if inside(f, entry)) for f in sides)
+    def mass(self, inside, outside=()):
+        """The weight of all choices of sets that surely lie in the sides `inside`, and surely in none of those `outside`."""
+        found, waiting = Fraction(1), {}
+        for i, (f, sets, after, chances) in reversed(list(enumerate(self.draws))):
+            here = waiting.pop(i, None)
+            wanted, missed = ([side for g, side in sides if g == f] for sides in (inside, outside))
+            if wanted or missed:
+                kept = [Fraction(0)] * len(chances[0])
+                for entry, part, group in sets:
+                    lies = lambda side: lies_in(entry, side, self.problem.largest)  # noqa: B023, E731
+                    if all(map(lies, wanted)) and not any(map(lies, missed)):
+                        kept[group] += part
+                here = kept if here is None else list(map(mul, here, kept))
+            if here is None:
+                continue  # whatever is drawn
+            said = [sum(map(mul, row, here)) for row in chances]
+            if after is None:
+                found *= said[0]
+            else:
+                waiting[after] = list(map(mul, waiting[after], said)) if after in waiting else said
+        return found
 
     def check_all(self, path, values, sets, certificates):
         """That with some values of what varies every input of a box is an answer: of every row, none with these or others of
@@ -129,9 +167,9 @@ class Measured:
         stated, problem = self.statement, self.problem
         require(not any(self.whole[name] for name in CASES), "a box of answers of a question in cases")
         require(not any(self.whole.get(name) for name in ("values", "chances")), "a box of answers of sums")
-        require(not stated["clauses"] and not stated["orders"], "a box of answers of more than sets and rows")
+        require(not stated["orders"], "a box of answers of more than sets, clauses and rows")
         require(len(certificates) == len(stated["rows"]), "one part for each row is needed")
-        pinned, shape = [], (len(problem.points),)
+        pinned, shape, shown = [], (len(problem.points),), {}
         for p, pair in enumerate(zip(listed(values, "values", shape), listed(sets, "sets", shape), strict=True)):
             known = [listed(one, "values and sets of what varies", (len(self.varied),)) for one in pair]
             for f, x, pin in zip(self.varied, *known, strict=True):
@@ -143,6 +181,12 @@ class Measured:
                 allowed = all(holds(s, value, problem.largest) for s in [pin, *mine])
                 require(allowed, "a value of what varies is not allowed")
                 pinned.append([p, f, pin])
+                shown[p, f] = value
+        counted = (*path, *self.allowed())
+        for clause in stated["clauses"]:
+            met = any((p, f) in shown and holds(s, shown[p, f], problem.largest) for p, f, s in clause)
+            rest = [(f, s) for _, f, s in clause if f in self.entries]
+            require(met or self.mass(counted, rest) == 0, "an input of a box of answers may not satisfy a clause")
         box = self.within(path)
         lists = box["statement"]
         for row, certificate in zip(stated["rows"], certificates, strict=True):
@@ -155,13 +199,34 @@ class Measured:
         free = ", ".join(say.features[f] for f in self.varied)
         what = f"with some values of {free} are an answer" if self.varied else "are an answer"
         yield f"of the measure below at least {decimal(low, floor)} and at most {decimal(high, ceil)} {what}."
-        yield "It is a product: features are drawn one by one, and that inputs are so is trusted, not proved:"
-        for f, entries in sorted(self.entries.items()):
-            listed_ = "; ".join(f"{say.place(0, f, entry)}: {w}" for entry, w in entries)
-            yield f"  {listed_}"
+        tree = any(len(draw.chances[0]) > 1 for draw in self.draws)
+        how = "tree: features are drawn one after the other" if tree else "product: features are drawn one by one"
+        yield f"It is a {how}, and that inputs are so is trusted, not proved:"
+        for i, draw in enumerate(self.draws):
+            yield from self.drawn(i, draw, say, tree)
         yield f"The question about {' and '.join(p['name'] for p in names)}:"
         yield from list(in_words(self.problem))[1:]
         yield from in_further_words(say, self.whole, "  ")
+
+    def drawn(self, i, draw, say, tree):
+        """One draw: the chances of its groups, and the weights of the sets of each."""
+        if tree:
+            what = "nothing but a group" if draw.feature is None else say.features[draw.feature]
+            yield f"  draw {i}: {what}, after {'none' if draw.after is None else f'draw {draw.after}'}"
+            for above, row in enumerate(draw.chances):
+                given = "" if draw.after is None else f" if draw {draw.after} is of group {above}"
+                yield f"    chances of groups{given}: {', '.join(map(str, row))}"
+        for group in range(len(draw.chances[0])):
+            mine = [f"{say.place(0, draw.feature, entry)}: {w}" for entry, w, g in draw.sets if g == group]
+            if mine:
+                yield f"    group {group}: {'; '.join(mine)}" if tree else f"  {'; '.join(mine)}"
+
+
+def weight(x):
+    """A share of a measure."""
+    text(x, "a weight")
+    require(fraction(x) >= 0, "a weight below 0")
+    return fraction(x)
 
 
 def decimal(x, end):

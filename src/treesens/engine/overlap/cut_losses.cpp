@@ -11,7 +11,8 @@ constexpr double kGreater = 0.4;
 
 }  // namespace
 
-CutLosses::CutLosses(const Problem& problem) : events_(problem.variables()) {}
+CutLosses::CutLosses(const Problem& problem)
+    : low_by_(problem.variables(), 0), high_by_(problem.variables(), 0), events_(problem.variables()) {}
 
 void CutLosses::start(const std::vector<Cell>& low, const std::vector<Cell>& high) {
     first_ = low_ = low;
@@ -20,7 +21,8 @@ void CutLosses::start(const std::vector<Cell>& low, const std::vector<Cell>& hig
     best_ = divides_ = OverlapCut();
 }
 
-void CutLosses::look(const ActiveBoxes& boxes, std::int64_t spare) {
+void CutLosses::look(const ActiveBoxes& boxes, std::int64_t spare, std::int32_t layer) {
+    layer_ = layer;
     for (auto& list : events_) list.clear();
     spare_ = spare;
     for (std::int32_t t = 0; t < boxes.layer().factors(); ++t) look_at_factor(boxes, t);
@@ -112,8 +114,8 @@ void CutLosses::read_cuts(std::int32_t v, double spare) {
         if (cut < first || cut >= last) continue;
         // The losses stay what they are up to the next event.
         const Cell next = i < events.size() ? std::min(events[i].cut, last) : last;
-        if (low > spare_ && next > low_[v]) low_[v] = next, trimmed_ = true;
-        if (high > spare_ && cut < high_[v]) high_[v] = cut, trimmed_ = true;
+        if (low > spare_ && next > low_[v]) low_[v] = next, low_by_[v] = layer_, trimmed_ = true;
+        if (high > spare_ && cut < high_[v]) high_[v] = cut, high_by_[v] = layer_, trimmed_ = true;
         const double below = (cut - first + 1) / width;
         const double balance = below * (1 - below);
         const double lost_low = std::min(1.0, static_cast<double>(low) / spare);

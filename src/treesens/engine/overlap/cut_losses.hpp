@@ -26,14 +26,17 @@ public:
 
     // The node's hull, in which every cut lies; forgets earlier looks.
     void start(const std::vector<Cell>& low, const std::vector<Cell>& high);
-    // Adds what a layer says; `spare` >= 0 is what its bound has beyond the least that a solution needs.
-    void look(const ActiveBoxes& boxes, std::int64_t spare);
+    // Adds what a layer (its number) says; `spare` >= 0 is what its bound has beyond the least that a solution needs.
+    void look(const ActiveBoxes& boxes, std::int64_t spare, std::int32_t layer);
     // The cut whose lesser loss is largest, over all layers; `divides`: one that parts the best boxes, if no cut loses.
     const OverlapCut& best() const { return best_.variable >= 0 ? best_ : divides_; }
     // The hull without refuted ends.
     bool trimmed() const { return trimmed_; }
     const std::vector<Cell>& low() const { return low_; }
     const std::vector<Cell>& high() const { return high_; }
+    // The layer that refutes all that is cut off from the lower end of a domain, or from the upper one.
+    std::int32_t low_by(std::int32_t v) const { return low_by_[v]; }
+    std::int32_t high_by(std::int32_t v) const { return high_by_[v]; }
     std::int64_t work() const { return work_; }
 
 private:
@@ -57,6 +60,9 @@ private:
     std::vector<Cell> last_;
     std::vector<Cell> low_;
     std::vector<Cell> high_;
+    std::vector<std::int32_t> low_by_;
+    std::vector<std::int32_t> high_by_;
+    std::int32_t layer_ = 0;  // that is looked at
     bool trimmed_ = false;
     OverlapCut best_;
     OverlapCut divides_;

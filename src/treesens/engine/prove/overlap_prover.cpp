@@ -59,18 +59,38 @@ std::int64_t OverlapProver::open_upper() const {
 
 void OverlapProver::step(std::int64_t, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     level_ = level_to_reach(problem_, goal_, gap_, incumbent);
-    if (!enter(frames_.size(), frames_.empty() ? -1 : frames_.back().variable)) return;
-    read_hull();
-    const bool all = frames_.empty() || statistics_.nodes % schedule.overlap_idle == 0;
-    if (refuted(all) || !trim(all)) {
-        prune();
-        return;
-    }
+    if (!arrive()) return;
     if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) {
         choose_point(incumbent);
         propose(incumbent, polisher, control);
     }
     branch(incumbent);
+}
+
+std::string OverlapProver::record(CutTree& tree, std::int64_t level, std::int64_t node_limit, Control& control) {
+    tree_ = &tree;
+    level_ = level;
+    Incumbent met;
+    while (!finished_) {
+        if (control.expired()) return "time";
+        if (static_cast<std::int64_t>(tree.nodes().size()) >= node_limit) return "nodes";
+        if (arrive()) branch(met);
+        if (met.present() && met.score.hard >= 0 && met.score.soft >= level) {
+            return "a point was met that cannot be refuted";
+        }
+    }
+    return "";
+}
+
+// Clauses, layers and losses at the node at work; false if it is left.
+bool OverlapProver::arrive() {
+    refuting_ = CutTree::kByClauses;
+    if (!enter(frames_.size(), frames_.empty() ? -1 : frames_.back().variable)) return false;
+    read_hull();
+    const bool all = frames_.empty() || statistics_.nodes % schedule.overlap_idle == 0;
+    if (!refuted(all) && trim(all)) return true;
+    prune();
+    return false;
 }
 
 void OverlapProver::read_hull() {
@@ -122,8 +142,10 @@ std::int64_t OverlapProver::spare(const State& state) const {
 }
 
 // Brings a layer to the node and leaves out what no solution there uses; false where that is everything.
-bool OverlapProver::settle(State& state) {
+bool OverlapProver::settle(std::int32_t layer) {
+    State& state = *states_[layer];
     sync(state);
+    refuting_ = layer;
     if (!state.boxes.possible() || spare(state) < 0) return false;
     state.boxes.leave_out_beyond(spare(state));
     return true;
@@ -144,10 +166,11 @@ std::int64_t OverlapProver::upper_of(const State& state) const {
 
 // Whether a layer shows that the node holds nothing; layers that seldom do are asked at some nodes only.
 bool OverlapProver::refuted(bool all) {
-    for (const auto& state : states_) {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        const auto& state = states_[i];
         if (state->idle() && !all) continue;
         ++state->tried;
-        if (!settle(*state)) {
+        if (!settle(narrow<std::int32_t>(i))) {
             ++state->pruned;
             audit_.check_sum(node_, state->boxes.layer().rows, needed(state->boxes.layer()));
             return true;
@@ -161,13 +184,7 @@ bool OverlapProver::refuted(bool all) {
 // False when the losses leave nothing of the node. Afterwards losses_ knows where to cut.
 bool OverlapProver::trim(bool all) {
     for (int round = 0; round < kTrims; ++round) {
-        losses_.start(low_, high_);
-        for (const auto& state : states_) {
-            // Idle layers are looked at where no other one knows a cut.
-            if (state->idle() && !all && losses_.best().variable >= 0) continue;
-            if (!settle(*state)) return false;
-            losses_.look(state->boxes, spare(*state));
-        }
+        if (!look(all)) return false;
         if (!losses_.trimmed()) return true;
         if (!narrow_to(losses_.low(), losses_.high())) return false;
         const OverlapCut& cut = losses_.best();
@@ -175,15 +192,42 @@ bool OverlapProver::trim(bool all) {
         if (cuts) return true;
     }
     // Enough: what is still to be trimmed is left to the children.
+    return look(true);
+}
+
+// What every layer loses; false if one of them leaves nothing. Idle layers are looked at where no other one knows a
+// cut, or with `all`.
+bool OverlapProver::look(bool all) {
     losses_.start(low_, high_);
-    for (const auto& state : states_) {
-        if (!settle(*state)) return false;
-        losses_.look(state->boxes, spare(*state));
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        if (states_[i]->idle() && !all && losses_.best().variable >= 0) continue;
+        const auto layer = narrow<std::int32_t>(i);
+        if (!settle(layer)) return false;
+        losses_.look(states_[i]->boxes, spare(*states_[i]), layer);
+    }
+    return true;
+}
+
+// Writes down the ends of domains that are cut off; false if that is all of a domain.
+bool OverlapProver::record_ends(const std::vector<Cell>& low, const std::vector<Cell>& high) {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (low[v] > low_[v]) {
+            refuting_ = losses_.low_by(v);
+            if (low[v] > high_[v]) return false;
+            tree_->cut_off(v, low[v] - 1, true, refuting_);
+        }
+        if (high[v] < high_[v]) {
+            refuting_ = losses_.high_by(v);
+            if (high[v] < low[v]) return false;
+            tree_->cut_off(v, high[v], false, refuting_);
+        }
     }
     return true;
 }
 
 bool OverlapProver::narrow_to(const std::vector<Cell>& low, const std::vector<Cell>& high) {
+    if (tree_ != nullptr && !record_ends(low, high)) return false;
+    refuting_ = CutTree::kByClauses;
     changed_.clear();
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         if (low[v] > high[v]) return false;
@@ -193,8 +237,8 @@ bool OverlapProver::narrow_to(const std::vector<Cell>& low, const std::vector<Ce
     if (!clauses_.none() && !clauses_.propagate(node_, changed_)) return false;
     read_hull();
     count_in(level_ - 1);
-    for (const auto& state : states_) {
-        if (state->at.node == node_id_ && !settle(*state)) return false;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        if (states_[i]->at.node == node_id_ && !settle(narrow<std::int32_t>(i))) return false;
     }
     return true;
 }
@@ -245,6 +289,7 @@ void OverlapProver::branch(Incumbent& incumbent) {
         split(by_clause.variable, by_clause.cut, x_[by_clause.variable] > by_clause.cut);
         return;
     }
+    refuting_ = tree_ == nullptr ? CutTree::kByClauses : violated_layer();
     if (!clauses_.satisfied(x_.data())) {
         ++statistics_.pruned_by_clauses;
         prune();
@@ -253,17 +298,29 @@ void OverlapProver::branch(Incumbent& incumbent) {
     close(incumbent);
 }
 
+// The layer of a row that the point at work violates; the rows are constant over the node.
+std::int32_t OverlapProver::violated_layer() {
+    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        const RowSum& rows = states_[i]->boxes.layer().rows;
+        if (rows.size() == 1 && slack_[rows[0]] < (goal_.soft[rows[0]] ? level_ : 0)) return narrow<std::int32_t>(i);
+    }
+    return CutTree::kByClauses;
+}
+
 void OverlapProver::split(std::int32_t variable, Cell cut, bool low_first) {
     const Cell last = problem_.size[variable] - 1;
     Domains first = node_;
     first.keep(variable, low_first ? 0 : cut + 1, low_first ? cut : last);
-    Frame frame{node_id_, std::move(node_), variable, true, node_upper_};
+    const std::int64_t place = tree_ == nullptr ? -1 : tree_->cut(variable, cut, low_first);
+    Frame frame{node_id_, std::move(node_), variable, true, node_upper_, place};
     frame.other.keep(variable, low_first ? cut + 1 : 0, low_first ? last : cut);
     frames_.push_back(std::move(frame));
     begin_node(std::move(first), frames_.back().upper);
 }
 
 void OverlapProver::next() {
+    if (tree_ != nullptr) tree_->close(refuting_);
     while (!frames_.empty() && !frames_.back().pending) frames_.pop_back();
     if (frames_.empty()) {
         finished_ = true;
@@ -271,6 +328,7 @@ void OverlapProver::next() {
     }
     Frame& frame = frames_.back();
     frame.pending = false;
+    if (tree_ != nullptr) tree_->go_to(frame.place);
     begin_node(std::move(frame.other), frame.upper);
 }
 

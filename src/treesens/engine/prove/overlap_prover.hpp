@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "overlap/cut_losses.hpp"
+#include "prove/cut_tree.hpp"
 #include "prove/tree_search.hpp"
 
 namespace treesens {
@@ -26,6 +28,8 @@ public:
                   const BoxLayers& layers, const Gap& gap, MemoryBudget& budget);
 
     std::int64_t work() const override;
+    // The whole search for `level`, written down: why it has not come to its end, or nothing.
+    std::string record(CutTree& tree, std::int64_t level, std::int64_t node_limit, Control& control);
 
 private:
     // A node that an active list belongs to, to come back to.
@@ -52,18 +56,23 @@ private:
         std::int32_t variable;
         bool pending;
         std::int64_t upper;
+        std::int64_t place;  // in what is written down
     };
 
     void step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) override;
     void next() override;
     std::int64_t open_upper() const override;
     bool at_root() const override { return frames_.empty(); }
+    bool arrive();
     bool refuted(bool all);
     bool trim(bool all);
+    bool look(bool all);
     bool narrow_to(const std::vector<Cell>& low, const std::vector<Cell>& high);
+    bool record_ends(const std::vector<Cell>& low, const std::vector<Cell>& high);
+    std::int32_t violated_layer();
     void sync(State& state);
     bool is_on_path(const Station& station) const;
-    bool settle(State& state);
+    bool settle(std::int32_t layer);
     std::int64_t spare(const State& state) const;
     std::int64_t needed(const BoxLayer& layer) const;
     std::int64_t upper_of(const State& state) const;
@@ -75,6 +84,8 @@ private:
     std::vector<std::unique_ptr<State>> states_;
     CutLosses losses_;
 
+    CutTree* tree_ = nullptr;                      // what is written down
+    std::int32_t refuting_ = CutTree::kByClauses;  // the layer that the node fails by
     std::vector<Frame> frames_;
     std::vector<Cell> low_;
     std::vector<Cell> high_;

@@ -21,7 +21,7 @@ from treesens.measure.groups import groups_of
 from treesens.measure.measure import Measure
 from treesens.measure.precision import Precision
 from treesens.measure.sides import varied_by
-from treesens.solve.measures import LEARNT, NOT_CERTIFIED, MeasureName, measure_by, rows_of_domain
+from treesens.solve.measures import LEARNT, MeasureName, measure_by, rows_of_domain
 from treesens.solve.tasks import claims
 from treesens.solve.tasks.claims import claim_of_rows, distinct_of, sets_of
 
@@ -37,8 +37,7 @@ def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, fo
     """The claim of a share, and the share that it proves."""
     title = f"the share of {share.measure}"
     asked = query.share
-    if asked is None or share.kind in NOT_CERTIFIED:
-        return open_claim(title, f"shares by the measure `{share.kind}` have no certificate"), share
+    assert asked is not None
     if share.rows is not None and asked.rows is not None:
         return _of_rows(title, query, share, ask), share
     try:
@@ -50,14 +49,14 @@ def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, fo
 def claim_of_interval(
     title: str, query: Query, measure: Measure, shown: tuple[float, float], ask: Ask, budget: Budget, folder: Path
 ) -> Claim:
-    """The claim that the share of a product of measures lies in an interval that is shown."""
+    """The claim that the share of a measure lies in an interval that is shown."""
 
     def enough(lower: float, upper: float) -> bool:
         return lower >= shown[0] - SLACK and upper <= shown[1] + SLACK
 
     try:
         found = share_in_boxes(
-            title, query, varied_by(query), _product(query, measure), ask=ask, enough=enough,
+            title, query, varied_by(query), groups_of(query), measure, ask=ask, enough=enough,
             over=lambda: budget.over, folder=folder, seconds=budget.left(),
         )  # fmt: skip
     except NoCertificate as reason:
@@ -65,15 +64,6 @@ def claim_of_interval(
     if enough(found.lower, found.upper):
         return found.claim
     return open_claim(title, f"boxes prove in time that it lies between {found.lower:.6g} and {found.upper:.6g}")
-
-
-def _product(query: Query, measure: Measure) -> Measure:
-    """The measure, if it is a product of single features. Raises NoCertificate."""
-    if groups_of(query).groups:
-        raise NoCertificate("the measure of `onehot` groups is no product of single features")
-    if any(parent >= 0 for parent in measure.parent.tolist()):
-        raise NoCertificate(f"shares by the measure `{measure.name}` have no certificate")
-    return measure
 
 
 def _in_boxes(
@@ -97,7 +87,8 @@ def _in_boxes(
         title,
         replace(query, share=None, objective=None),
         varied_by(query),
-        _product(query, measure_by(name, query, groups, cells)),
+        groups,
+        measure_by(name, query, groups, cells),
         ask=ask,
         enough=enough,
         over=lambda: budget.over,
