@@ -27,7 +27,7 @@ DRAWN = 48
 ALIKE = 18
 """So many questions of a case with one construct halve what another one with it is worth."""
 
-LEAST = 0.1
+LEAST = 0.005
 """What a kind of model weighs of which every construct has been compared often enough as a whole."""
 
 
