@@ -84,6 +84,9 @@ class Shares:
 USUAL = Shares()
 RICH = Shares(0.6, 12, ("binary", "multi", "multi", "multi", "regression"), whole=0.7, longest=5, pairs=0.12)
 """For runs that fill the table: more of what few cases have, and more constructs in a question."""
+CLASSES = Shares(0.3, 12, ("multi",), whole=0.7, longest=4, pairs=0.6)
+"""For runs that fill what only several classes have."""
+SHARES = {"usual": USUAL, "rich": RICH, "classes": CLASSES}
 
 
 @dataclass

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle.asking import SOLVERS
+from tests.oracle.cases import SHARES
 from tests.oracle.coverage import Coverage
 from tests.oracle.filling import DRAWN
 
@@ -44,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--ask", default=None, help="the question of this name alone, of all that are drawn")
     parser.add_argument("--fill", type=int, default=None, help="ask what was compared less often than this")
     parser.add_argument(
-        "--rich", action="store_true", help="more often two models and several classes, and longer questions"
+        "--shares",
+        choices=list(SHARES),
+        default="usual",
+        help="what cases have: more of what is rare, or several classes",
     )
     parser.add_argument("--before", type=Path, help="coverage.json of an earlier run, for --fill and --provers")
     parser.add_argument(
@@ -126,7 +130,7 @@ class Parent:
         self.failures.append(failure)
         again = f" --trainer '{failure['frontend']}'" if self.options.fill and "frontend" in failure else ""
         again += f" --ask '{failure['query']}'" if "query" in failure and "text" in failure else ""
-        again += " --rich" if self.options.rich else ""
+        again += f" --shares {self.options.shares}"
         if (self.options.provers or self.options.backend) and "backend" in failure["options"]:
             again += f" --backend {failure['options']['backend']}"
         drawn = self.options.questions * (DRAWN if self.options.fill else 1)
@@ -186,12 +190,12 @@ class Worker:
     def start(self, seed: int) -> None:
         o = self.options
         command = [*interpreter(), "--worker", str(seed), "--seed", str(o.seed)]
-        for name in ("jobs", "questions", "others", "studies", "output", "shrink"):
+        for name in ("jobs", "questions", "others", "studies", "output", "shrink", "shares"):
             command += [f"--{name}", str(getattr(o, name))]
         for name in ("only", "trainer", "fill", "before", "ask", "backend"):
             if getattr(o, name) is not None:
                 command += [f"--{name}", str(getattr(o, name))]
-        command += [f"--{name}" for name in ("rich", "provers") if getattr(o, name)]
+        command += ["--provers"] if o.provers else []
         if self.deadline is not None:
             command += ["--seconds", str(max(self.deadline - time.monotonic(), 0.1))]
         if o.cases is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.asking import draw_options, run_case
-from tests.oracle.cases import RICH, USUAL, Case, draw_case, save_case
+from tests.oracle.cases import SHARES, Case, draw_case, save_case
 from tests.oracle.explained import FILLING, draw_explained
 from tests.oracle.filling import DRAWN, Filling, Solvers, goes_to_a_solver
 from tests.oracle.in_parts import judge_in_parts
@@ -46,7 +46,7 @@ def work(options: argparse.Namespace) -> int:
     filling = Filling(options.fill, options.before) if options.fill else None
     solvers = Solvers(options.before) if options.provers else None
     while (last is None or seed < last) and (end is None or time.monotonic() < end):
-        trainer = filling.trainer(seed) if filling else options.trainer
+        trainer = filling.trainer(seed) if filling and options.trainer is None else options.trainer
         tell(out, {"seed": seed, "frontend": trainer or ""})
         if solvers is not None:
             options.backend = solvers.least()
@@ -76,7 +76,7 @@ def one_case(
     settings = draw_options(np.random.default_rng([7, seed]), options.others, options.backend)
     start = time.monotonic()
     try:
-        case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer, RICH if options.rich else USUAL)
+        case = draw_case(seed, options.questions * (DRAWN if filling else 1), trainer, SHARES[options.shares])
         if options.only and case.trainer != options.only:
             return None
         if options.backend is not None:

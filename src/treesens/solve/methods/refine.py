@@ -20,7 +20,7 @@ from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Constraint, Objective, Query
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
-from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
+from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, left_open, shown_value, within_range
 from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
 from treesens.solve.dispatch import search_cells
@@ -256,8 +256,9 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
     first = _any_answer(question, budget)
     if first is None:
         return answer_refined(question.query, question.options, budget, on_better=question.on_better)
-    if first.witness is None or _open(first) is None:
+    if not left_open(first, CLOSE, question.options.closeness):
         return first
+    assert first.witness is not None
     question.show(first)
     cells, hints = first.witness.cells[None], question.options.hints
     options = replace(question.options, hints=cells if hints is None else np.concatenate([cells, hints]))
