@@ -375,7 +375,7 @@ PROOFS = (
     ),
     Mutation(
         "features that are not counted may not differ", "solve/methods/fewest_changes.py",
-        r"SameExcept\(0, 1, free \| self\.others\)", "SameExcept(0, 1, free)",
+        r"SameExcept\(0, 1, free \| self\.uncounted\)", "SameExcept(0, 1, free)",
         test="tests/solve/test_fewest_changes.py",
     ),
 )  # fmt: skip

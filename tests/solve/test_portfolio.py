@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +28,11 @@ from treesens.solve.bounds import ContradictoryBound
 from treesens.solve.combine import with_tighter_bound
 from treesens.solve.conclude import conclude_infeasible
 from treesens.solve.driver import Ledger, emit
+from treesens.solve.methods import portfolio
 from treesens.solve.methods.portfolio import EngineRun, race
 from treesens.solve.options import Options
+
+posix = pytest.mark.skipif(os.name != "posix", reason="a signal for the main thread")
 
 
 def questions(number: int) -> list[Query]:
@@ -103,6 +109,47 @@ def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bo
     assert run.over.wait(20)
     assert run.is_set() == over
     assert (run.result().termination is Termination.MEMORY) == (memory == 1)
+
+
+@posix
+def test_an_interruption_is_told_when_the_engine_has_come_back() -> None:
+    """A `join` that was interrupted had let the thread pass for ended: no outcome, and an abort at the end of the process."""
+    (query,) = questions(1)
+    artifact = emit(compile_query(query, "native"), NativeBackend(), Options())
+
+    class Slow(NativeBackend):
+        def solve(self, *args: Any, **options: Any) -> RawOutcome:
+            options["stop"].wait()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            time.sleep(0.3)
+            return super().solve(*args, **options)
+
+    run = EngineRun(Slow(), artifact, Limits(20)).start()
+    with pytest.raises(KeyboardInterrupt):
+        run.result()
+    assert run.over.is_set()
+    assert run.result().termination in Termination
+
+
+@posix
+def test_an_engine_that_does_not_come_back_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio, "_COMES_BACK", 0.1)
+    (query,) = questions(1)
+    artifact = emit(compile_query(query, "native"), NativeBackend(), Options())
+    released = threading.Event()
+
+    class Stuck(NativeBackend):
+        def solve(self, *args: Any, **options: Any) -> RawOutcome:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            released.wait()
+            return super().solve(*args, **options)
+
+    run = EngineRun(Stuck(), artifact, Limits(20))
+    with pytest.raises(KeyboardInterrupt):
+        run.start().result()
+    assert not run.over.is_set()
+    released.set()
+    assert run.over.wait(20)
 
 
 def test_an_answer_within_the_numerical_band_is_followed_by_one_that_is_clear_of_it() -> None:

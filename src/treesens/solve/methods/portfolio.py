@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
@@ -53,6 +54,8 @@ WORTH_A_WORKER = 0.5
 NONZEROS_PER_SECOND = 100_000
 """What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
 _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
+_COMES_BACK = 1.0
+"""Seconds in which the engine ends after it was asked to stop, on a busy machine."""
 
 
 @dataclass
@@ -67,11 +70,9 @@ class EngineRun:
     outcome: RawOutcome | None = None
     error: BaseException | None = None
     started: float = field(default_factory=time.monotonic)
-    thread: threading.Thread | None = None
 
     def start(self) -> EngineRun:
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        threading.Thread(target=self._run, daemon=True).start()
         return self
 
     def _run(self) -> None:
@@ -89,10 +90,21 @@ class EngineRun:
         return self.outcome is None or self.outcome.termination in _ANSWERS
 
     def result(self) -> RawOutcome:
-        """The outcome, after asking the engine to stop if it has not."""
+        """The outcome, after asking the engine to stop if it has not.
+
+        An interruption is told when the engine has come back, or does not in `_COMES_BACK`: Python takes a thread whose `join`
+        was interrupted for ended, and a process that ends while the engine works is aborted.
+        """
         self.stop.set()
-        assert self.thread is not None
-        self.thread.join()
+        interruption: KeyboardInterrupt | None = None
+        until = inf
+        while not self.over.is_set() and time.monotonic() < until:
+            try:
+                self.over.wait(None if until == inf else max(0.0, until - time.monotonic()))
+            except KeyboardInterrupt as again:
+                interruption, until = again, min(until, time.monotonic() + _COMES_BACK)
+        if interruption is not None:
+            raise interruption
         if self.error is not None:
             raise self.error
         assert self.outcome is not None
