@@ -234,6 +234,38 @@ def test_values_differ_inside_of_cells_and_missing_ones_are_equal(reals: Path, t
     assert (result.objective.value, result.objective.bound) == (fewest, fewest)
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("changes(a, b) <= 0; a.f0 != b.f0", Verdict.NONE),
+        ("changes(a, b) <= 1; a.f0 != b.f0; a.f2 != b.f2", Verdict.NONE),
+        ("changes(a, b) <= 2; a.f0 != b.f0; a.f2 != b.f2", Verdict.FOUND),
+        ("changes(a, b) < 0", Verdict.NONE),
+        ("a = b; changes(a, b) <= 0", Verdict.FOUND),
+        ("a = b except {f0}; changes(a, b) <= 0; margin(a) - margin(b) > 0", Verdict.NONE),
+    ],
+)
+def test_a_limit_that_the_other_constraints_decide(reals: Path, text: str, verdict: Verdict) -> None:
+    """No set was asked about, and the weakest of no proofs was an internal error."""
+    query = bind(parse(f"{REALS}query q: find a, b in m such that {text}"), reals)["q"].query
+    for result in (search(query), answer(query, OPTIONS, Budget.of(60))):
+        assert result.verdict is verdict, result.reason
+        assert result.proof is (Proof.EXACT if verdict is Verdict.NONE else None)
+
+
+def test_a_difference_in_a_feature_that_is_not_counted_is_no_bound(reals: Path) -> None:
+    query = bind(parse(f"{REALS}query q: find a, b in m such that a.f0 != b.f0 minimize changes(a, b)"), reals)[
+        "q"
+    ].query
+    goal = query.objective
+    assert goal is not None
+    values = tuple(term for term in goal.values if term.feature > 0)
+    form = LinearForm(changes=(Changes(0, 1, (1, 2, 3)),))
+    result = search(replace(query, objective=replace(goal, form=form, values=values)))
+    assert result.objective is not None
+    assert (result.objective.value, result.objective.bound) == (0, 0)
+
+
 def test_a_counterfactual_of_few_features_is_proved_by_the_whole_list(bits: Bits) -> None:
     """A search over cells that minimises the count of changes left its bound at 0 here for as long as it ran."""
     low, high = bits.between(0.1)

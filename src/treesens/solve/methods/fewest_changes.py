@@ -19,7 +19,7 @@ from treesens.compiler.query.query import Query, SameExcept
 from treesens.compiler.result import Attempt, Proof, Result, Verdict
 from treesens.solve.bounds import consistent, within_range
 from treesens.solve.combine import check_agreement, proof_of_parts
-from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
+from treesens.solve.conclude import conclude_none, leave_open, shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.solve.reasons.decisions import Features, TimeUp, hitting_set
@@ -54,8 +54,11 @@ class FewestChanges:
         self.seen: Witness | None = None
         """The answer to the last set that was asked about."""
         self.value = len(self.free) + 1
-        self.to_hit = [one & self.free for one, least in implied_changes(self.constraints) if least == 1]
+        counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
+        self.to_hit = [one & self.free for one in counted]
         self.low = min(1, len(self.to_hit))
+        self.stated = int(within_range(query, 0.0) or 0)
+        """The bound that is plain from what is asked."""
         self.attempts: list[Attempt] = []
         self.premises: list[str] = []
         self.proofs: list[Proof | None] = []
@@ -128,8 +131,7 @@ class FewestChanges:
 
     def _bound(self) -> int:
         """What is proved so far, or plain from what is asked."""
-        least = within_range(self.query, float(self.low))
-        return self.low if least is None else int(least)
+        return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
         """Looks for a larger set that no answer differs inside of; one differs in `differing`.
@@ -215,20 +217,20 @@ class FewestChanges:
         assert self.most is not None
         assert self.best is not None
         assert self.best.witness is not None
-        bare = leave_open(
-            self.query.name, self.budget.reason, backend="native", pipeline=self.options.pipeline, **known
-        )
         if self.value <= self.most:
             values = self.best.witness.values
             witness = verify_values(self.query, values, library_predict=self.options.library_predict)
-            return (
-                conclude_found(replace(bare, witness=witness))
-                if isinstance(witness, Witness)
-                else replace(bare, reason=witness.reason)
-            )
-        proof = proof_of_parts(self.proofs) if self.low > self.most else None
-        if proof is None:
+            if isinstance(witness, Witness):
+                return replace(self.best, witness=witness, **known)
+            return leave_open(self.query.name, witness.reason, backend=self.best.backend, **known)
+        bare = leave_open(
+            self.query.name, self.budget.reason, backend="native", pipeline=self.options.pipeline, **known
+        )
+        if self.low <= self.most:
             return bare
+        # What constraints say of changes by themselves is exact.
+        proof = proof_of_parts([Proof.EXACT, *self.proofs])
+        assert proof is not None
         words = f"native: every answer differs in {self.low} features or more"
         return conclude_none(replace(bare, proof_dependencies=premises), words, proof)
 

@@ -90,7 +90,15 @@ class EngineRun:
         return self.outcome is None or self.outcome.termination in _ANSWERS
 
     def result(self) -> RawOutcome:
-        """The outcome, after asking the engine to stop if it has not.
+        """The outcome, after asking the engine to stop if it has not."""
+        self.end()
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+    def end(self) -> None:
+        """Asks the engine to stop, and waits until it has.
 
         An interruption is told when the engine has come back, or does not in `_COMES_BACK`: Python takes a thread whose `join`
         was interrupted for ended, and a process that ends while the engine works is aborted.
@@ -105,10 +113,6 @@ class EngineRun:
                 interruption, until = again, min(until, time.monotonic() + _COMES_BACK)
         if interruption is not None:
             raise interruption
-        if self.error is not None:
-            raise self.error
-        assert self.outcome is not None
-        return self.outcome
 
 
 class _Either:
@@ -191,7 +195,7 @@ class _Race:
             return self._run_with(engine)
         finally:
             if engine is not None:
-                engine.stop.set()
+                engine.end()
 
     def _run_with(self, engine: EngineRun | None) -> Result:
         if engine is not None:
