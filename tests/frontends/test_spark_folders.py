@@ -114,6 +114,22 @@ def test_a_certificate_names_the_folder_and_the_checker_reads_it(tmp_path: Path)
     assert "not among the model files" in rejected.stdout
 
 
+def test_a_name_that_stands_for_other_files_is_no_model(tmp_path: Path) -> None:
+    """One file whose name holds the line of another one: the same list, and so the same SHA-256, without that file."""
+    from treesens.certificates.treesens_verify.command import listed
+
+    honest, forged = tmp_path / "honest", tmp_path / "forged"
+    honest.mkdir()
+    (honest / "a").write_text("one")
+    (honest / "b").write_text("two")
+    expected = listed(str(honest))
+    second = expected.splitlines()[1].decode()
+    forged.mkdir()
+    (forged / f"a\n{second}").write_text("one")
+    with pytest.raises(OSError, match="no plain text"):
+        listed(str(forged))
+
+
 def test_workers_of_a_cluster_get_the_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They see none of our paths: the model that they read has the same digest."""
     from treesens.sweeps import worker

@@ -1,6 +1,7 @@
 """The command: reads files within limits, says what each claims, and whether it is accepted."""
 
 import argparse
+import errno
 import hashlib
 import json
 import lzma
@@ -206,9 +207,11 @@ def listed(folder):
         folders[:] = [name for name in folders if name[0] not in "._"]
         for path in (os.path.join(place, name) for name in names if name[0] not in "._"):
             if os.path.isfile(path) and not os.path.islink(path):
+                name = os.path.relpath(path, folder).replace(os.sep, "/")
+                if not name.isprintable() or "\\" in name:  # such a name could stand for other lines of the list
+                    raise OSError(errno.EINVAL, "a file in it has a name that is no plain text")
                 with open(path, "rb") as file:
-                    digest = hashlib.sha256(file.read()).hexdigest().encode()
-                found[os.fsencode(os.path.relpath(path, folder)).replace(os.fsencode(os.sep), b"/")] = digest
+                    found[name.encode()] = hashlib.sha256(file.read()).hexdigest().encode()
     return b"".join(digest + b"  " + name + b"\n" for name, digest in sorted(found.items()))
 
 
