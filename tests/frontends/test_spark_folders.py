@@ -15,9 +15,10 @@ import pytest
 from tests.command import run_command
 from tests.frontends.damage import damaged
 from treesens.compiler.base import folders
+from treesens.compiler.base.files import one_run, will_write, write_atomically
 from treesens.compiler.base.folders import folder_digest, folder_stamp, read_folder
 from treesens.editor.library import Library
-from treesens.errors import ModelError, TreesensError
+from treesens.errors import ModelError, OverwriteError, TreesensError
 from treesens.frontends.registry import load
 
 pytest.importorskip("pyarrow")
@@ -128,6 +129,42 @@ def test_a_name_that_stands_for_other_files_is_no_model(tmp_path: Path) -> None:
     (forged / f"a\n{second}").write_text("one")
     with pytest.raises(OSError, match="no plain text"):
         listed(str(forged))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        ("--certificate", "models/{}"),
+        ("--certificate", "models/{}/proofs"),
+        ("--markdown", "models/{}/report.md"),
+        ("--markdown", "models/{}/metadata/part-00000"),
+        ("--markdown", "link/new.md"),
+    ],
+)
+def test_nothing_is_written_into_a_folder_that_is_the_model(output: tuple[str, str], tmp_path: Path) -> None:
+    """With a file more in it the folder is another model than the one that the report names."""
+    folder = unpacked("forest_two", tmp_path / "models")
+    (tmp_path / "link").symlink_to(folder)
+    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (tmp_path / "q.sens").write_text(
+        f'model m from "models/{folder.name}"\nquery q: find a in m such that prob(a) >= 1.01\n'
+    )
+    option, path = output
+    asked = run_command(tmp_path, "check", "q.sens", option, path.format(folder.name))
+    assert asked.returncode in (1, 2), asked.stdout + asked.stderr
+    assert "written over" in asked.stderr or "another model" in asked.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
+    outside = run_command(tmp_path, "check", "q.sens", option, "models/beside")
+    assert outside.returncode == 0, outside.stdout + outside.stderr
+
+
+def test_an_audit_in_python_writes_nothing_into_its_model(folder: Path) -> None:
+    with one_run(folder), pytest.raises(OverwriteError):
+        write_atomically(folder / "report.html", "x")
+    with one_run():
+        will_write(folder / "report.html")
+        with pytest.raises(OverwriteError):
+            load(folder)
 
 
 def test_workers_of_a_cluster_get_the_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,9 +239,7 @@ def _distance(
 
 
 _VOTES = "the model counts the classes that several models predict, and has neither probabilities nor margins"
-_COMPARED = (
-    "the model compares the calibrated scores of its classes, of which neither probabilities nor margins are asked"
-)
+_COMPARED = "the model compares the calibrated scores of its classes: no probability or margin can be asked about"
 
 
 def predicts_probabilities(ensemble: Ensemble) -> bool:

@@ -11,7 +11,8 @@ from treesens.compiler.base.files import will_write
 
 
 class OutputFile(click.Path):
-    """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command (`will_write`).
+    """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or lies in one
+    (`will_write`).
 
     A test goes over all commands and finds an option with a path that is neither this nor a known input.
     """
@@ -26,6 +27,5 @@ class OutputFile(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         """The path."""
         path = super().convert(value, param, ctx)
-        if self.file_okay:
-            will_write(Path(os.fsdecode(path)))
+        will_write(Path(os.fsdecode(path)))
         return path

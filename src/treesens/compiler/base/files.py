@@ -32,7 +32,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a run has read, and what it will write: real paths."""
+    """What a run has read, and what it will write: real paths of files, and of folders whose files are one input together."""
 
     inputs: set[Path] = field(default_factory=set)
     outputs: set[Path] = field(default_factory=set)
@@ -87,6 +87,21 @@ def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO
         raise
 
 
+def will_read_folder(path: str | os.PathLike[str]) -> None:
+    """A folder is an input of this run as a whole from now on: a file more in it makes another model of it, too.
+
+    OverwriteError for one that the run will write into.
+    """
+    run = _run.get()
+    if run is None:
+        return
+    folder = _real(path)
+    for output in run.outputs:
+        if _lies_in(output, {folder}):
+            raise _writes_into(output)
+    run.inputs.add(folder)
+
+
 def read_regular(path: str | os.PathLike[str], most: int, *, own: bool = False) -> bytes:
     """The content of a regular file of at most `most` bytes; OSError for any other."""
     with open_regular(path, own=own) as file:
@@ -103,7 +118,8 @@ def _refuse_others(mode: int) -> None:
 
 
 def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Path:
-    """OverwriteError for a file that this run (`one_run`) reads, whatever its name; from now on it cannot be read.
+    """OverwriteError for a file that this run (`one_run`) reads, whatever its name, and for one in a folder that it
+    reads as a model; from now on it cannot be read.
 
     With `derived` the name follows from another one: a file that is there is replaced only if it is a record of ours, or with
     `force`. Every output of every command and call goes through here, before the work and when it is written.
@@ -111,6 +127,8 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
     run = _run.get()
     if run is not None and _among(path, run.inputs):
         raise _overwrites(path)
+    if run is not None and _lies_in(path, run.inputs):
+        raise _writes_into(path)
     if derived and not force and path.is_file() and not _is_ours(path):
         raise OverwriteError(
             "there is a file of this name, which treesens did not write",
@@ -129,6 +147,21 @@ def _among(path: Path, known: set[Path]) -> bool:
             if other.is_file() and os.path.samefile(path, other):
                 return True
     return False
+
+
+def _lies_in(path: Path, known: set[Path]) -> bool:
+    """Whether a path is a known folder, or lies in one."""
+    real = _real(path)
+    for other in tuple(known):
+        with contextlib.suppress(OSError, ValueError):
+            if other.is_dir() and any(os.path.samefile(p, other) for p in (real, *real.parents) if p.exists()):
+                return True
+    return False
+
+
+def _writes_into(path: Path) -> OverwriteError:
+    words = "it lies in a folder that this run reads as a model, which would be another model with it"
+    return OverwriteError(words, place=str(path), remedy="name an output outside of that folder")
 
 
 def _overwrites(path: Path) -> OverwriteError:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.files import open_regular, will_read_folder
 from treesens.errors import ModelError
 from treesens.visible import visible
 
@@ -31,6 +31,7 @@ _FOLDER = "give the folder that the library has written, and nothing around it"
 
 def read_folder(path: Path) -> dict[str, bytes]:
     """The files of a folder by name, in the order of their digest. ModelError with the place for what is no plain file."""
+    will_read_folder(path)
     found: dict[str, bytes] = {}
     total = 0
     for name in sorted(_names(path), key=str.encode):
