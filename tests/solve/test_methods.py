@@ -121,6 +121,7 @@ QUESTIONS: dict[str, list[Kind]] = {
     "nearest pair": [Kind("margin(a) >= {t} minimize distance(a, nearest row of d, l1)", HIGH.admits, of_rows)],
     "cheapest cells": [NEAR_L1, replace(NEAR_L1, text=NEAR_L1.text.replace("{t}", "90"), admits=NONE.admits)],
     "least radius": [NEAR_LINF, replace(NEAR_LINF, text=NEAR_LINF.text.replace("{t}", "90"), admits=NONE.admits)],
+    "any answer": [replace(NEAR_L1, text=NEAR_L1.text.replace("{t}", "90"), admits=NONE.admits)],
     "refinement": [ORDERED, Kind(NEAR_L1.text.replace("{t}", "{t}; a.f0 < a.f1"), ORDERED.admits, NEAR_L1.value)],
     "trees, large model": [HIGH, NONE, BEST],
     "trees": [HIGH, NONE, EITHER, NEITHER],
@@ -179,6 +180,27 @@ def test_a_method_alone_agrees_with_all_inputs(
 def test_every_method_is_asked_alone() -> None:
     others = {"reason", "trees, typical inputs", "attainable sums"}  # below, and in test_attainable_sums.py
     assert QUESTIONS.keys() | others == BY_NAME.keys()
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("sense", ["minimize", "maximize"])
+def test_any_answer_has_the_value_that_it_shows_and_a_bound_of_all(world: World, norm: str, sense: str) -> None:
+    text = f"margin(a) >= {{t}}; margin(b) <= -{{t}} {sense} distance(a, b, {norm})"
+    query = asked_of(world, f"find a, b in m such that {text}")
+    assert BY_NAME["any answer"].fits(query, OPTIONS)
+    result = alone(BY_NAME["any answer"], query)
+    assert result is not None
+    assert result.witness is not None
+    assert result.objective is not None
+    a, b = result.witness.values
+    for point, sign in ((a, 1), (b, -1)):
+        assert sign * world.margins[(world.inputs == point).all(axis=1)][0] >= top(world)
+    order = {"l1": 1, "l2": 2, "linf": np.inf}[norm]
+    assert result.objective.value == pytest.approx(np.linalg.norm((a - b) / (VALUES - 1), order), abs=1e-9)
+    high, low = (world.inputs[sign * world.margins >= top(world)] / (VALUES - 1) for sign in (1, -1))
+    every = np.linalg.norm(high[:, None, :] - low[None, :, :], order, axis=2)
+    assert result.objective.bound is not None
+    assert result.objective.bound <= every.min() if sense == "minimize" else result.objective.bound >= every.max()
 
 
 def test_a_reason_alone_decides_the_class(world: World) -> None:

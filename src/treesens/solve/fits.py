@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from treesens.compiler.model import additive
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
@@ -89,6 +91,12 @@ def is_radius(query: Query) -> bool:
 def needs_refinement(query: Query) -> bool:
     """Whether one search may leave something open."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))
+
+
+def is_plain_but_for_values(query: Query) -> bool:
+    """Whether only the objective is about values, and cells decide whether there is an answer."""
+    goal = query.objective
+    return goal is not None and bool(goal.values) and not relates_values(replace(query, objective=None))
 
 
 def is_large(query: Query) -> bool:

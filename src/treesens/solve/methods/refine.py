@@ -20,16 +20,16 @@ from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Constraint, Objective, Query
 from treesens.compiler.query.values import DistanceTerm
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
-from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, left_open, shown_value, within_range
+from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
 from treesens.solve.dispatch import search_cells
-from treesens.solve.fits import by_engine, on_trees
+from treesens.solve.fits import by_engine
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.bisection import Bisection
 from treesens.solve.options import Options
 from treesens.values.objective_ranges import stated_ranges
-from treesens.values.relations import better_than, relates_values
+from treesens.values.relations import better_than
 from treesens.values.stronger_questions import stronger_questions
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness
@@ -252,32 +252,10 @@ def answer_refined(
 
 
 def search_refined(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
-    first = _any_answer(question, budget)
-    if first is None:
-        return answer_refined(question.query, question.options, budget, on_better=question.on_better)
-    if not left_open(first, CLOSE, question.options.closeness):
-        return first
-    assert first.witness is not None
-    question.show(first)
-    cells, hints = first.witness.cells[None], question.options.hints
-    options = replace(question.options, hints=cells if hints is None else np.concatenate([cells, hints]))
-    return combine(first, answer_refined(question.query, options, budget, on_better=question.on_better))
-
-
-def _any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
-    """An answer to the question without its objective, if that is one about cells, or that there is none; None if unknown.
-
-    Searches for the best answer may end without any, and all of them get better from one that is known.
-    """
-    query, options = question.query, question.options
-    goal, plain = query.objective, replace(query, objective=None)
-    if goal is None or not goal.values or not on_trees(options) or relates_values(plain):
-        return None
-    found = question.ask(plain, options, budget.share(_SHARE / 2))
-    if found.witness is None:
-        return found if found.verdict is Verdict.NONE else None
-    reached = objective_form_value(goal, inputs_of(query, found.witness.values))
-    least = within_range(query, inf if goal.maximize else -inf)
-    bound = None if least is None or abs(least) == inf else least
-    return replace(found, objective=shown_objective(goal, reached, bound))
+    """The method, as `solve/methods/registry.py` names it. It begins at an answer that is known."""
+    options, known = question.options, question.known
+    if known is not None and known.witness is not None:
+        cells = known.witness.cells[None]
+        hints = cells if options.hints is None else np.concatenate([cells, options.hints])
+        options = replace(options, hints=hints)
+    return answer_refined(question.query, options, budget, on_better=question.on_better)

@@ -131,6 +131,15 @@ METHODS: Final = (
         share=0.9,  # the rest is for what it leaves open
     ),
     Method(
+        name="any answer",
+        questions="objectives over values beside constraints that cells decide, by the tree path",
+        fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),
+        proves="verdict, from the question without its objective; the searches below begin at the answer",
+        run="methods.steps:search_any_answer",
+        stage=Stage.STEP,
+        share=1 / 8,
+    ),
+    Method(
         name="refinement",
         questions="relations between values inside cells, and objectives over values",
         fits=lambda query, _: fits.needs_refinement(query),
