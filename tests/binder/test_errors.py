@@ -88,7 +88,8 @@ CASES = [
     ("query q: for each x in features: sensitive binary to x gap 0.1", "E114", "x", "hides a feature"),
     ("query q: for each f in pairs: find a in binary such that a.f >= 1", "E221", "f", "for each f, g in pairs"),
     (FIND + "a.x > 1 maximize prob(a)", "E209", "prob(a)", "maximize margin(a)"),
-    (FIND + "a.x > 1 maximize a.x", "E209", "a.x", "a feature"),
+    (FIND + "a.x > 1 maximize a.x + margin(a)", "E209", "a.x + margin(a)", "a feature and a margin"),
+    (FIND + "a.x > 1 maximize a.x + b.sex", "E206", "a.x + b.sex", "no order"),
     (FIND + "a.x > 1 maximize distance(a, nearest row of rows, l2)", "E209", None, "minimize"),
     (FIND + "a.x > 1 maximize likelihood(a, rows) + likelihood(b, rows)", "E215", None, "multiply"),
     ("query q: sensitive binary to sex gap 0.1\nquery q: sensitive binary to x gap 0.1", "E107", "q", "twice"),
@@ -141,6 +142,15 @@ def test_a_declaration_is_checked(text: str, code: str, caret: str) -> None:
     (found,) = error.diagnostics
     assert (found.code, found.span and found.span.text) == (code, caret), found.render()
     assert found.remedy or code == "D001"
+
+
+def test_an_objective_of_a_feature_without_ends_says_what_to_declare() -> None:
+    error = diagnostics_of(
+        "query q: find a in binary such that a.x > 1 minimize a.y", domains="feature x: real in [-2, 2]\n"
+    )
+    (found,) = error.diagnostics
+    assert (found.code, found.span and found.span.text) == ("E312", "a.y"), found.render()
+    assert "declare `feature y: real in [lo, hi]`" in found.render()
 
 
 def test_all_mistakes_of_a_file_come_at_once_in_the_order_of_the_text() -> None:

@@ -95,7 +95,7 @@ def judge_all(
     certain = {p: np.ones(world.space.size, bool) for p in names}
     out = left_out(question)
     together = []
-    for node in question["constraints"]:
+    for node in (*question["constraints"], *present(question)):
         who = mentioned(node) & set(names)
         if len(who) > 1:
             together.append(node)
@@ -116,6 +116,12 @@ def judge_all(
     s = Setting(world.space.features, points, at, world.tables, out, exact=exact, rational=rational)
     objective, band = objective_of(question, s) if question.get("objective") else (None, 0.0)
     return Truths(s, sure, objective, band)
+
+
+def present(question: dict[str, Any]) -> list[Node]:
+    """A sum of features is maximised over inputs of which none of them is missing (docs/language.md, objectives)."""
+    terms = question["objective"][1] if question.get("objective") else []
+    return [["not", ["missing", term[1], term[2]]] for _, term in terms if term[0] == "feature"]
 
 
 def objective_of(question: dict[str, Any], s: Setting) -> tuple[np.ndarray, float]:

@@ -469,15 +469,19 @@ def ordered(d: Draw) -> list[Feature]:
     return [f for f in d.space.features if f.kind != "category"]
 
 
+def feature_terms(d: Draw, points: list[list[str]], least: int) -> Node:
+    """Multiples of up to three features, `least` of them drawn."""
+    terms: dict[tuple[str, str], str] = {}
+    for _ in range(int(d.rng.integers(least, 4))):
+        terms[d.pick(points)[0], d.pick(ordered(d)).name] = str(d.pick(["1", "-1", "2", "0.5", "1"]))
+    return [[c, ["feature", p, f]] for (p, f), c in terms.items()]
+
+
 def plain_sum(d: Draw, points: list[list[str]]) -> Node:
     """A sum of features of the points against a number."""
-    numbers = ordered(d)
-    if not numbers:
+    if not ordered(d):
         return unary(d, points)
-    terms: dict[tuple[str, str], str] = {}
-    for _ in range(int(d.rng.integers(2, 4))):
-        terms[d.pick(points)[0], d.pick(numbers).name] = str(d.pick(["1", "-1", "2", "0.5", "1"]))
-    sums = [[c, ["feature", p, f]] for (p, f), c in terms.items()]
+    sums = feature_terms(d, points, 2)
     if d.chance(0.4):
         return [
             "compare",
@@ -540,6 +544,7 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
             forms += ["rowdistance", "nearest"]
             if m.celled and whole_tables(d) and len({x for _, x in points}) == 1:
                 forms.append("likelihood")
+        forms += ["features"] * bool(ordered(d))
     if any(int(t.inside.sum()) > 1 for t in d.tables.values()) and m.celled and len({x for _, x in points}) == 1:
         forms.append("typicality")
     if not forms:
@@ -551,6 +556,8 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
         c = None if d.points[m.name].margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
         term = "value" if m.kind == "regression" else "margin"
         return [sense, [["1", [term, "a", c]], ["-1", [term, "b", c]]]]
+    if form == "features":
+        return [sense, feature_terms(d, points, 1)]
     if form == "changes":
         return [sense, [["1", ["changes", "a", "b"]]]]
     if form == "typicality":

@@ -20,7 +20,7 @@ from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.explained import explained
 from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
-from treesens.binder.objectives import objective
+from treesens.binder.objectives import objective, present_values
 from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.compiler.base.arrays import FloatArray, frozen
@@ -278,10 +278,10 @@ def _question(
     scope = _scope(found, inputs, tuple(models), find)
     written = [part for item in find.constraints for part in _parts(item)]
     waiting = scope.every(lambda item: (formula(scope, item), item), written)
-    rules = _onehots(scope)
     decided = decided_points(scope, find.constraints)
     goal = find.objective if isinstance(find, ast.Find) else None
     aim = objective(scope, goal) if goal is not None else None
+    rules = [*_onehots(scope), *(present_values(scope, goal) if goal is not None else ())]
     rows = _row_set(scope, find) if isinstance(find, ast.Count) else None
     share = share_asked(scope, find)
     space, cells = inputs.space(scope.cuts)

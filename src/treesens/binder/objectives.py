@@ -9,14 +9,17 @@ from math import lcm
 import numpy as np
 
 from treesens.binder.data_terms import log_costs, use_likelihoods
-from treesens.binder.distances import apart_terms, changes_from_row, counted_apart, counted_features, width_of
+from treesens.binder.distances import WIDEST, apart_terms, changes_from_row, counted_apart, counted_features, width_of
+from treesens.binder.domains import FeatureSpec
+from treesens.binder.inputs import is_missing, no_order
 from treesens.binder.ladders import ladder_of_points, objective_to_row
-from treesens.binder.scope import Scope
+from treesens.binder.scope import Pending, Scope
 from treesens.binder.scores import raw_sums
 from treesens.binder.terms import (
     Affine,
     ChangesAtom,
     DistanceAtom,
+    FeatureAtom,
     LikelihoodAtom,
     LinkedAtom,
     ScoreAtom,
@@ -28,14 +31,15 @@ from treesens.binder.typicality import typicality_objective
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
-from treesens.compiler.query.values import changed_features
+from treesens.compiler.query.values import LinearTerm, changed_features
 from treesens.grammar.tree import ast
 from treesens.values.row_costs import best_of_cells
 
 PendingObjective = Callable[[q.Space], q.Objective]
 
 _FORMS = (
-    "margins, a product of likelihoods, typicalities, a distance to a row or to the nearest row, or `changes(a, b)`"
+    "margins, features, a product of likelihoods, typicalities, a distance to a row or to the nearest row, "
+    "or `changes(a, b)`"
 )
 
 
@@ -49,6 +53,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
         return _margins(scope, scores, form.constant, upwards)
     if typicalities := form.only(TypicalityAtom):
         return typicality_objective(scope, typicalities, form.constant, upwards)
+    if features := form.only(FeatureAtom):
+        return _features(scope, features, form.constant, upwards, span)
     if changes := form.only(ChangesAtom):
         return _changes(scope, changes, form.constant, upwards)
     if len(atoms) == 1 and isinstance(atoms[0], LikelihoodAtom):
@@ -76,6 +82,37 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
     form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
     found = q.Objective(form, upwards, "margin", Fraction(1, scale * whole), offset)
     return lambda _space: found
+
+
+def _features(
+    scope: Scope, terms: dict[FeatureAtom, Fraction], offset: Fraction, upwards: bool, span: Span
+) -> PendingObjective:
+    """A sum of features as they are typed, which is (stored - stored(0)) / slope. Its form is in widths of the widest."""
+    specs = {atom: scope.spec(atom.feature) for atom in terms}
+    for spec in specs.values():
+        if spec.unordered:
+            raise no_order(scope, spec, span)
+    unit = max(abs(terms[atom] / spec.slope) * _bounded(scope, spec, span) for atom, spec in specs.items())
+    factors = {atom: terms[atom] / spec.slope / unit for atom, spec in specs.items()}
+    offset -= sum((terms[atom] * spec.stored(Fraction(0)) / spec.slope for atom, spec in specs.items()), Fraction(0))
+    values = tuple(LinearTerm(atom.point, atom.feature, factor) for atom, factor in factors.items())
+    return lambda space: q.Objective(
+        best_of_cells(space, values, upwards), upwards, "features", unit, offset, values=values
+    )
+
+
+def _bounded(scope: Scope, spec: FeatureSpec, span: Span) -> Fraction:
+    """The width of a feature's domain, in stored units."""
+    if spec.width is not None and spec.width <= WIDEST:
+        return spec.width
+    message = f"nothing bounds `{spec.name}`, so it may have no best value"
+    raise scope.fail("E312", message, span, f"declare `feature {spec.name}: real in [lo, hi]`, or `domain from DATA`")
+
+
+def present_values(scope: Scope, node: ast.Objective) -> list[Pending]:
+    """What an objective asks for besides: a missing value is neither large nor small, so it is no answer."""
+    atoms = [atom for atom, _ in affine(scope, node.expression).terms if isinstance(atom, FeatureAtom)]
+    return [is_missing(scope, a.point, a.feature, False) for a in atoms if scope.spec(a.feature).missing]
 
 
 def _changes(scope: Scope, terms: dict[ChangesAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:

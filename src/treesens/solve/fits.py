@@ -60,7 +60,11 @@ def names_rows(query: Query) -> bool:
 def is_cheapest(query: Query) -> bool:
     """Whether the question is for the least sum of costs of single cells."""
     goal = query.objective
-    if goal is None or goal.maximize or goal.largest or goal.nearest is not None or query.rows is not None:
+    if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
+        return False
+    if goal.kind == "features":
+        return not relates_values(query)
+    if goal.maximize:
         return False
     if not goal.kind.startswith("distance") or goal.unit != 1 or goal.offset != 0 or relates_values(query):
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -148,8 +148,7 @@ class _Concrete:
         if goal is None or not goal.values:
             return ()
         sign = -1 if goal.maximize and turned else 1
-        terms = [DistanceTerm(**{**vars(t), "factor": t.factor * sign}) for t in goal.values]
-        return canonical_terms(terms, self.roots)
+        return canonical_terms([replace(term, factor=term.factor * sign) for term in goal.values], self.roots)
 
     def _reach(self, place: Place) -> ValueRange | None:
         point, feature = place

@@ -37,8 +37,8 @@ def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray
     return result
 
 
-def cell_cost(space: Space, term: DistanceTerm) -> CellCost:
-    """The least value of a distance to a row in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
+def cell_cost(space: Space, term: Term) -> CellCost:
+    """The least value of a term of one place in every cell, rounded down to 2**-UNARY_SHIFT; 0 in illegal cells."""
     ranges = cell_reaches(space, term.feature)
     least = least_of_cells(term, ranges, space.legal[term.feature])
     whole = [0 if v is None else (v * (1 << UNARY_SHIFT)).__floor__() for v in least]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
-
-import numpy as np
 
 from treesens.compiler.query.query import AllOf, CellCost, Constraint, Objective, Query, Space
 from treesens.compiler.query.values import (
@@ -16,9 +15,8 @@ from treesens.compiler.query.values import (
     ValueRange,
     ValueSum,
     extremes,
-    join_ranges,
-    reach_of_cell,
 )
+from treesens.values.feature_ranges import present_range, range_of_features
 from treesens.values.stated_changes import implied_changes
 
 Range = tuple[Fraction | None, Fraction | None]
@@ -31,6 +29,8 @@ def objective_range(query: Query) -> Range:
     if goal is None or goal.nearest is not None:
         return (None, None) if goal is None else (Fraction(0), None)
     if goal.values:
+        if len(goal.distances) < len(goal.values):
+            return range_of_features(query, goal.values)
         return _narrowed(_of_values(query.space, goal), stated_ranges(query, goal))
     form = goal.form
     if not form.costs or form.scores or form.changes or form.pairs or form.levels or form.forests:
@@ -40,7 +40,7 @@ def objective_range(query: Query) -> Range:
 
 
 def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
-    parts = [_of_term(space, term) for term in goal.values]
+    parts = [_of_term(space, term) for term in goal.distances]
     if goal.largest:
         return max((low for low, _ in parts), default=Fraction(0)), max(
             (high for _, high in parts), default=Fraction(0)
@@ -130,24 +130,15 @@ def _narrowed(first: tuple[Fraction, Fraction], others: Iterable[Range]) -> Rang
 
 def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
     """A term over everything legal: the present values as one range, and missing."""
-    present = _present(space, term.feature)
+    present = present_range(space, term.feature, space.legal[term.feature])
     options = [present] if present is not None else []
     choices: list[ValueRange | None] = [*options]
     missing = space.grid[term.feature].missing_cell
     if missing >= 0 and space.legal[term.feature][missing]:
         choices.append(None)
-    ways = [[c] for c in choices] if term.other is None else [[a, b] for a in choices for b in choices]
+    ways = itertools.product(choices, repeat=len(term.places))
     found = [ends for way in ways if (ends := extremes(term, way)) is not None]
     return min(low for low, _ in found), max(high for _, high in found)
-
-
-def _present(space: Space, feature: int) -> ValueRange | None:
-    grid = space.grid[feature]
-    cells = np.flatnonzero(space.legal[feature][: grid.present_cells])
-    if len(cells) == 0:
-        return None
-    first, last = (reach_of_cell(space.domains[feature], grid, int(c)) for c in (cells[0], cells[-1]))
-    return None if first is None or last is None else join_ranges(first, last)
 
 
 def _of_cost(space: Space, cost: CellCost) -> tuple[Fraction, Fraction]:

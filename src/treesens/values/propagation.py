@@ -14,7 +14,6 @@ from math import isqrt
 
 from treesens.compiler.query.domain import round_value
 from treesens.compiler.query.values import (
-    DistanceTerm,
     LinearTerm,
     Place,
     Term,
@@ -183,13 +182,12 @@ class Choice:
     preferred: Mapping[Place, float]
     left: int = CHOICES
     proved: bool = True
-    toward: dict[Place, list[DistanceTerm]] = field(default_factory=dict)
+    toward: dict[Place, list[Term]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for term in self.pulls:
-            if isinstance(term, DistanceTerm):
-                for place in term.places:
-                    self.toward.setdefault(place, []).append(term)
+            for place in term.places:
+                self.toward.setdefault(place, []).append(term)
 
     def run(self, ranges: Ranges) -> dict[Place, float] | None:
         """Values for all places (NaN is missing); None if none were found."""
@@ -289,6 +287,8 @@ class Choice:
         """Where a value ought to be: close to (far from) what the first term about it says, or where it is preferred."""
         for term in self.toward.get(place, ()):
             near = term.factor > 0
+            if isinstance(term, LinearTerm):
+                return Fraction(reach.low if near else reach.high)
             if term.other is None:
                 other = reach_of_row(term)
             else:

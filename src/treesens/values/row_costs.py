@@ -16,7 +16,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array, IntegerArray, frozen
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.query import CellCost, LinearForm, Space
-from treesens.compiler.query.values import DistanceTerm, Place
+from treesens.compiler.query.values import DistanceTerm, Place, Term
 from treesens.values.distance_costs import UNARY_SHIFT, cell_cost, pair_cost
 from treesens.values.radii import Layout, exact_distance, is_exact, layout_of
 
@@ -133,14 +133,16 @@ def _units(space: Space, term: DistanceTerm, cell: int) -> int:
     return 0 if found is None else Unit(UNARY_SHIFT).floor(found)
 
 
-def best_of_cells(space: Space, terms: tuple[DistanceTerm, ...], upwards: bool) -> LinearForm:
-    """The least (greatest) distance that every cell, or pair of cells, allows."""
+def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearForm:
+    """The least (greatest) value of terms that every cell, or pair of cells, allows."""
     sign = -1 if upwards else 1
     signed = [replace(term, factor=term.factor * sign) for term in terms] if upwards else list(terms)
-    alone = [term for term in signed if term.other is None]
-    quick = all(term.factor > 0 for term in alone)
-    costs = cell_costs(space, alone) if quick else tuple(cell_cost(space, term) for term in alone)
-    pairs = [pair_cost(space, term) for term in signed if term.other is not None]
+    distances = [term for term in signed if isinstance(term, DistanceTerm)]
+    alone = [term for term in signed if len(term.places) == 1]
+    to_rows = [term for term in distances if term.other is None and term.factor > 0]
+    quick = len(to_rows) == len(alone)
+    costs = cell_costs(space, to_rows) if quick else tuple(cell_cost(space, term) for term in alone)
+    pairs = [pair_cost(space, term) for term in distances if term.other is not None]
     return LinearForm(
         costs=tuple(replace(c, costs=frozen(c.costs * sign)) for c in costs) if upwards else costs,
         pairs=tuple(replace(p, costs=frozen(p.costs * sign, np.int64)) for p in pairs),

@@ -23,7 +23,7 @@ from treesens.compiler.query.cavities import Cavities
 from treesens.compiler.query.domain import Domain
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.share import ShareAsked
-from treesens.compiler.query.values import DistanceTerm, Place, ValueSum
+from treesens.compiler.query.values import DistanceTerm, Place, Term, ValueSum
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,6 +357,7 @@ class Objective(ArrayRecord):
         "log-likelihood",
         "typicality",
         "changes",
+        "features",
         "distance l0",
         "distance l1",
         "distance l2",
@@ -369,12 +370,17 @@ class Objective(ArrayRecord):
     unit: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
     nearest: NearestRows | None = None
-    values: tuple[DistanceTerm, ...] = ()
+    values: tuple[Term, ...] = ()
     largest: bool = False
     zoom: Callable[[Fraction, Fraction], Objective] | None = None
     """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
     """What the question "is there one as good as this value?" adds: cells of which some values reach it."""
+
+    @property
+    def distances(self) -> tuple[DistanceTerm, ...]:
+        """The values, of an objective that is about distances or changes."""
+        return tuple(term for term in self.values if isinstance(term, DistanceTerm))
 
     @property
     def counts(self) -> bool:

@@ -48,7 +48,7 @@ class Bisection:
         assert self.query.objective is not None
         self.goal: Objective = self.query.objective
         self.sign = 1 if self.goal.maximize else -1
-        space, terms = self.query.space, self.goal.values
+        space, terms = self.query.space, self.goal.distances
         if relates_values(self.query):
             # Relations keep values from being as good as their cells allow: the best distance may be that of any two values.
             found = distances_of_values(space, terms, MOST_PAIRS)

@@ -44,7 +44,7 @@ def answer_least_radius(
     assert query.objective is not None
     start = time.perf_counter()
     built = start
-    radii = radii_of(query.space, query.objective.values)
+    radii = radii_of(query.space, query.objective.distances)
     found = _on_trees(query, radii, options, budget)
     if found is None:
         places = [term.places[0] for term in query.objective.values]
@@ -96,7 +96,7 @@ def _facts(found: LevelOutcome) -> TreeFacts:
 def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
     """The values of the row that the objective names, float64[features]; what is preferred elsewhere."""
     row = np.full(len(query.space.names), np.nan) if near is None else near.copy()
-    for term in goal.values:
+    for term in goal.distances:
         row[term.feature] = term.row
     return row
 

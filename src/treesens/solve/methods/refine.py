@@ -28,7 +28,7 @@ from treesens.solve.fits import by_engine
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.bisection import Bisection
 from treesens.solve.options import Options
-from treesens.values.objective_ranges import stated_ranges
+from treesens.values.objective_ranges import objective_range, stated_ranges
 from treesens.values.relations import better_than
 from treesens.values.stronger_questions import stronger_questions
 from treesens.values.verify import verify_values
@@ -39,7 +39,7 @@ _SHARE = 0.25
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
 _NOTE = "found by way of a stronger question: features bounded one by one"
-_VALUES = ("changes", "distance l0", "distance l1", "distance l2", "distance linf")
+_VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
 
 
 @dataclass
@@ -98,9 +98,9 @@ class _Refinement:
         goal = self.query.objective
         if goal is None:
             return self._by_stronger(self.query)
-        if goal.counts:
+        if goal.counts or goal.kind == "features":
             return self._at_limit(goal)
-        if goal.maximize or goal.largest or not goal.values:
+        if goal.maximize or goal.largest or not goal.distances:
             return None
         for limit in _LIMITS:
             bounded = better_than(goal, Fraction(limit) ** (2 if goal.kind == "distance l2" else 1))
@@ -114,14 +114,23 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """A count that is as good as the constraints on this very sum allow, so that no search has to prove it; or None."""
-        limits = [end for pair in stated_ranges(self.query, goal) if (end := pair[goal.maximize]) is not None]
-        if not limits:
+        """A count that is as good as the constraints on this very sum allow, so that no search has to prove it; or None.
+
+        Features have a limit by their domains, too; one that values come close to, but do not reach, is as good.
+        """
+        limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
+        if goal.counts:
+            limits = [end for pair in stated_ranges(self.query, goal) if (end := pair[goal.maximize]) is not None]
+            limit, within = (min if goal.maximize else max)(limits, default=None), within[:1]
+        if limit is None:
             return None
-        limit = min(limits) if goal.maximize else max(limits)
-        at_limit = replace(self.query, objective=None, constraints=(*self.query.constraints, better_than(goal, limit)))
-        found = self._search(at_limit, self.budget.left() * _SHARE, keep=False)
-        if found.witness is None:
+        for short in within:
+            wanted = better_than(goal, limit - short if goal.maximize else limit + short)
+            at_limit = replace(self.query, objective=None, constraints=(*self.query.constraints, wanted))
+            found = self._search(at_limit, self.budget.left() * _SHARE, keep=False)
+            if found.witness is not None:
+                break
+        else:
             return None
         reached = objective_form_value(goal, inputs_of(self.query, found.witness.values))
         return replace(found, objective=shown_objective(goal, reached, limit))

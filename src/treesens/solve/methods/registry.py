@@ -116,7 +116,7 @@ METHODS: Final = (
     ),
     Method(
         name="cheapest cells",
-        questions="the least l0, l1 or l2 distance from a row, by the tree path",
+        questions="the least l0, l1 or l2 distance from a row, and the best sum of features, by the tree path",
         fits=lambda query, options: fits.on_trees(options) and fits.is_cheapest(query),
         proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
         run="methods.least_cost:search_least_cost",
