@@ -318,9 +318,8 @@ PROBABILITIES = float(os.environ.get("ORACLE_PROBABILITIES", "0.15"))
 """The share of constraints on scores that are about probabilities no linear constraint can say."""
 
 
-def chances(d: Draw, points: list[list[str]]) -> Node:
-    """One probability of a softmax, or a sum of two or three probabilities of logistic models and softmaxes."""
-    p, m = point_of(d, points)
+def probability_terms(d: Draw, points: list[list[str]], p: str, m: Model) -> tuple[Node, float]:
+    """A sum of up to three probabilities of logistic models and softmaxes, with one that it may be."""
     able = [(q, d.models[name]) for q, name in points if d.models[name].link in ("softmax", "logit")]
     count = 1 if m.link == "softmax" and d.chance(0.5) else d.pick([2, 2, 3])
     sums, near = [], 0.0
@@ -334,6 +333,13 @@ def chances(d: Draw, points: list[list[str]]) -> Node:
         sums.append(term)
         shown = probabilities(d.points[other.name], quoted_class(c))
         near += float(factor) * float(d.pick(list(shown)))
+    return sums, near
+
+
+def chances(d: Draw, points: list[list[str]]) -> Node:
+    """One probability of a softmax, or a sum of two or three probabilities of logistic models and softmaxes."""
+    p, m = point_of(d, points)
+    sums, near = probability_terms(d, points, p, m)
     if len(sums) == 1:
         near = min(max(near, 0.01), 0.99)
     limit = f"{near:.{d.pick([1, 2, 4])}f}"
@@ -537,6 +543,8 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
     forms = []
     if two and m.link not in ("exp", "votes", "ova", "calibrated", "counted") and d.models[points[1][1]].link == m.link:
         forms.append("scores")
+    if m.link in ("softmax", "logit"):
+        forms.append("prob")
     if discrete(d):
         if two:
             forms += ["changes"] + (["distance", "distance"] if free is None else [])
@@ -556,6 +564,8 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
         c = None if d.points[m.name].margins.shape[1] == 1 else quoted_class(d.pick(m.classes))
         term = "value" if m.kind == "regression" else "margin"
         return [sense, [["1", [term, "a", c]], ["-1", [term, "b", c]]]]
+    if form == "prob":
+        return [sense, probability_terms(d, points, points[0][0], m)[0]]
     if form == "features":
         return [sense, feature_terms(d, points, 1)]
     if form == "changes":

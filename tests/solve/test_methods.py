@@ -65,6 +65,11 @@ def prob(world: World) -> Values:
     return np.asarray(1 / (1 + np.exp(-world.margins)))
 
 
+def gap(world: World) -> Values:
+    """The largest difference to any input."""
+    return prob(world) - prob(world).min()
+
+
 def steps_to_low(world: World) -> Values:
     """In how many features every input differs at least from one of a low score."""
     low = world.inputs[world.margins <= -top(world)]
@@ -87,6 +92,11 @@ QUESTIONS: dict[str, list[Kind]] = {
     "all cavities": [
         Kind("margin(a) >= {t}; a avoid cavities(d, width = 4)", lambda w: HIGH.admits(w) & is_row(w)),
         Kind("a avoid cavities(d, width = 4) maximize margin(a)", lambda w: is_row(w), lambda w: w.margins, np.max),
+    ],
+    "best probability": [
+        Kind("a.f0 <= 1 maximize prob(a)", lambda w: w.inputs[:, 0] <= 1, prob, np.max),
+        Kind("a.f0 <= 1 maximize prob(a) - prob(b)", lambda w: w.inputs[:, 0] <= 1, gap, np.max, points="a, b"),
+        Kind("margin(b) >= 90 maximize prob(a) - prob(b)", NONE.admits, points="a, b"),
     ],
     "brief search, small domain": [HIGH, NONE, NEAR_L1, BEST],
     "combinations": [HIGH, NONE, NEAR_L1, BEST, ORDERED],

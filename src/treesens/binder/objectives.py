@@ -14,7 +14,7 @@ from treesens.binder.domains import FeatureSpec
 from treesens.binder.inputs import is_missing, no_order
 from treesens.binder.ladders import ladder_of_points, objective_to_row
 from treesens.binder.scope import Pending, Scope
-from treesens.binder.scores import raw_sums
+from treesens.binder.scores import probability_sum, raw_sums
 from treesens.binder.terms import (
     Affine,
     ChangesAtom,
@@ -30,6 +30,7 @@ from treesens.binder.terms import (
 from treesens.binder.typicality import typicality_objective
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.model import Link
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import LinearTerm, changed_features
 from treesens.grammar.tree import ast
@@ -38,7 +39,7 @@ from treesens.values.row_costs import best_of_cells
 PendingObjective = Callable[[q.Space], q.Objective]
 
 _FORMS = (
-    "margins, features, a product of likelihoods, typicalities, a distance to a row or to the nearest row, "
+    "margins, probabilities, features, a product of likelihoods, typicalities, a distance to a row or to the nearest row, "
     "or `changes(a, b)`"
 )
 
@@ -67,10 +68,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
         raise scope.fail(
             "E215", "likelihoods are added up here", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
         )
-    if any(isinstance(atom, LinkedAtom) for atom in atoms):
-        name = scope.points[getattr(atoms[0], "point", 0)]
-        remedy = f"use the margin, which rises with it: `{node.sense} margin({name})`"
-        raise scope.fail("E209", "a probability is no linear objective", span, remedy)
+    if linked := form.only(LinkedAtom):
+        return _probability(scope, linked, form.constant, upwards, span)
     kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
     raise scope.fail("E209", f"{kinds} cannot be {node.sense}d so", span, f"use {_FORMS}")
 
@@ -82,6 +81,18 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
     form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
     found = q.Objective(form, upwards, "margin", Fraction(1, scale * whole), offset)
     return lambda _space: found
+
+
+def _probability(
+    scope: Scope, terms: dict[LinkedAtom, Fraction], offset: Fraction, upwards: bool, span: Span
+) -> PendingObjective:
+    if any(atom.link is Link.EXP for atom in terms):
+        name, sense = scope.points[next(iter(terms)).point], "maximize" if upwards else "minimize"
+        remedy = f"use the margin, which rises with it: `{sense} margin({name})`"
+        raise scope.fail("E209", "a prediction is no linear objective", span, remedy)
+    row = probability_sum(scope, terms, span)
+    goal = q.Objective(q.LinearForm(), upwards, "probability", offset=offset, probability=row)
+    return lambda _space: goal
 
 
 def _features(

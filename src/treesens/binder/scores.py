@@ -204,9 +204,15 @@ def compare_probabilities(
     name: str | None = None,
 ) -> Pending:
     """sum of coefficient * probability, compared with a number: no linear constraint, but one that linear ones close in on."""
+    row = probability_sum(scope, terms, span)
+    return compare_terms(row.terms, operator, number, positive, name or row.name)
+
+
+def probability_sum(scope: Scope, terms: Mapping[LinkedAtom, Fraction], span: Span) -> q.ProbabilitySum:
+    """sum of coefficient * probability >= 0, for those who set the bound."""
     parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
-    name = name or ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
-    return compare_terms(parts, operator, number, positive, name)
+    name = ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
+    return q.ProbabilitySum(parts, Fraction(0), name=name)
 
 
 def compare_terms(

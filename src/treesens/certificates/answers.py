@@ -132,11 +132,12 @@ def _refuted(
     there are none without.
     """
     made = _in_cases(claim, query, asked, folder, seconds)
-    if made[0].path or not names_probabilities(query.constraints):
+    if made[0].path:
         return made
-
     try:
         bare, rows = asked()
+        if not names_probabilities(bare.constraints):
+            return made
         found = lines(replace(bare, objective=None, constraints=(*bare.constraints, *rows)))
     except (NoCertificate, TreesensError):
         return made

@@ -33,6 +33,7 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.values import ValueSum
+from treesens.values.relations import better_than
 from treesens.values.witness import Witness
 
 if TYPE_CHECKING:
@@ -141,6 +142,9 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
     goal = query.objective
     if goal is None or goal.nearest is not None:
         raise NoCertificate("no objective that one row of costs can say")
+    if goal.probability is not None:
+        beyond_it = better_than(goal, Fraction(limit), strict=True)
+        return replace(query, objective=None, constraints=(*query.constraints, beyond_it)), ()
     if goal.largest and goal.reaching is not None:
         # A largest norm is no sum, but a box of cells.
         within = goal.reaching(Fraction(limit))
@@ -159,7 +163,7 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
 def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate:
     """A certificate of an answer with the value of its objective, as `bound` states it. `by_value` as of `existence`."""
     goal = query.objective
-    if goal is None or goal.nearest is not None or goal.values:
+    if goal is None or goal.nearest is not None or goal.values or goal.probability is not None:
         return existence(replace(query, objective=None), witness, by_value=by_value)
     form = _signed(goal)
     value = LogRational(form_value(form, inputs_of(query, witness.values)))

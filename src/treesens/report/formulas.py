@@ -90,9 +90,8 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             sign = ">" if constraint.strict else "≥"
             return f"{form_text(query, constraint.form)} {sign} {bound_text(constraint.bound)}"
         case q.ProbabilitySum():
-            parts = [f"{_coefficient(term.factor)}{_probability_text(query, term)}" for term in constraint.terms]
             sign = ">" if constraint.strict else "≥"
-            return f"{' + '.join(parts).replace('+ -', '- ')} {sign} {number(constraint.bound)}"
+            return f"{_sum_of_probabilities(query, constraint)} {sign} {number(constraint.bound)}"
         case q.Difference():
             return _difference_text(query, constraint)
         case ValueSum():
@@ -146,13 +145,21 @@ def _sum_text(query: q.Query, relation: ValueSum) -> str:
     return f"{text} {'<' if relation.strict else '≤'} {number(relation.limit)}"
 
 
+def _sum_of_probabilities(query: q.Query, row: q.ProbabilitySum) -> str:
+    parts = [f"{_coefficient(term.factor)}{_probability_text(query, term)}" for term in row.terms]
+    return " + ".join(parts).replace("+ -", "- ")
+
+
 def objective_text(query: q.Query, objective: q.Objective) -> str:
     """The objective in the units of the question."""
     word = "maximise" if objective.maximize else "minimise"
     if objective.nearest is not None:
         rows = objective.nearest
         return f"{word} the {rows.norm} distance of {query.points[rows.point].name} to the nearest of {len(rows.index):,} rows"
-    form = form_text(query, objective.form)
+    if objective.probability is not None:
+        form = _sum_of_probabilities(query, objective.probability)
+    else:
+        form = form_text(query, objective.form)
     scale = "" if objective.unit == 1 else f" · {_plain(objective.unit)}"
     offset = "" if not objective.offset else f" + {_plain(objective.offset)}"
     return f"{word} {objective.kind}: ({form}){scale}{offset}"

@@ -52,6 +52,11 @@ def names_all_cavities(query: Query) -> bool:
     return next(all_cavities_in(query.constraints), None) is not None
 
 
+def wants_probability(query: Query) -> bool:
+    """Whether a sum of probabilities is maximised or minimised, which no linear form says."""
+    return query.objective is not None and query.objective.probability is not None
+
+
 def names_rows(query: Query) -> bool:
     """Whether the distance to the nearest row of a table is minimised."""
     return query.objective is not None and query.objective.nearest is not None

@@ -57,6 +57,8 @@ def can_be_parted(question: ResolvedQuestion) -> str:
     if goal is None:
         return ""
     form = goal.form
+    if goal.probability is not None:
+        return "a probability is optimised by one decision after the other"
     if goal.nearest is not None or goal.values or form.changes or form.pairs or len(form.levels) or form.forests:
         return "only sums of scores and of costs are optimised in parts"
     return ""

@@ -36,6 +36,9 @@ def relates(constraint: Constraint) -> bool:
 def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
     """The objective is at least as good as a value (better, if strict)."""
     sign = -1 if goal.maximize else 1
+    if goal.probability is not None:
+        turned = tuple(replace(term, factor=-sign * term.factor) for term in goal.probability.terms)
+        return replace(goal.probability, terms=turned, bound=-sign * value, strict=strict)
     terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
     if not goal.largest:
         return ValueSum(terms, sign * value, strict, "objective")

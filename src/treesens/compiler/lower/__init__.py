@@ -56,6 +56,11 @@ def _refuse_other_searches(query: Query) -> None:
             f"query `{query.name}` explains a row, which takes one question for every set of features",
             remedy="it is answered decision by decision; ask about one set with `a = row N of DATA except F`",
         )
+    if query.objective is not None and query.objective.probability is not None:
+        raise QueryError(
+            f"query `{query.name}` has a probability as its objective, which no linear objective can say",
+            remedy="it is answered by one decision after the other; a margin is linear: `margin(P)`",
+        )
     if query.objective is not None and query.objective.nearest is not None:
         raise QueryError(
             f"query `{query.name}` minimizes the distance to the nearest of many rows, which no linear objective can say",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.units import Unit
-from treesens.compiler.query.probabilities import reaches
+from treesens.compiler.query.probabilities import approximate, reaches
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -91,9 +91,11 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
 
 
 def objective_form_value(objective: Objective, x: Inputs) -> Fraction:
-    """The exact value of an objective's form on concrete inputs. What people read has a unit and an offset besides, and is
-    `solve.bounds.value_of`.
+    """The exact value of an objective's form on concrete inputs, of probabilities a little less. What people read has a unit
+    and an offset besides, and is `solve.bounds.value_of`.
     """
+    if objective.probability is not None:
+        return approximate(objective.probability, x.scores)
     if not objective.values:
         return form_value(objective.form, x)
     parts = [term.value([x.at(place) for place in term.places]) or Fraction(0) for term in objective.values]

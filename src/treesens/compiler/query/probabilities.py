@@ -3,8 +3,9 @@
 A sum S of terms f / (1 + e**v_1 + … + e**v_n), v_j affine in the scores, falls in every v_j if f > 0 and rises if f < 0. So an
 input at which S is too small rules out more: all inputs that are worse in every v_j, and a little beyond. For one f > 0 the set
 {S >= c} is convex, {ln(e**v_1 + … + e**v_n) <= ln(f / c - 1)}, and a tangent rules out more still: by Jensen
-sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 of sum 1. These rows are exact (logarithms stay
-symbols), so what they exclude is proved (the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960).
+sum of l_j v_j - l_j ln l_j <= ln(sum of e**v_j) for all weights l_j >= 0 of sum 1. The set of a difference of two sigmoids that
+is at least c >= 0 is convex, too, and has tangents (`_Difference`). These rows are exact (logarithms stay symbols), so what
+they exclude is proved (the cutting planes of Kelley, *The cutting-plane method*, J. SIAM 8, 1960).
 
 Equality is decided too: sums of rational powers of e with rational coefficients are 0 only if every coefficient is (Lindemann
 and Weierstrass). Functions of single scores have normal forms in `curves.py`, which differ from every rational number unless
@@ -14,7 +15,7 @@ nothing is left of them; sigmoids of probabilities have none, and what no enclos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import exp, inf, log, prod
@@ -61,6 +62,8 @@ _FAR = 4096
 """Exponents beyond this are not followed: the probability is below e**-4096, or 1 but for that."""
 _MOST_BITS = 1 << 14
 """Of an enclosure. Differences of scores have no more than 2,200, and few of them are multiplied."""
+_FINE = 128
+"""Bits of what is shown."""
 _MOST_PRODUCTS = 100_000
 _ASK_OTHERWISE = "ask with another bound"
 _REACH = 40
@@ -96,6 +99,15 @@ def reaches(row: ProbabilitySum, scores: Scores) -> bool:
     if has_curves(row):
         return _reaches_by_curves(row, scores)
     return _satisfies(row, [exponents_at(term, scores) for term in _shares(row)])
+
+
+def approximate(row: ProbabilitySum, scores: Scores) -> Fraction:
+    """A sum of probabilities without its bound, or less by less than 2**-100 of the factors; 0 if it is that close to 0."""
+    low, high = value_at(row, scores).bounds(_FINE) if has_curves(row) else (Fraction(0), Fraction(0))
+    for term in _shares(row):
+        ends = [term.factor * end for end in _probability(exponents_at(term, scores), _FINE)]
+        low, high = low + min(ends), high + max(ends)
+    return Fraction(0) if low <= 0 <= high else low
 
 
 def _shares(row: ProbabilitySum) -> list[Probability]:
@@ -270,7 +282,7 @@ def excluding(constraint: Constraint, scores: Scores) -> Constraint:
     values = [exponents_at(term, scores) for term in _shares(row)]
     if has_curves(row):
         return cut_off(row, scores) or _past_input(row, scores, values)
-    return _tangent_at(row, values) or _corner_at(row, values)
+    return _tangent_at(row, values) or _tangent_of_difference(row, values) or _corner_at(row, values)
 
 
 def _unnamed(row: ProbabilitySum) -> ProbabilitySum:
@@ -328,6 +340,9 @@ def _first_rows(row: ProbabilitySum) -> Constraint:
         parts += [_below(e, limit, row.name) for e in term.exponents]
         if count > 1:
             parts.append(_weighted(term, [Fraction(1, count)] * count, limit, row))
+    difference = _Difference.of(row)
+    if difference is not None:
+        parts.append(difference.tangent((1 - difference.least) / 2, row))
     return AllOf(tuple(parts))
 
 
@@ -383,6 +398,84 @@ def _weights(values: list[Fraction], grid: int) -> list[Fraction]:
     counts = [round(part / sum(parts) * grid) for part in parts]
     counts[counts.index(max(counts))] += grid - sum(counts)
     return [Fraction(count, grid) for count in counts]
+
+
+# --- differences of two -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """1 / (1 + e**-x) - 1 / (1 + e**-y) >= c, 0 <= c < 1; x and y are minus the exponents `one` and `other`, c is `least`.
+
+    The set is x >= g(y) = logit(c + p) with p = 1 / (1 + e**-y). Its slope g' = p (1 - p) / ((c + p) (1 - c - p)) rises with p,
+    and so with y: the derivative by p is c ((1 - c) (1 - 2 p) + 2 p**2) over a square, and the bracket has no root. So g is
+    convex, and every tangent x - g' y >= g - g' logit(p) holds.
+    """
+
+    one: Exponent
+    other: Exponent
+    least: Fraction
+
+    @staticmethod
+    def of(row: ProbabilitySum) -> _Difference | None:
+        """A sum that is such a difference, its larger term first."""
+        terms = sorted(_shares(row), key=lambda term: -term.factor)
+        if len(terms) != 2 or len(row.terms) != 2 or any(len(term.exponents) != 1 for term in terms):
+            return None
+        up, down = terms
+        if up.factor <= 0 or up.factor != -down.factor or not 0 <= row.bound < up.factor:
+            return None
+        return _Difference(up.exponents[0], down.exponents[0], row.bound / up.factor)
+
+    def tangent(self, p: Fraction, row: ProbabilitySum) -> AtLeast:
+        """The tangent at a probability p of the smaller term, 0 < p < 1 - least."""
+        c = self.least
+        slope = p * (1 - p) / ((c + p) * (1 - c - p))
+        bound = LogRational.ln((c + p) / (1 - c - p)) + LogRational.ln(p / (1 - p)) * -slope
+        bound = bound + LogRational(self.one.constant - slope * self.other.constant)
+        form: dict[tuple[int, int], Fraction] = {}
+        for factor, exponent in ((Fraction(-1), self.one), (slope, self.other)):
+            for term in exponent.terms:
+                place = (term.point, term.output)
+                form[place] = form.get(place, Fraction(0)) + factor * term.coefficient
+        scores = tuple(ScoreTerm(*place, coefficient) for place, coefficient in form.items() if coefficient)
+        return AtLeast(LinearForm(scores), bound, row.strict, row.name)
+
+    def place(self, one: float, other: float) -> float:
+        """The probability p of the boundary point that lies at equal distances in x and y from these exponents."""
+        low, high = 0.0, 2 * _REACH + abs(one) + abs(other)
+        for _ in range(100):
+            middle = (low + high) / 2
+            if _sigmoid(middle - one) - _sigmoid(-other - middle) < self.least:
+                low = middle
+            else:
+                high = middle
+        return _sigmoid(-other - high)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + exp(min(-x, 700.0)))
+
+
+def _tangent_of_difference(row: ProbabilitySum, values: list[list[Fraction]]) -> AtLeast | None:
+    """The tangent that rules out these exponents of a difference that should be larger; None if there is none."""
+    found = _Difference.of(row)
+    if found is None:
+        return None
+    ((one,), (other,)) = values if _shares(row)[0].factor > 0 else values[::-1]
+    p = Fraction(found.place(float(one), float(other)))
+    for grid in _GRIDS:
+        on_grid = min(max(Fraction(round(p * grid), grid), Fraction(1, grid)), 1 - found.least - Fraction(1, grid))
+        if not 0 < on_grid < 1 - found.least:
+            continue
+        made = found.tangent(on_grid, row)
+        # The form of the row at these exponents, and the constants that its bound has besides.
+        slope = on_grid * (1 - on_grid) / ((found.least + on_grid) * (1 - found.least - on_grid))
+        inside = found.one.constant - one + slope * (other - found.other.constant)
+        low, _ = made.bound.enclose(128)
+        if inside < low:
+            return made
+    return None
 
 
 # --- corners -----------------------------------------------------------------------------------------------------------------

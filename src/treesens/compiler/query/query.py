@@ -356,6 +356,7 @@ class Objective(ArrayRecord):
         "margin",
         "log-likelihood",
         "typicality",
+        "probability",
         "changes",
         "features",
         "distance l0",
@@ -376,6 +377,8 @@ class Objective(ArrayRecord):
     """The same objective with finer steps between two values (`binder/ladders.py`)."""
     reaching: Callable[[Fraction], Constraint] | None = None
     """What the question "is there one as good as this value?" adds: cells of which some values reach it."""
+    probability: ProbabilitySum | None = None
+    """The sum that is the objective, without its bound: no linear form says it, so the form is empty."""
 
     @property
     def distances(self) -> tuple[DistanceTerm, ...]:

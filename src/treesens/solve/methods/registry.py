@@ -41,6 +41,14 @@ METHODS: Final = (
         always=True,
     ),
     Method(
+        name="best probability",
+        questions="the best sum of probabilities that is not linear in scores",
+        fits=lambda query, _: fits.wants_probability(query),
+        proves="verdict and bound, by decisions about one value after the other; a single probability by its score",
+        run="methods.best_probability:search_best_probability",
+        always=True,
+    ),
+    Method(
         name="brief search, small domain",
         questions=f"domains of at most {fits.MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),

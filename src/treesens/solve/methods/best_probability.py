@@ -1,0 +1,179 @@
+"""The best sum of probabilities: is there an answer as good as this value? By halving, one decision after the other.
+
+An answer raises the value that is reached, and a decision without an answer lowers the bound. The next one is asked halfway
+between the two, or below one that was left open: there an answer is easier to find. The decisions are those of Kelley's cutting
+planes (`probability_rows.py`). One probability alone rises with its score, and is asked as a score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from math import lcm
+
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.floats import NumberType, ceil_to, next_down, next_up
+from treesens.compiler.base.units import nearest_double
+from treesens.compiler.query.curves import share_bounds
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
+from treesens.compiler.query.query import LinearForm, Objective, Probability, ProbabilitySum, Query, ScoreTerm
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
+from treesens.solve.bounds import consistent
+from treesens.solve.method import OpenQuestion
+from treesens.values.relations import better_than
+
+_SHARE = 0.25
+"""Of the time that is left, for one decision."""
+_LESS = Fraction(1023, 1024)
+"""Of what is allowed, so that rounding to doubles does not pass it."""
+_ENOUGH = 2
+"""Proofs one after the other, after which the value that is known is asked about itself."""
+_LEAST = 0.1
+"""Seconds that a decision has at least."""
+_BITS = 64
+_CLOSE = Fraction(1, 1 << 60)
+"""Sums of probabilities are known as closely as this, or as is allowed."""
+
+
+class BestProbability:
+    """One search. Values are turned so that more is better: `value` is reached by `best`, `bound` is proved."""
+
+    def __init__(self, question: OpenQuestion, budget: Budget) -> None:
+        self.question, self.query, self.budget = question, question.query, budget
+        goal = question.query.objective
+        assert goal is not None
+        assert goal.probability is not None
+        self.goal, self.sign = goal, 1 if goal.maximize else -1
+        factors = [self.sign * term.factor for term in goal.probability.terms]
+        self.bound = sum((factor for factor in factors if factor > 0), Fraction(0))
+        self.value: Fraction | None = None
+        self.best: Result | None = None
+        self.attempts: list[Attempt] = []
+        self.seconds = Counter[str]()
+        self.premises: list[str] = []
+
+    def run(self) -> Result:
+        """The answer with value and bound; `none` or `unknown` if the question without its objective is."""
+        assert self.goal.probability is not None
+        score = score_of(self.goal.probability, maximize=self.goal.maximize)
+        if score is not None:
+            return self._by_score(score)
+        first = self._ask(replace(self.query, objective=None))
+        if self.best is None:
+            return first
+        self._halve()
+        return self._result()
+
+    def _by_score(self, score: Objective) -> Result:
+        """One probability is as good as its score is."""
+        found = self._ask(replace(self.query, objective=score))
+        if self.best is None or self.value is None:
+            return found
+        told = found.objective
+        if told is not None and told.bound is not None:
+            assert self.goal.probability is not None
+            (term,) = self.goal.probability.terms
+            outward = next_up if score.maximize else next_down
+            limit = Fraction(outward(outward(told.bound, NumberType.FLOAT64), NumberType.FLOAT64))
+            # The score is minus the exponent.
+            ends = [self.sign * term.factor * end for end in share_bounds(-limit, _BITS)]
+            self.bound = self.value if told.bound == told.value else min(self.bound, max(ends))
+            self.premises += found.proof_dependencies
+        return self._result()
+
+    def _halve(self) -> None:
+        """Decisions until value and bound are close, or until the time is up.
+
+        What was left open lies between `below` and `above`: answers are looked for below it, and proofs above it, in turns.
+        """
+        below, above, proved = self.bound, self.bound, 0
+        while self.value is not None and not self.budget.over:
+            close = self._allowed(self.value)
+            finished = [below - self.value <= close, self.bound - above <= close]
+            if all(finished):
+                break
+            if below == self.bound:
+                # The value has stayed while the bound fell: perhaps it is the best one.
+                wanted = self.value + close if proved >= _ENOUGH else (self.value + below) / 2
+            else:
+                upper = finished[0] or (not finished[1] and self.bound - above > below - self.value)
+                wanted = (above + self.bound) / 2 if upper else (self.value + below) / 2
+            # Of a value of 0 nothing is allowed, and nothing has to be: more than 0 is a question of its own.
+            strict = wanted == _CLOSE
+            wanted = Fraction(0) if strict else wanted
+            found = self._decide(wanted, strict=strict)
+            # What rests on the library's rounding alone is no bound: other sums are judged in exact arithmetic.
+            if found.verdict is Verdict.NONE and found.proof is not Proof.LIBRARY:
+                proved += 1
+                whole = below == self.bound
+                self.bound = wanted
+                below, above = (wanted, wanted) if whole else (min(below, wanted), min(above, wanted))
+                self.premises += found.proof_dependencies
+                if found.proof is not Proof.EXACT:
+                    self.premises.append(f"infeasible by {found.backend} ({found.proof})")
+            elif found.verdict is Verdict.FOUND:
+                proved = 0
+                below, above = max(below, self.value), max(above, self.value)
+            else:
+                proved = 0
+                below, above = min(below, wanted), (wanted if below == self.bound else max(above, wanted))
+
+    def _allowed(self, value: Fraction) -> Fraction:
+        """How far the bound may be from a value that counts as the best one."""
+        allowed, shown = self.question.options.closeness, abs(value + self.sign * self.goal.offset)
+        return max(_CLOSE, _LESS * max(Fraction(allowed.relative) * shown, Fraction(allowed.absolute)))
+
+    def _decide(self, wanted: Fraction, *, strict: bool) -> Result:
+        """Whether there is an answer as good as this value, or better if `strict`."""
+        constraint = better_than(self.goal, self.sign * wanted, strict=strict)
+        return self._ask(replace(self.query, objective=None, constraints=(*self.query.constraints, constraint)))
+
+    def _ask(self, query: Query) -> Result:
+        """A part of the time for one question; a better answer is kept."""
+        last = query.objective is not None
+        part = self.budget if last else self.budget.share(_SHARE).at_least(_LEAST)
+        found = self.question.ask(query, self.question.options, part)
+        self.attempts += found.attempts
+        self.seconds.update(found.seconds)
+        if found.witness is not None:
+            value = self.sign * objective_form_value(self.goal, inputs_of(self.query, found.witness.values))
+            if self.value is None or value > self.value:
+                self.best, self.value = found, value
+                self.question.show(found)
+        return found
+
+    def _result(self) -> Result:
+        assert self.best is not None
+        assert self.value is not None
+        offset = self.sign * self.goal.offset
+        value = nearest_double(self.value + offset)
+        bound = ceil_to(self.bound + offset, NumberType.FLOAT64)
+        bound = consistent(bound, value, maximize=True, exact=not self.premises, who=self.best.backend)
+        shown = ObjectiveValue(self.sign * value, self.sign * bound, Sense.of(self.goal.maximize), self.goal.kind)
+        premises = tuple(dict.fromkeys(self.premises))
+        return replace(
+            self.best,
+            objective=shown,
+            proof_dependencies=premises,
+            attempts=tuple(self.attempts),
+            seconds=dict(self.seconds),
+        )
+
+
+def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
+    """The score that one probability rises with, minus its exponent, as an objective; None for sums and for several classes."""
+    if len(row.terms) != 1:
+        return None
+    (term,) = row.terms
+    if not isinstance(term, Probability) or len(term.exponents) != 1:
+        return None
+    (exponent,) = term.exponents
+    whole = lcm(*(t.coefficient.denominator for t in exponent.terms))
+    form = LinearForm(tuple(ScoreTerm(t.point, t.output, -t.coefficient * whole) for t in exponent.terms))
+    return Objective(form, (term.factor > 0) is maximize, "margin", Fraction(1, whole), -exponent.constant)
+
+
+def search_best_probability(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+    return BestProbability(question, budget).run()
