@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import treesens as ts
@@ -189,3 +190,25 @@ def test_the_methods_that_fit_are_listed_in_their_order(treesens: Command, sens_
     assert places == sorted(places)
     alone = treesens("explain", sens_file, "sex_alone", "--json", "--backend", "highs").record["results"][0]
     assert [method["method"] for method in alone["methods"]] == ["compiled"]
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("find a, b such that a = b except {sex} maximize prob(a) - prob(b)", "maximise probability:"),
+        ("find a such that prob(a) >= 0.6 minimize distance(a, nearest row of d, l1)", "to the nearest of 3 rows"),
+        ("count rows of d as a such that prob(a) >= 0.6", "S(a) ≥"),
+    ],
+)
+def test_what_no_module_says_is_explained_but_for_it(model_file: Path, question: str, told: str) -> None:
+    import pandas as pd
+
+    names = ts.load(model_file).ensemble.feature_names
+    rows = pd.DataFrame(np.arange(3.0)[:, None].repeat(len(names), axis=1) / 2, columns=list(names))
+    declared = "".join(f"feature `{name}`: real in [0, 1]\n" for name in names)
+    text = f'model m from "m"\ndata d from "d"\n{declared}query q: {question}\n'
+    found = ts.explain(text, models={"m": model_file}, data={"d": rows})["q"]
+    assert any(told in line for line in found.formulas)
+    assert found.record["methods"]
+    linear = question.startswith("count")
+    assert (found.record["relation"] == "relaxation") is not linear

@@ -47,7 +47,6 @@ def command(
 ) -> int:
     """Say what the questions of FILE mean, in English and in formulas, and what the compiler makes of them. Solves nothing."""
     from treesens.backends.base import get_backend
-    from treesens.compiler.compilation import compile_query
     from treesens.compiler.pipeline import Pipeline, pipeline_for
     from treesens.records.answers import envelope
     from treesens.report.explain import explanation
@@ -62,7 +61,7 @@ def command(
     pieces, records = Pieces(time_limit), list[dict[str, Any]]()
 
     def explained(bound: ResolvedQuestion) -> dict[str, Any]:
-        return explanation(bound, pipeline, compile_query(bound.query, pipeline).compiled, chosen_backend, options)
+        return explanation(bound, pipeline, chosen_backend, options)
 
     for bound in chosen(loaded, queries):
         made = pieces.done(bound.name, partial(explained, bound))

@@ -212,7 +212,6 @@ def explain(
     Raises the errors of the first question that has no meaning.
     """
     from treesens.backends.base import get_backend
-    from treesens.compiler.compilation import compile_query
     from treesens.compiler.pipeline import pipeline_for
     from treesens.python.settings import check_backend, check_pipeline
     from treesens.report.explain import explanation
@@ -232,9 +231,7 @@ def explain(
             raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
     return Explanations(
         {
-            asked.name: Explanation(
-                explanation(asked, pipeline, compile_query(asked.query, pipeline).compiled, solver, options)
-            )
+            asked.name: Explanation(explanation(asked, pipeline, solver, options))
             for asked in bound.queries
             if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
         }

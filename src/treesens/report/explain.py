@@ -11,6 +11,7 @@ from treesens.backends.base import Artifact, Backend, Proof
 from treesens.backends.text.floats import MARGIN
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
 from treesens.compiler.passes.base import Pass, Relation, size_of
@@ -63,12 +64,19 @@ class Explanation:
         return f"<p><b>{text(self.record['query'])}</b>: {text(self.sentence)}</p><ul>{lines}</ul>"
 
 
-def explanation(
-    bound: ResolvedQuestion, pipeline: str, compiled: Compiled, backend: Backend, options: Options
-) -> dict[str, Any]:
-    """Everything `explain` shows of one question, JSON-ready. `compiled` is the question after that pipeline, `options` say
-    how it would be answered.
-    """
+def compiled_part(query: Query) -> Query:
+    """What of a question the compiler sees at once: one row of a count, and no objective that no linear form says."""
+    goal = query.objective
+    linear = goal is None or (goal.nearest is None and goal.probability is None)
+    return replace(query, rows=None, objective=goal if linear else None)
+
+
+def explanation(bound: ResolvedQuestion, pipeline: str, backend: Backend, options: Options) -> dict[str, Any]:
+    """Everything `explain` shows of a question, JSON-ready: as that pipeline compiles it, and how `options` would answer it."""
+    part = compiled_part(bound.query)
+    compiled = compile_query(part, pipeline).compiled
+    # Of probabilities that are not linear the module has the first rows only.
+    relaxed = names_probabilities(part.constraints) or part.objective is not bound.query.objective
     return {
         "query": bound.name,
         "sentence": sentence(bound.find),
@@ -77,8 +85,7 @@ def explanation(
         "cells": cells_record(bound.query),
         "pipeline": {"name": pipeline, "text": Pipeline.parse(pipeline).text},
         "passes": passes_record(compiled, pipeline),
-        # Of probabilities that are not linear the module has the first rows only.
-        "relation": (Relation.RELAXATION if names_probabilities(bound.query.constraints) else compiled.relation).value,
+        "relation": (Relation.RELAXATION if relaxed else compiled.relation).value,
         "rows": linear_record(compiled.module),
         "legalisation": legalisation(compiled.module, backend),
         **methods_record(bound.query, options),
