@@ -175,6 +175,66 @@ TEST_CASE("entries hold the sums of their trees") {
     }
 }
 
+TEST_CASE("leaves of copies that a clause of two literals refutes are no entry, and all others are one") {
+    std::mt19937_64 random(11);
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        Problem p = sample::problem(seed, 3);
+        for (int c = 0; c < 12; ++c) {
+            // Rays up and down, and now and then a literal that is neither.
+            const std::int32_t one = static_cast<std::int32_t>(random() % 5);
+            const std::int32_t other = (one + 1 + static_cast<std::int32_t>(random() % 4)) % 5;
+            for (const std::int32_t v : {one, other}) {
+                const Cell cell = static_cast<Cell>(random() % p.size[v]);
+                const Cell last = p.size[v] - 1;
+                const std::uint64_t kind = random() % 5;
+                p.clause_literals.push_back(kind == 0   ? Literal{v, cell, cell}
+                                            : kind <= 2 ? Literal{v, cell, last}
+                                                        : Literal{v, 0, cell});
+            }
+            p.clause_offset.push_back(static_cast<std::int64_t>(p.clause_literals.size()));
+        }
+        const Forest f = build_forest(p);
+        const std::vector<RowSum> rows = {{0, 1}};
+        const auto holds = [&p](const std::vector<Cell>& x, std::int64_t c) {
+            const Literal* l = p.clause_literals.data() + p.clause_offset[c];
+            return std::any_of(l, l + 2,
+                               [&](const Literal& k) { return k.low <= x[k.variable] && x[k.variable] <= k.high; });
+        };
+        for (const auto& [tree, groups] : groups_by_tree(p)) {
+            static_cast<void>(tree);
+            Join join(p, f, rows, false);
+            REQUIRE(join.run(groups, INT64_MAX));
+            const auto inside = [&join](const Join::Entry& e, const std::vector<Cell>& x) {
+                return std::all_of(
+                    join.literals.begin() + e.first_literal, join.literals.begin() + e.last_literal,
+                    [&x](const Literal& l) { return l.low <= x[l.variable] && x[l.variable] <= l.high; });
+            };
+            // What no clause refutes by itself is in one entry; a box that a clause refutes as a whole is none.
+            std::vector<std::set<std::int64_t>> refuted(join.entries.size());
+            for (std::size_t e = 0; e < join.entries.size(); ++e) {
+                for (std::int64_t c = 0; c < p.clauses(); ++c) refuted[e].insert(c);
+            }
+            sample::for_all(p, [&](const std::vector<Cell>& x) {
+                std::int64_t entries = 0;
+                for (std::size_t e = 0; e < join.entries.size(); ++e) {
+                    if (!inside(join.entries[e], x)) continue;
+                    ++entries;
+                    for (std::int64_t c = 0; c < p.clauses(); ++c) {
+                        if (holds(x, c)) refuted[e].erase(c);
+                    }
+                }
+                bool solution = true;
+                for (std::int64_t c = 0; c < p.clauses(); ++c) solution = solution && holds(x, c);
+                CHECK(entries <= 1);
+                if (solution) CHECK(entries == 1);
+            });
+            const bool all =
+                std::all_of(refuted.begin(), refuted.end(), [](const auto& clauses) { return !clauses.empty(); });
+            for (const auto& clauses : refuted) CHECK((all || clauses.empty()));
+        }
+    }
+}
+
 TEST_CASE("boxes of a bundle are the combinations of leaves that some point reaches") {
     for (std::uint64_t seed = 1; seed < 12; ++seed) {
         const Setting s(seed);

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.engine.test_brute import SHAPES, largest_level, with_bound
-from tests.engine.tiny import brute_force, random_problem
+from tests.engine.tiny import Box, Group, assemble, brute_force, random_problem
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
@@ -144,3 +144,28 @@ def test_leaves_are_looked_at_within_the_work() -> None:
             fixing = Solver(with_bound(problem, problem.bound + best), seed=trial).fix(work, probe=False)
             dropped[work] += int((~fixing.leaves).sum())
     assert dropped[3] < dropped[3_000] <= dropped[WORK]
+
+
+def pair_of_deep_trees() -> SearchProblem:
+    rng = np.random.default_rng(3)
+    groups = []
+    for tree in range(3):
+        values = rng.integers(-100, 101, 256).tolist()
+        for point, sign in ((0, 1), (1, -1)):
+            boxes: list[list[Box]] = [[{8 * point + i: (leaf >> i & 1,) * 2 for i in range(8)}] for leaf in range(256)]
+            groups.append(Group(tree, boxes, [[(point, sign * value)] for value in values]))
+    return assemble([2] * 16, [*range(8), *range(8)], groups, [280, 280])
+
+
+def test_a_search_that_was_told_to_stop_sets_up_no_prover() -> None:
+    """Two copies of a tree of 256 leaves over eight features meet in thousands of pairs."""
+    problem = pair_of_deep_trees()
+    whole = Solver(problem, seed=1)
+    assert whole.fix(WORK, probe=False).sweeps > 0
+    stopped = Solver(problem, seed=1)
+    stopped.stop()
+    fixing = stopped.fix(WORK, probe=False)
+    assert fixing.sweeps == 0
+    assert fixing.cells.all()
+    assert fixing.leaves.all()
+    assert stopped.run(node_limit=0).statistics.entries == 0, "without a node to spend none is set up either"

@@ -95,6 +95,10 @@ ENGINE_MUTATIONS = (
         "k < std::max(feature_cells - 1, 1); ++k",
     ),
     Mutation(
+        "a relation refutes a box that just meets it", "engine/bound/join.cpp",
+        r"high_\[rays\.other\] < best", "high_[rays.other] <= best",
+    ),
+    Mutation(
         "a region grows over a leaf that it must not meet", "engine/regions/region_grower.cpp",
         r"if \(least < row\.bound\) return false;", "if (least < row.bound - 1) return false;",
     ),

@@ -20,12 +20,12 @@ Provers::Provers(const Problem& problem, const Forest& forest, Clauses& clauses,
 
 void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     if (overlap_is_next(turn)) {
-        start_overlap();
+        if (!within_limits([&] { start_overlap(control); })) return;
         run_overlap(turn, node_limit, incumbent, polisher, control);
         return;
     }
-    start_messages();
-    if (bundles_now(turn)) bundle_trees(incumbent);
+    if (!within_limits([&] { start_messages(control); })) return;
+    if (bundles_now(turn) && !within_limits([&] { bundle_trees(incumbent, control); })) return;
     Stopwatch watch(seconds_of_proving_);
     const bool shares = threads_ > 1 && node_limit < 0 && turn.number >= schedule.share_from_turn;
     if (shares) settle(turn, incumbent, polisher, control);
@@ -34,6 +34,19 @@ void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, Loc
         run_shared(turn, incumbent, polisher, control);
     else
         run_alone(turn, turn.left, node_limit, incumbent, polisher, control);
+}
+
+// What was charged for a prover that is not ready in time is given back; the search ends soon.
+template <class Build>
+bool Provers::within_limits(Build build) {
+    const std::int64_t before = budget_.used();
+    try {
+        build();
+    } catch (const SetupStopped&) {
+        budget_.release(budget_.used() - before);
+        return false;
+    }
+    return true;
 }
 
 // --- who is next -----------------------------------------------------------------------------------------------------
@@ -60,17 +73,17 @@ bool Provers::overlap_is_next(const Turn& turn) const {
 
 // --- the overlap prover ----------------------------------------------------------------------------------------------
 
-void Provers::start_overlap() {
+void Provers::start_overlap(Control& control) {
     if (overlap_) return;
     Stopwatch watch(seconds_of_factors_);
-    build_layers();
+    build_layers(control);
     overlap_ = std::make_unique<OverlapProver>(problem_, forest_, clauses_, goal_, layers_, gap_, budget_);
     overlap_->set_audit(audit_);
 }
 
-void Provers::build_layers() {
+void Provers::build_layers(Control& control) {
     if (!layers_.layers.empty() && layers_goal_.mode == goal_.mode && layers_goal_.soft == goal_.soft) return;
-    layers_ = build_box_layers(problem_, forest_, goal_, budget_);
+    layers_ = build_box_layers(problem_, forest_, goal_, budget_, &control);
     layers_goal_ = goal_;
 }
 
@@ -84,20 +97,20 @@ void Provers::run_overlap(Turn& turn, std::int64_t node_limit, Incumbent& incumb
 
 // --- the messages prover ---------------------------------------------------------------------------------------------
 
-void Provers::start_messages() {
+void Provers::start_messages(Control& control) {
     if (messages_) return;
     Stopwatch watch(seconds_of_factors_);
-    build_sets();
+    build_sets(control);
     messages_ = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets_, gap_, budget_);
     messages_->set_audit(audit_);
     if (previous_) messages_->warm_start(*previous_);
     previous_.reset();
 }
 
-void Provers::build_sets() {
+void Provers::build_sets(Control& control) {
     if (sets_.full && sets_goal_.mode == goal_.mode && sets_goal_.soft == goal_.soft) return;
     previous_.reset();
-    sets_ = build_factor_sets(problem_, forest_, goal_, budget_);
+    sets_ = build_factor_sets(problem_, forest_, goal_, budget_, 0, &control);
     sets_goal_ = goal_;
     bundled_ = false;
 }
@@ -110,12 +123,12 @@ bool Provers::bundles_now(const Turn& turn) const {
 
 // A search that turns out to be long begins again with factors of several trees: its bound is tighter, and factors and
 // sweeps are dearer. What has been proved and found stays.
-void Provers::bundle_trees(const Incumbent& incumbent) {
+void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
     bundled_ = true;
     Stopwatch watch(seconds_of_factors_);
     const std::int64_t known = upper(incumbent);
     try {
-        FactorSets sets = build_factor_sets(problem_, forest_, goal_, budget_, together_);
+        FactorSets sets = build_factor_sets(problem_, forest_, goal_, budget_, together_, &control);
         auto prover = std::make_unique<Prover>(problem_, forest_, clauses_, goal_, sets, gap_, budget_);
         prover->set_audit(audit_);
         prover->count_from(messages_->statistics());
@@ -253,16 +266,20 @@ std::int64_t Provers::level_of_the_best() const {
 // if they take turns with them. Boxes leave out what clauses exclude, a missing value by itself; whoever checks a proof
 // has it together with other cells, and would need it cut off.
 Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& control) {
+    Proof late;
+    late.reason = "time";
     if (is_deep() && wants_overlap() && clauses_.none()) {
-        build_layers();
+        if (!within_limits([&] { build_layers(control); })) return late;
         const bool decided = overlap_ && overlap_->finished();
         const std::int64_t nodes = decided || !wants_messages() ? node_limit : std::min(node_limit, kNodesOfTrial);
         Proof proof = certify_by_overlap(problem_, forest_, clauses_, goal_, layers_, level, nodes, budget_, control);
         if (proof.complete || control.expired() || !wants_messages()) return proof;
     }
-    build_sets();
+    if (!within_limits([&] { build_sets(control); })) return late;
     // Whoever checks a proof knows the factors of single trees alone.
-    const FactorSets sets = bundled_ ? build_factor_sets(problem_, forest_, goal_, budget_) : sets_;
+    FactorSets sets = sets_;
+    const auto build_single = [&] { sets = build_factor_sets(problem_, forest_, goal_, budget_, 0, &control); };
+    if (bundled_ && !within_limits(build_single)) return late;
     Certifier certifier(problem_, forest_, clauses_, goal_, sets, level, budget_);
     if (messages_) certifier.warm_start(messages_->bounds());
     return certifier.run(node_limit, control);

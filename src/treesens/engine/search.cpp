@@ -16,10 +16,16 @@ void Search::take_turns(std::int64_t node_limit) {
         if (decided()) return;
         if (out_of_time()) return;
         if (out_of_nodes(last_node)) return;
-        if (turn_.is_local())
+        if (turn_.is_local()) {
             search_locally();
-        else
+        } else {
+            // Without a node to spend no prover is set up, which may take minutes.
+            if (last_node >= 0 && provers_.most_nodes() >= last_node) {
+                reason_ = Reason::nodes;
+                return;
+            }
             prove(last_node);
+        }
         if (turn_is_over()) next_turn();
     }
 }
@@ -161,7 +167,14 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
 Fixing Search::fix(std::int64_t work, bool probe) {
     MemoryBudget budget(budget_.room() == INT64_MAX ? -1 : budget_.room());
     control_.start(-1, -1);
-    return Fixer(problem_, forest_, clauses_, goal_.bound, work, probe, budget).run(control_);
+    try {
+        return Fixer(problem_, forest_, clauses_, goal_.bound, work, probe, budget, &control_).run(control_);
+    } catch (const SetupStopped&) {
+        Fixing nothing;
+        nothing.cells.assign(problem_.cells(), 1);
+        nothing.leaves.assign(problem_.leaves(), 1);
+        return nothing;
+    }
 }
 
 Proof Search::certify(std::int64_t level, double seconds, std::int64_t node_limit) {

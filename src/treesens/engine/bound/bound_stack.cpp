@@ -16,7 +16,8 @@ bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
 
 // A sum of rows in which trees cancel, and beside it the rows that are about other trees.
 std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest& forest, const Goal& goal,
-                                                 const RowSum& sum, MemoryBudget& budget, std::int64_t together) {
+                                                 const RowSum& sum, MemoryBudget& budget, std::int64_t together,
+                                                 Control* control) {
     const std::vector<int> shift = row_shifts(p, goal);
     std::vector<RowSum> rows(1, sum);
     std::vector<int> row_shift(1, shift[sum[0]]);
@@ -25,13 +26,14 @@ std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest&
         rows.push_back({r});
         row_shift.push_back(shift[r]);
     }
-    return std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, true, budget, together));
+    return std::make_shared<const FactorSet>(
+        build_factors(p, forest, rows, row_shift, true, budget, together, control));
 }
 
 }  // namespace
 
 FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget,
-                             std::int64_t together) {
+                             std::int64_t together, Control* control) {
     FactorSets sets;
     const std::vector<int> shift = row_shifts(p, goal);
     const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
@@ -42,11 +44,13 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
         rows.push_back({r});
         row_shift.push_back(shift[r]);
     }
-    if (!cancelling.empty()) sets.collapsed = build_collapsed(p, forest, goal, cancelling[0], budget, together);
+    if (!cancelling.empty())
+        sets.collapsed = build_collapsed(p, forest, goal, cancelling[0], budget, together, control);
     for (std::size_t c = 1; sets.collapsed && c < sets.collapsed->rows.size(); ++c) {
         if (goal.mode == Mode::objective && goal.soft[sets.collapsed->rows[c][0]]) sets.objective_beside = c;
     }
-    sets.full = std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget, together));
+    sets.full =
+        std::make_shared<const FactorSet>(build_factors(p, forest, rows, row_shift, false, budget, together, control));
     return sets;
 }
 

@@ -16,9 +16,10 @@ struct FactorSets {
     std::shared_ptr<const FactorSet> full;
     std::size_t objective_beside = 0;  // the place of an objective beside the sum of the collapsed rows (0: none)
 };
-// With `together` trees share factors, see bundles.hpp.
+// With `together` trees share factors, see bundles.hpp. Throws SetupStopped soon after the limits of `control`, if
+// there is one, are reached.
 FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
-                             std::int64_t together = 0);
+                             std::int64_t together = 0, Control* control = nullptr);
 
 // What the levels start with: the collapsed row at its weight, and the same weights row by row (equal ones where
 // nothing collapses).

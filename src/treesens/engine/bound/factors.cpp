@@ -134,7 +134,8 @@ std::int64_t FactorSet::bytes() const {
 }
 
 FactorSet build_factors(const Problem& p, const Forest& forest, const std::vector<RowSum>& rows,
-                        const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together) {
+                        const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together,
+                        Control* control) {
     FactorSet set;
     set.rows = rows;
     set.shift = shift;
@@ -146,6 +147,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     set.value.resize(rows.size());
     set.constant.assign(rows.size(), 0);
     Join join(p, forest, rows, collapse);
+    join.stop_by(control);
     if (collapse) join.even_out(rounding_slop(p, forest, rows[0]));
     Writer writer(p, set);
     std::int64_t charged = 0;

@@ -54,7 +54,8 @@ inline constexpr std::int64_t kLargestFactor = 20'000;
 
 // With `together` above 0 trees share a factor as long as it has no more entries than that (bundles.hpp).
 FactorSet build_factors(const Problem& problem, const Forest& forest, const std::vector<RowSum>& rows,
-                        const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together = 0);
+                        const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together = 0,
+                        Control* control = nullptr);
 
 // Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);

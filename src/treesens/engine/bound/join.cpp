@@ -8,7 +8,8 @@ namespace treesens {
 
 namespace {
 constexpr std::int64_t kStepsPerEntry = 16;
-}
+constexpr std::int64_t kStepsPerCheck = 1 << 12;
+}  // namespace
 
 Join::Join(const Problem& p, const Forest& f, const std::vector<RowSum>& rows, bool collapse)
     : p_(p), f_(f), rows_(rows), collapse_(collapse), low_(p.variables(), 0), high_(p.size) {
@@ -20,13 +21,47 @@ Join::Join(const Problem& p, const Forest& f, const std::vector<RowSum>& rows, b
     }
     // Relations between copies ("a.income <= b.income") are clauses of two literals.
     pairs_.resize(p.variables());
+    rays_.resize(p.variables());
     for (std::int64_t c = 0; c < p.clauses(); ++c) {
         if (p.clause_offset[c + 1] - p.clause_offset[c] != 2) continue;
         const Literal& l = p.clause_literals[p.clause_offset[c]];
         const Literal& k = p.clause_literals[p.clause_offset[c] + 1];
         if (l.variable == k.variable) continue;
-        pairs_[l.variable].push_back({l, k});
-        pairs_[k.variable].push_back({k, l});
+        add_pair(l, k);
+        add_pair(k, l);
+    }
+    sort_rays();
+}
+
+void Join::add_pair(const Literal& own, const Literal& other) {
+    const bool up = own.high == p_.size[own.variable] - 1;
+    const bool other_up = other.high == p_.size[other.variable] - 1;
+    if ((!up && own.low > 0) || (!other_up && other.low > 0)) {
+        pairs_[own.variable].push_back({own, other});
+        return;
+    }
+    std::vector<Rays>& list = rays_[own.variable];
+    auto found = std::find_if(list.begin(), list.end(), [&](const Rays& r) {
+        return r.other == other.variable && r.up == up && r.other_up == other_up;
+    });
+    if (found == list.end()) found = list.insert(list.end(), Rays{other.variable, up, other_up, {}, {}});
+    found->bounds.push_back({up ? own.low : own.high, other_up ? other.low : other.high});
+}
+
+void Join::sort_rays() {
+    for (std::vector<Rays>& list : rays_) {
+        for (Rays& rays : list) {
+            std::sort(rays.bounds.begin(), rays.bounds.end());
+            const std::size_t n = rays.bounds.size();
+            rays.best.resize(n);
+            // A region that misses an own ray up misses all with larger bounds; of rays down all with smaller ones.
+            for (std::size_t step = 0; step < n; ++step) {
+                const std::size_t i = rays.up ? n - 1 - step : step;
+                const Cell bound = rays.bounds[i].second;
+                const Cell so_far = step == 0 ? bound : rays.best[rays.up ? i + 1 : i - 1];
+                rays.best[i] = rays.other_up ? std::max(bound, so_far) : std::min(bound, so_far);
+            }
+        }
     }
 }
 
@@ -87,6 +122,7 @@ bool Join::hopeless(const std::vector<Place>& places) const {
 
 bool Join::visit(std::vector<Place>& places) {
     if (++steps_ / kStepsPerEntry > limit_) return false;
+    if (control_ != nullptr && steps_ % kStepsPerCheck == 0 && control_->expired()) throw SetupStopped();
     // Follow the questions that the region already answers; take the shallowest open one, so that copies stay in step.
     int next = -1;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -137,7 +173,25 @@ bool Join::refuted(std::int32_t v) const {
     for (const auto& [mine, other] : pairs_[v]) {
         if (outside(mine) && outside(other)) return true;
     }
-    return false;
+    return std::any_of(rays_[v].begin(), rays_[v].end(), [&](const Rays& rays) { return misses(rays, v); });
+}
+
+// Whether the region misses both rays of some clause.
+bool Join::misses(const Rays& rays, std::int32_t v) const {
+    const auto& bounds = rays.bounds;
+    Cell best = 0;
+    if (rays.up) {
+        const auto first = std::upper_bound(bounds.begin(), bounds.end(), high_[v],
+                                            [](Cell cell, const auto& bound) { return cell < bound.first; });
+        if (first == bounds.end()) return false;
+        best = rays.best[static_cast<std::size_t>(first - bounds.begin())];
+    } else {
+        const auto end = std::lower_bound(bounds.begin(), bounds.end(), low_[v],
+                                          [](const auto& bound, Cell cell) { return bound.first < cell; });
+        if (end == bounds.begin()) return false;
+        best = rays.best[static_cast<std::size_t>(end - bounds.begin()) - 1];
+    }
+    return rays.other_up ? high_[rays.other] < best : low_[rays.other] > best;
 }
 
 bool Join::emit(const std::vector<Place>& places) {

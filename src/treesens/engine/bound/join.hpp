@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "problem/box_trees.hpp"
+#include "problem/limits.hpp"
 #include "problem/problem.hpp"
 
 namespace treesens {
@@ -36,6 +37,8 @@ public:
     void leave_out(std::int64_t least);
     bool left_out() const { return left_out_; }
     bool collapses() const { return collapse_; }
+    // From now on `run` throws SetupStopped soon after the limits of `control`, if there is one, are reached.
+    void stop_by(Control* control) { control_ = control; }
     // From now on a first row within `slop` of zero counts as `slop`: rounded upwards, and equal.
     void even_out(std::int64_t slop) { slop_ = slop; }
     // False when more than `limit` entries would be needed, or so many steps that a search has no time for them:
@@ -47,9 +50,22 @@ private:
         std::int32_t node;
         std::int32_t depth;
     };
+    // Clauses of two literals that are rays: `own` of one variable, and one of `other`. A ray up holds from its bound
+    // on, one down up to it. Sorted by own bounds; best[i] is the bound of `other` that is missed first, of all clauses
+    // whose own ray is missed if that of clause i is. A relation between two features is hundreds of these.
+    struct Rays {
+        std::int32_t other;
+        bool up;
+        bool other_up;
+        std::vector<std::pair<Cell, Cell>> bounds;  // own, other
+        std::vector<Cell> best;
+    };
 
     bool visit(std::vector<Place>& places);
     bool refuted(std::int32_t v) const;
+    bool misses(const Rays& rays, std::int32_t v) const;
+    void add_pair(const Literal& own, const Literal& other);
+    void sort_rays();
     bool emit(const std::vector<Place>& places);
     void write_box(Entry& e);
     void merge(std::size_t first);
@@ -66,7 +82,9 @@ private:
     std::vector<Cell> low_;
     std::vector<Cell> high_;
     std::vector<std::vector<std::pair<Literal, Literal>>>
-        pairs_;  // [variables]: clauses of two literals, own literal first
+        pairs_;                            // [variables]: clauses of two literals that are no rays, own literal first
+    std::vector<std::vector<Rays>> rays_;  // [variables]
+    Control* control_ = nullptr;
     bool filter_ = true;
     std::vector<std::int32_t> narrowed_;  // variables with a smaller range than their domain, in order of the path
     std::int64_t limit_ = 0;

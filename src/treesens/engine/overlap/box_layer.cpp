@@ -107,7 +107,8 @@ public:
         layer_.rows = rows;
     }
 
-    BoxLayer difference() {
+    BoxLayer difference(Control* control) {
+        join_.stop_by(control);
         const std::int64_t slop = rounding_slop(p_, f_, layer_.rows);
         join_.leave_out(slop);
         for (const auto& [tree, groups] : groups_by_tree(p_)) {
@@ -291,8 +292,9 @@ bool fits_overlap(const Problem& p) {
     return std::all_of(p.size.begin(), p.size.end(), [](std::int32_t n) { return n <= UINT16_MAX; });
 }
 
-BoxLayer build_difference_layer(const Problem& p, const Forest& f, const RowSum& rows, MemoryBudget& budget) {
-    return LayerBuilder(p, f, rows, budget).difference();
+BoxLayer build_difference_layer(const Problem& p, const Forest& f, const RowSum& rows, MemoryBudget& budget,
+                                Control* control) {
+    return LayerBuilder(p, f, rows, budget).difference(control);
 }
 
 BoxLayer build_row_layer(const Problem& p, const Forest& f, std::int32_t row, MemoryBudget& budget) {

@@ -87,7 +87,8 @@ inline constexpr std::int64_t kNoFloor = -(std::int64_t{1} << 62);
 // Whether the cells of every variable fit a CellRange.
 bool fits_overlap(const Problem& problem);
 // A sum of rows that cancel: joint boxes of the copies of every tree, those above zero.
-BoxLayer build_difference_layer(const Problem& problem, const Forest& forest, const RowSum& rows, MemoryBudget& budget);
+BoxLayer build_difference_layer(const Problem& problem, const Forest& forest, const RowSum& rows, MemoryBudget& budget,
+                                Control* control = nullptr);
 // One row, exactly: where no variable of the problem has more than one cell left, the bound is the value.
 BoxLayer build_row_layer(const Problem& problem, const Forest& forest, std::int32_t row, MemoryBudget& budget);
 

@@ -56,6 +56,9 @@ private:
     Clock::time_point deadline_ = Clock::time_point::max();
 };
 
+// Thrown while a prover is set up, if the limits of its control are reached.
+struct SetupStopped {};
+
 // Adds the time that a scope takes to a sum of seconds.
 class Stopwatch {
 public:

@@ -61,6 +61,7 @@ public:
         if (whole_ != nullptr) whole_->release(bytes);
         used_.fetch_sub(bytes, std::memory_order_relaxed);
     }
+    std::int64_t used() const { return used_.load(std::memory_order_relaxed); }
     std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     std::int64_t room() const {
         if (whole_ != nullptr) return whole_->room();

@@ -18,10 +18,11 @@ constexpr Polishing kPolishing{16, 64, 100, 4'000'000};
 
 }  // namespace
 
-BoxLayers build_box_layers(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget) {
+BoxLayers build_box_layers(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget,
+                           Control* control) {
     BoxLayers result;
     const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
-    if (!cancelling.empty()) result.layers.push_back(build_difference_layer(p, forest, cancelling[0], budget));
+    if (!cancelling.empty()) result.layers.push_back(build_difference_layer(p, forest, cancelling[0], budget, control));
     for (std::int32_t r = 0; r < p.rows; ++r) {
         if (goal.counts(p, r)) result.layers.push_back(build_row_layer(p, forest, r, budget));
     }

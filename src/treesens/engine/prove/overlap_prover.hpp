@@ -20,7 +20,9 @@ namespace treesens {
 struct BoxLayers {
     std::vector<BoxLayer> layers;  // rows that cancel first, then every row by itself
 };
-BoxLayers build_box_layers(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget);
+// Throws SetupStopped soon after the limits of `control`, if there is one, are reached.
+BoxLayers build_box_layers(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
+                           Control* control = nullptr);
 
 class OverlapProver : public TreeSearch {
 public:

@@ -18,14 +18,14 @@ constexpr std::int64_t kComparisonShare = 4;
 }  // namespace
 
 Fixer::Fixer(const Problem& problem, const Forest& forest, Clauses& clauses, std::vector<std::int64_t> bound,
-             std::int64_t work, bool probe, MemoryBudget& budget)
+             std::int64_t work, bool probe, MemoryBudget& budget, Control* control)
     : problem_(problem),
       clauses_(clauses),
       goal_(problem, Mode::decide, std::move(bound)),
       work_(work),
       probe_(probe),
       domains_(problem),
-      sets_(build_factor_sets(problem, forest, goal_, budget)),
+      sets_(build_factor_sets(problem, forest, goal_, budget, 0, control)),
       bounds_(problem, goal_, sets_, BoundStack::Full::one, budget) {}
 
 std::int64_t Fixer::left() const {

@@ -28,9 +28,9 @@ class Fixer {
 public:
     // The constraints of the problem at these bounds, deciding: an objective row counts nowhere. `work` in the units of
     // problem/limits.hpp; `probe` also removes runs of cells at the ends of a domain that the bound refutes once x is
-    // put there.
+    // put there. Throws SetupStopped soon after the limits of `control`, if there is one, are reached.
     Fixer(const Problem& problem, const Forest& forest, Clauses& clauses, std::vector<std::int64_t> bound,
-          std::int64_t work, bool probe, MemoryBudget& budget);
+          std::int64_t work, bool probe, MemoryBudget& budget, Control* control = nullptr);
     Fixing run(Control& control);
 
 private:
