@@ -277,7 +277,20 @@ class Round:
                 }
                 for _ in range(dice.choice([0, 0, 1]))
             ]
+            if dice.random() < 0.3:
+                one["cavities"] = [self.cavities()]
         return found
+
+    def cavities(self) -> Document:
+        """The cells of some rows, a few of each feature; values on their ends are often drawn (`inputs`)."""
+        dice, features = self.dice, sorted(self.dice.sample(range(FEATURES), self.dice.randint(1, FEATURES)))
+        cells: list[list[Document]] = [
+            [{"runs": [[None, 0.5]], "missing": True}, {"runs": [[0.75, 1.25]]}, {"runs": [[0.25, None]]}]
+            for _ in features
+        ]
+        rows = [[dice.choice([0, 1, 2, None]) for _ in features] for _ in range(dice.randint(0, 5))]
+        width = dice.randint(1, FEATURES)
+        return {"point": dice.randrange(2), "width": width, "features": features, "cells": cells, "rows": rows}
 
     def inputs(self, points: int) -> list[list[float | None]]:
         values = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 2.0, None]
@@ -334,6 +347,8 @@ class Round:
             row["terms"] = [[c, 0, o] for c, _, o in row["terms"]]
         for chance in further["chances"]:
             chance["terms"] = [[c, [[[["-1", 0, 0]], "0"]]] for c, *_ in chance["terms"]]
+        for cavities in further.get("cavities", []):
+            cavities["point"] = 0
         for relation in further["values"]:
             relation["terms"] = [[c, 0, f] for c, _, f, *_ in relation["terms"]]
         for name in ("domain", "clauses"):

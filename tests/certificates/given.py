@@ -6,6 +6,7 @@ Numbers are fractions; powers of e are decimals of 80 digits, and what these do 
 from __future__ import annotations
 
 import decimal
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -46,6 +47,7 @@ class Inputs:
         parts += [self._differ(one["features"]) >= one["least"] for one in asked["apart"]]
         parts += [self._relation(one) for one in asked.get("values", [])]
         parts += [self._chance(one) for one in asked.get("chances", [])]
+        parts += [self._lies_in_none(one) for one in asked.get("cavities", [])]
         parts += [any(list(map(self.satisfy, several))) for several in asked["either"]]
         return all(parts)
 
@@ -73,6 +75,18 @@ class Inputs:
             total += Fraction(missing if x is None else [c for start, c in steps if start is None or start <= x][-1])
         logs = [Fraction(c) * Fraction(DIGITS.ln(_decimal(Fraction(a)))) for c, a in row["bound"]["logs"]]
         return _compared(total - Fraction(row["bound"]["rational"]) - sum(logs, Fraction(0)), bool(logs), row["strict"])
+
+    def _lies_in_none(self, cavities: dict[str, Any]) -> bool:
+        """Set by set of the features: some row has the cells of the point in all of them."""
+        p, features, cells = cavities["point"], cavities["features"], cavities["cells"]
+        return all(
+            any(
+                all(row[k] is not None and self._inside(p, features[k], cells[k][row[k]]) for k in some)
+                for row in cavities["rows"]
+            )
+            for size in range(min(cavities["width"], len(features)) + 1)
+            for some in itertools.combinations(range(len(features)), size)
+        )
 
     def _relation(self, relation: dict[str, Any]) -> bool:
         values = [self._value(*term) for term in relation["terms"]]

@@ -335,6 +335,8 @@ def named(kind: str, known: Honest, content: bytes, form: str) -> Hostile:
 F = (S, "further")
 VALUES, CHANCES, EITHER = (*F, "values", 0), (*F, "chances", 0), (*F, "either", 0)
 ALTERNATIVE: Document = {name: [] for name in ("domain", "rows", "clauses", "orders", "either", "changes", "apart")}
+ANYTHING: Document = {"runs": [[None, None]]}
+CAVITIES: Document = {"point": 0, "width": 2, "features": [0, 1], "cells": [[ANYTHING], [ANYTHING]], "rows": [[0, 0]]}
 CHANGES_OF_ANSWER: dict[str, Callable[[Document], None]] = {
     "inputs of one point": lambda d: d["inputs"].pop(),
     "inputs with a feature less": lambda d: d["inputs"][0].pop(),
@@ -421,6 +423,18 @@ CHANGES_OF_ANSWER: dict[str, Callable[[Document], None]] = {
     "changes of a feature twice": put(*F, "changes", [{"features": [0, 0], "most": 3}]),
     "changes of feature -1": put(*F, "changes", [{"features": [-1], "most": 3}]),
     "changes that are a flag": put(*F, "changes", [{"features": [0], "most": True}]),
+    "cavities of no width": put(*F, "cavities", [{**CAVITIES, "width": 0}]),
+    "cavities whose width is a flag": put(*F, "cavities", [{**CAVITIES, "width": True}]),
+    "cavities of point 2": put(*F, "cavities", [{**CAVITIES, "point": 2}]),
+    "cavities of a feature twice": put(*F, "cavities", [{**CAVITIES, "features": [0, 0]}]),
+    "cavities with a row of one cell": put(*F, "cavities", [{**CAVITIES, "rows": [[0, 0], [0]]}]),
+    "cavities with a cell that is none": put(*F, "cavities", [{**CAVITIES, "rows": [[0, 0], [0, 1]]}]),
+    "cavities with a cell that is a flag": put(*F, "cavities", [{**CAVITIES, "rows": [[0, 0], [0, False]]}]),
+    "cavities with a cell of values beside runs": put(
+        *F, "cavities", [{**CAVITIES, "cells": [[{"runs": [], "values": []}], [ANYTHING]]}]
+    ),
+    "cavities without rows": put(*F, "cavities", [{**CAVITIES, "rows": []}]),
+    "a cavity that holds the input": put(*F, "cavities", [{**CAVITIES, "rows": [[0, None], [None, None]]}]),
 }
 
 

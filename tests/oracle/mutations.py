@@ -307,6 +307,26 @@ PROOFS = (
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
+        "a cavity is looked for among one feature less", "certificates/treesens_verify/by_value.py",
+        r"return can_hit\(apart, cavities\[\"width\"\]\)", 'return can_hit(apart, cavities["width"] - 1)',
+        test="tests/certificates/test_all_cavities.py",
+    ),
+    Mutation(
+        "a row has the cells of a point in all features but one", "certificates/treesens_verify/by_value.py",
+        r"item in min\(sets, key=len\)\)", "item in list(min(sets, key=len))[1:])",
+        test="tests/certificates/test_all_cavities.py",
+    ),
+    Mutation(
+        "a box of answers does not mind cavities", "certificates/treesens_verify/shares.py",
+        r"for name in BY_VALUE\), \"a box", 'for name in BY_VALUE[:2]), "a box',
+        test="tests/certificates/test_all_cavities.py",
+    ),
+    Mutation(
+        "an answer is shown by rows that leave a cavity", "certificates/row_cells.py",
+        r"apart = few\.separating\(cells, 1\)", "apart = []",
+        test="tests/certificates/test_all_cavities.py",
+    ),
+    Mutation(
         "rows that clash have no proof of one line", "certificates/produce.py",
         r"if may_clash\(statement\):", "if False:",
         test="tests/certificates/test_clashes.py",

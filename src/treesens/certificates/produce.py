@@ -124,7 +124,7 @@ def existence(
         reasons = statement.left_out if by_value == "no" else unsaid(query)
         if reasons:
             raise NoCertificate(f"the format cannot say {' or '.join(dict.fromkeys(reasons))}")
-        whole = whole_of_inputs(query, extra, in_cells=by_value == "cells")
+        whole = whole_of_inputs(query, extra, in_cells=by_value == "cells", answer=witness)
         text = whole.pop("statement") | {"further": whole}
         named = [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, extra))]
         statement = replace(statement, text=text, files=tuple(model_file(e)[1] for e in named), left_out=[])

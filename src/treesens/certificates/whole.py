@@ -13,14 +13,15 @@ from fractions import Fraction
 from typing import Any
 
 from treesens.certificates.cases import MOST, flat
+from treesens.certificates.row_cells import stated_cavities
 from treesens.certificates.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
 from treesens.certificates.sums import sums_of, with_cell_rows
 from treesens.compiler.model.calibration import Isotonic, Learnt, Odds
 from treesens.compiler.query.forest import Forest
-from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.query import (
     AnyOf,
     AtLeast,
+    AvoidCavities,
     CellSet,
     Constraint,
     Curve,
@@ -33,6 +34,7 @@ from treesens.compiler.query.query import (
 )
 from treesens.compiler.query.values import LinearTerm, Term, ValueSum
 from treesens.values.stated_changes import counted_changes, least_changes
+from treesens.values.witness import Witness
 
 Refuted = tuple[Query, tuple[AtLeast, ...]]
 """A question, and rows beside it, that have no answer together."""
@@ -49,15 +51,19 @@ def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
     return _Further(query, learnt_of(query, extra)).whole((*query.constraints, *extra))
 
 
-def whole_of_inputs(query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False) -> Whole:
-    """The same with nothing left out, to look at inputs; with what single cells say of sums, as a proof has it, or without."""
-    return _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells).whole((*query.constraints, *extra))
+def whole_of_inputs(
+    query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False, answer: Witness | None = None
+) -> Whole:
+    """The same with nothing left out, to look at inputs; with what single cells say of sums, as a proof has it, or without.
+
+    Of all cavities it names all rows, or those that are enough for one `answer`. NoCertificate also if these are too many.
+    """
+    further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
+    return further.whole((*query.constraints, *extra))
 
 
 def unsaid(query: Query) -> list[str]:
     """What nothing says of inputs, by name."""
-    if next(all_cavities_in(query.constraints), None) is not None:
-        return ["cavities of which there is no list"]
     return list(dict.fromkeys(reason for c in parts_in(query.constraints) if (reason := _unsaid(c))))
 
 
@@ -89,21 +95,34 @@ def _is_said(row: ProbabilitySum) -> bool:
 class _Further:
     """What is asked besides a statement: disjunctions that it cannot say, the most and the least changes, and sums."""
 
-    def __init__(self, query: Query, learnt: list[Forest], *, inputs: bool = False, in_cells: bool = True) -> None:
-        self.query, self.learnt, self.inputs, self.in_cells = query, learnt, inputs, in_cells
+    def __init__(
+        self,
+        query: Query,
+        learnt: list[Forest],
+        *,
+        inputs: bool = False,
+        in_cells: bool = True,
+        answer: Witness | None = None,
+    ) -> None:
+        self.query, self.learnt, self.inputs, self.in_cells, self.answer = query, learnt, inputs, in_cells, answer
 
     def whole(self, constraints: Iterable[Constraint]) -> Whole:
         constraints = tuple(constraints)
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """All that a statement says, with what single cells say of sums. What it cannot say it leaves out."""
-        asked = replace(self.query, constraints=tuple(flat(constraints)), objective=None)
+        """All that a statement says, with what single cells say of sums. What it cannot say it leaves out, and known cavities
+        if all of them are looked at.
+        """
+        constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
+        asked = replace(self.query, constraints=tuple(constraints), objective=None)
         return statement_of(with_cell_rows(asked) if self.in_cells else asked, learnt=self.learnt).text
 
     def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
         """The lists of what a statement cannot say."""
         found: dict[str, list[Any]] = {name: [] for name in ("either", "changes", "apart", "values", "chances")}
+        cavities = [self._cavities(c) for c in flat(constraints) if self.inputs and isinstance(c, AvoidCavities)]
+        found |= {"cavities": cavities} if cavities else {}
         for constraint in flat(constraints):
             counted, least = counted_changes(constraint), least_changes(constraint)
             if least is not None and least[1] > 0:
@@ -119,6 +138,10 @@ class _Further:
             elif isinstance(constraint, ProbabilitySum) and _is_said(constraint):
                 found["chances"].append(self._chance(constraint))
         return found
+
+    def _cavities(self, constraint: AvoidCavities) -> dict[str, Any]:
+        cells = None if self.answer is None else self.answer.cells[constraint.point]
+        return stated_cavities(self.query, constraint, cells)
 
     def alternative(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
         """One of several that a disjunction names."""

@@ -2,7 +2,9 @@
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from fractions import Fraction
+from itertools import chain
 
 from .numbers import exp_bounds, float32, fraction, ln_bounds, require
 
@@ -47,6 +49,7 @@ class Given:
             and all(self.differ(limit["features"]) >= limit["least"] for limit in asked["apart"])
             and all(map(self.relation, asked.get("values", [])))
             and all(map(self.chance, asked.get("chances", [])))
+            and not any(map(self.lies_in, asked.get("cavities", [])))
             and all(any(map(self.satisfies, alternatives)) for alternatives in asked["either"])
         )
 
@@ -88,6 +91,17 @@ class Given:
             goes_left = missing if math.isnan(x) else x in test if isinstance(test, frozenset) else x < test
             at = left if goes_left else right
         return nodes[at][0]
+
+    def lies_in(self, cavities):
+        """Whether some features, `width` of them or fewer, have values that no row has in its cells of all of them."""
+        x = self.x[cavities["point"]]
+        inside = [
+            {i for i, allowed in enumerate(sets) if holds(allowed, x[f], self.problem.largest)}
+            for f, sets in zip(cavities["features"], cavities["cells"])
+        ]
+        rows = cavities["rows"]
+        apart = {frozenset(k for k, mine in enumerate(inside) if row[k] not in mine) for row in rows}
+        return can_hit(apart, cavities["width"])
 
     def relation(self, relation):
         """A sum of values: a term of a value that is missing has no value."""
@@ -131,6 +145,16 @@ class Given:
 
     def sum_of(self, scores):
         return sum((fraction(c) * self.score(p, o) for c, p, o in scores), Fraction(0))
+
+
+def can_hit(sets, count):
+    """Whether `count` items, or fewer, have one of each set among them."""
+    if not sets:
+        return True
+    often = Counter(chain.from_iterable(sets)).most_common(count)
+    if sum(times for _, times in often) < len(sets):
+        return False
+    return any(can_hit([one for one in sets if item not in one], count - 1) for item in min(sets, key=len))
 
 
 def share(exponents):

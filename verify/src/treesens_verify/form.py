@@ -15,7 +15,7 @@ STATEMENT = {"models", "points", "same_except", "domain", "rows", "clauses", "or
 LEARNT = ("learnt",)
 FURTHER = ("further",)  # what inputs are looked at for, and no proof is about
 LISTS = ("domain", "rows", "clauses", "orders")
-CASES, BY_VALUE = ("either", "changes", "apart"), ("values", "chances")
+CASES, BY_VALUE = ("either", "changes", "apart"), ("values", "chances", "cavities")
 
 
 def parts(item, named, what, maybe=()):
@@ -123,7 +123,7 @@ def check_statement(statement, models):
     for row in listed(statement["rows"], "rows"):
         check_row(row, [len(models[p["model"]].base) + learnt for p in points], features)
     if "further" in statement:
-        parts(statement["further"], {*CASES, *BY_VALUE}, "what else is asked")
+        parts(statement["further"], {*CASES, "values", "chances"}, "what else is asked", BY_VALUE)
         check_further(statement, models, statement["further"])
 
 
@@ -159,6 +159,8 @@ def check_further(statement, models, asked):
                 scores, constant = listed(exponent, "an exponent", (2,))
                 text(constant, "an exponent")
                 check_scores(scores, outputs)
+    for one in listed(asked.get("cavities", []), "cavities"):
+        check_cavities(one, len(points), features)
     for disjunction in listed(asked["either"], "alternatives"):
         for one in listed(disjunction, "alternatives"):
             parts(one, {*LISTS, *CASES}, "an alternative", BY_VALUE)
@@ -185,6 +187,23 @@ def check_curve(curve):
         text(x, "a knot")
     columns = [list(map(fraction, column)) for column in zip(*knots)]
     require(knots and all(column == sorted(column) for column in columns), "knots that fall, or none")
+
+
+def check_cavities(asked, points, features):
+    """The cells of some rows: sets of each of some features, and of every row the number of the set that it is in, or null."""
+    parts(asked, {"point", "width", "features", "cells", "rows"}, "cavities")
+    index(asked["point"], points, "cavities")
+    require(type(asked["width"]) is int and asked["width"] > 0, "the width of cavities is no whole number from 1 on")
+    for f in listed(asked["features"], "the features of cavities"):
+        index(f, features, "the features of cavities")
+    count = len(set(asked["features"]))
+    require(count == len(asked["features"]), "a feature of cavities is named twice")
+    for sets in listed(asked["cells"], "cells", (count,)):
+        for allowed in listed(sets, "cells"):
+            check_set(allowed)
+    for row in listed(asked["rows"], "rows of cells"):
+        for number, sets in zip(listed(row, "a row of cells", (count,)), asked["cells"]):
+            require(number is None or index(number, len(sets), "a row of cells") is None, "a row of cells")
 
 
 def check_limit(asked, end, what):

@@ -12,7 +12,7 @@ from operator import mul
 
 from .by_value import holds, values_of
 from .cases import check_none, checked
-from .form import CASES, check_set, check_statement, index, listed, number, parts, text
+from .form import BY_VALUE, CASES, check_set, check_statement, index, listed, number, parts, text
 from .numbers import fraction, require
 from .words import Words, in_further_words, in_words
 
@@ -166,7 +166,7 @@ class Measured:
         """
         stated, problem = self.statement, self.problem
         require(not any(self.whole[name] for name in CASES), "a box of answers of a question in cases")
-        require(not any(self.whole.get(name) for name in ("values", "chances")), "a box of answers of sums")
+        require(not any(self.whole.get(name) for name in BY_VALUE), "a box of answers of sums, or of cavities")
         require(not stated["orders"], "a box of answers of more than sets, clauses and rows")
         require(len(certificates) == len(stated["rows"]), "one part for each row is needed")
         pinned, shape, shown = [], (len(problem.points),), {}

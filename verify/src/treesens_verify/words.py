@@ -37,6 +37,8 @@ def in_further_words(say, asked, indent):
         yield f"{indent}the points differ in at least {limit['least']} of {names or 'no features'}"
     yield from (indent + say.relation(one) for one in asked.get("values", []))
     yield from (indent + say.chance(one) for one in asked.get("chances", []))
+    for one in asked.get("cavities", []):
+        yield from (indent + line for line in say.cavities(one))
     for disjunction in asked["either"]:
         yield f"{indent}and one of these holds:" if disjunction else f"{indent}false"
         for one in disjunction:
@@ -180,6 +182,18 @@ class Words:
             return f"1 / (1 + e^({curve['slope']} * ({inner}) + {curve['intercept']}))"
         knots = ", ".join(f"{value} at {at}" for at, value in curve["knots"])
         return f"(straight lines over {inner}: {knots})"
+
+    def cavities(self, asked):
+        """That some rows have the cells of a point, so many at a time; that they are rows of a table is trusted, not proved."""
+        width, count, point = asked["width"], len(asked["rows"]), self.names[asked["point"]]
+        names = ", ".join(self.features[f] for f in asked["features"]) or "no features"
+        yield f"{point} lies in no cavity: of any {width} of these, or fewer, one row has the values in its cells: {names}"
+        yield f"  It is trusted, not proved, that these are cells of {count} rows of a table:" + " false" * (not count)
+        for row in asked["rows"]:
+            cells = ["" if i is None else self.allowed(sets[i]) for i, sets in zip(row, asked["cells"])]
+            yield "    " + "; ".join(
+                f"{self.features[f]} {what or 'nowhere'}" for f, what in zip(asked["features"], cells)
+            )
 
     def score(self, p, o):
         """An output of the model that a point sees, or of learnt trees, whose outputs follow those of the model."""

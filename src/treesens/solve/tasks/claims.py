@@ -15,7 +15,8 @@ from treesens.certificates.statement import NoCertificate, ensembles_of, set_of_
 from treesens.certificates.together import Claim, Part, each, open_claim
 from treesens.certificates.whole import unsaid, whole_of, whole_of_inputs
 from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
-from treesens.compiler.query.query import CellSet, Difference, ProbabilitySum, Query, RowSet, parts_in
+from treesens.compiler.query.known_cavities import all_cavities_in
+from treesens.compiler.query.query import AvoidCavities, CellSet, Difference, ProbabilitySum, Query, RowSet, parts_in
 from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Ranked, Result, RowCount
 from treesens.data.rows import cells_of_rows
@@ -25,7 +26,7 @@ from treesens.solve.tasks.top_n import Apart
 MOST_ROWS = 1000
 """Rows that are proved one by one."""
 
-_BY_VALUE = (Difference, ProbabilitySum, ValueSum)
+_BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
 """Of these cells say too little: rows of one point are looked at by value."""
 
 Ask = Callable[[Query], Result]
@@ -88,6 +89,8 @@ def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Ar
     """What is claimed of every row, which is a question with one part; if some are proved in cases, with those of each."""
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
+        if next(all_cavities_in(query.constraints), None) is not None:
+            raise NoCertificate("cavities of which there is no list, about rows that are proved in cases")
         grid = query.space.grid
         sets = [
             [[0, c.feature, set_of_cells(grid[c.feature], c.mask)] for c in sets_of(query, mine)] for mine in distinct
