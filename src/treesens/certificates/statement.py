@@ -283,7 +283,7 @@ class _Parts:
                 self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
 
     def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
-        if not constraint.form.scores or self.own_grids:
+        if not constraint.form.scores or self.own_grids or self._is_about_some_models(constraint.form):
             constraint = on_own_grid(self.query, constraint)
         form = constraint.form
         terms = scores_of(self.query, form.scores)
@@ -295,6 +295,11 @@ class _Parts:
             "bound": _bound_text(constraint.bound),
             "strict": constraint.strict,
         }
+
+    def _is_about_some_models(self, form: q.LinearForm) -> bool:
+        """Whether the points see models that a row does not: their leaves may be finer than its own."""
+        points = self.query.points
+        return len({points[t.point].model for t in form.scores}) < len({point.model for point in points})
 
     def _output(self, term: ForestTerm) -> int:
         """Those of learnt trees follow the ones of the model."""
