@@ -177,7 +177,7 @@ def test_numbers_that_are_too_long_are_rounded_upwards(made: list[tuple[Document
     assert by_boxes(document, data)
     problem = checker.problem_of(document, [data], first_trees=True)
     weights = [1] * len(problem.constant)
-    layer = boxes.Layer(problem, weights, boxes.BoxProof(problem).ends)
+    layer = boxes.BoxProof(problem).layer(weights)
     assert layer.shift > 0
     assert int(np.abs(layer.value).max()) < 1 << 61
     exact = sum(w * c for w, c in zip(weights, problem.constant, strict=True))

@@ -373,12 +373,32 @@ PROOFS = (
     ),
     Mutation(
         "boxes hold no missing values", "certificates/treesens_verify/boxes.py",
-        r"meets \|= gone\[boxes\]", "pass",
+        r"meets \|= gone\.take\(boxes\)", "pass",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
         "a box ends a cell too early", "certificates/treesens_verify/boxes.py",
-        r"\(stops\[boxes\] > low\)", "(stops[boxes] > low + 1)",
+        r"meets = stops\.take\(boxes\) > low", "meets = stops.take(boxes) > low + 1",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "a few boxes have the values of other ones", "certificates/treesens_verify/boxes.py",
+        r"self\.factor\.take\(boxes\), self\.value\.take\(boxes\)", "self.factor.take(boxes), self.value[: len(boxes)]",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "a value that may be missing is not looked for at both ends", "certificates/treesens_verify/boxes.py",
+        r"if not before\[2\] and low == before\[0\]:", "if low == before[0]:",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "only the last split of a path counts for the greatest value", "certificates/treesens_verify/boxes.py",
+        r"np\.maximum\(top\[self\.left\[level\]\], top\[self\.right\[level\]\]\)", "top[self.right[level]]",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "points that part below a node go along", "certificates/treesens_verify/boxes.py",
+        r"along\[level\] &= along\[self\.left\[level\]\] & along\[self\.right\[level\]\]", "pass",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(

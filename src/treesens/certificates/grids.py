@@ -1,7 +1,7 @@
 """Bounds on the grid of their own sums, as the engine counts them.
 
-A checker has one unit for all scores of all points. If costs, learnt trees or another model stand beside scores, it is finer than
-the sums of a row need, and a strict bound in it would say less than it does on the grid of the row.
+A checker has one unit for all scores of all points. If costs, learnt trees or another model stand beside scores, it is finer
+than the sums of a row need, and a strict bound in it would say less than it does on the grid of the row.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ kept, since one that is not kept has no more than 0. All of this only makes boun
 proof in core.py accepts, too, if it has the time. What is not accepted here is left to that one.
 """
 
-from bisect import bisect_right
-from collections import Counter
+from collections import Counter, namedtuple
+from copy import copy
+from operator import mul
 
 import numpy as np
 
@@ -19,14 +20,18 @@ from .numbers import Rejected, require
 
 BITS = 62  # of a sum
 MOST_BOXES = 1 << 24  # combinations of leaves of one tree that are gone through
-NOTHING = -(1 << 61)  # less than any value
+LARGE, FEW = 10_000, 8  # a layer of so many boxes, and how much smaller one of a part of them is made
+Seen = namedtuple(
+    "Seen", "tree top place"
+)  # at a point: by node the greatest value from there on, and where its variable stands
 
 
 class BoxProof:
     """Goes through a tree of cuts in preorder, as `Proof` does."""
 
     def __init__(self, problem):
-        self.problem, self.layers = problem, {}
+        self.problem, self.layers, self.trees = problem, {}, {}
+        self.free = not problem.clauses and not problem.orders
         self.ends = [self.ends_of(v, cells) for v, cells in enumerate(problem.domain)]
 
     def check(self, nodes):
@@ -40,20 +45,25 @@ class BoxProof:
     def go_through(self, nodes):
         problem = self.problem
         weights = Counter(tuple(node[0]) for node in nodes if len(node) == 3).most_common(1)
-        kept = {key: self.layer(key).every for key, _ in weights}  # others are narrowed at their leaves
+        kept = {
+            key: (self.layer(key), self.layer(key).every) for key, _ in weights
+        }  # others are narrowed at their leaves
         stack = [(list(problem.domain), self.ends, kept)]
         for node in nodes:
             require(stack, "there are nodes after the last one")
             require(len(stack) * len(stack[0][0]) <= MOST_ENTRIES, "too many parts of the domain wait")
             domain, ends, kept = stack.pop()
-            possible = problem.propagate(domain)
+            possible = all(domain) if self.free else problem.propagate(domain)
             if len(node) == 2:
                 v, cell = node
                 require(0 <= v < len(domain) and 0 < cell < problem.sizes[v], "a cut between no cells")
                 for side in (-1 << cell, (1 << cell) - 1):
                     cells = domain[v] & side
                     child = [*ends[:v], self.ends_of(v, cells), *ends[v + 1 :]]
-                    fewer = {key: self.layers[key].narrowed(boxes, v, ends[v], child[v]) for key, boxes in kept.items()}
+                    fewer = {
+                        key: layer.compact(layer.narrowed(boxes, v, ends[v], child[v]))
+                        for key, (layer, boxes) in kept.items()
+                    }
                     stack.append(([*domain[:v], cells, *domain[v + 1 :]], child, fewer))
             elif possible:
                 require(
@@ -66,8 +76,15 @@ class BoxProof:
         require(all(type(x) is int and x >= 0 for x in weights), "no weights")
         key = tuple(weights)
         if key not in self.layers:
-            self.layers[key] = Layer(self.problem, key, self.ends)
+            self.layers[key] = Layer(self.problem, key, self.ends, self.tree)
         return self.layers[key]
+
+    def tree(self, p, t):
+        """The arrays of a tree at a point."""
+        key = id(self.problem.points[p]), t
+        if key not in self.trees:
+            self.trees[key] = Tree(self.problem, p, t)
+        return self.trees[key]
 
     def suits(self, nodes):
         """Whether all leaves are weights alone, all splits cut numbers, and no row has costs."""
@@ -84,41 +101,38 @@ class BoxProof:
         """At most this is the weighted sum of what all rows have left, anywhere in the domain, in units of the layer."""
         require(type(exponent) is int and 0 <= exponent <= MOST_SHIFT, "no weights")
         key, layer = tuple(weights), self.layer(weights)
-        boxes, ends = (kept[key], ends) if key in kept else (layer.every, self.ends)
-        for v, cells in enumerate(domain):  # what clauses and orders leave of it, too
-            boxes = layer.narrowed(boxes, v, ends[v], self.ends_of(v, cells))
+        (layer, boxes), before = (kept[key], ends) if key in kept else ((layer, layer.every), self.ends)
+        if key not in kept or not self.free:  # what clauses and orders leave of it, too
+            for v, cells in enumerate(domain):
+                boxes = layer.narrowed(boxes, v, before[v], self.ends_of(v, cells))
         return layer.bound(boxes)
 
 
 class Layer:
     """The boxes of all trees for some weights of the rows: by tree, and the most valuable ones first."""
 
-    def __init__(self, problem, weights, ends):
-        self.problem, self.ends = problem, ends
+    def __init__(self, problem, weights, ends, tree_of):
+        self.ends = ends
         constant = sum(w * c for w, c in zip(weights, problem.constant))
         parts, most = [], abs(constant)
         for t, points in problem.factors:
             sums = {p: problem_sums(problem, weights, p, t) for p in points}
-            values = {p: leaf_values(problem, p, t, own) for p, own in sums.items() if any(own)}
+            values = {p: tree_of(p, t).values(own) for p, own in sums.items() if any(own)}
             cancels = len(points) == 2 and not any(map(sum, zip(*sums.values())))
             if values:
-                parts.append((t, tuple(values), values, cancels and problem.goes_along(t)))
-            most += sum(max(map(abs, own.values())) for own in values.values())
+                parts.append((t, values, cancels))
+            most += sum(int(abs(own).max()) for own in values.values())
         self.shift = max(0, most.bit_length() - BITS + 1)
         self.constant = rounded_up(constant, self.shift)
-        self.floor, made = [], []
-        for number, (t, points, values, along) in enumerate(parts):
-            box = Boxes(problem, t, points, {p: self.whole(own) for p, own in values.items()}, along, ends)
-            self.floor.append(0 if along else NOTHING)
-            made.append((np.full(len(box.value), number, np.int32), box))
-        self.factor = joined([factor for factor, _ in made], np.int32)
-        self.value = joined([box.value for _, box in made], np.int64)
-        self.floor = np.array(self.floor, np.int64)
-        self.every = np.arange(len(self.value), dtype=np.int32)
-        self.columns = [self.column(v, [box for _, box in made]) for v in range(len(problem.sizes))]
-
-    def whole(self, values):
-        return {n: rounded_up(x, self.shift) for n, x in values.items()}
+        made = []
+        for t, values, cancels in parts:
+            whole = {p: rounded_up(own, self.shift).astype(np.int64) for p, own in values.items()}
+            made.append(Boxes(problem, {p: tree_of(p, t) for p in values}, whole, cancels, ends))
+        self.must = np.array([not cancels for *_, cancels in parts], bool)
+        self.factor = joined([np.full(len(box.value), number) for number, box in enumerate(made)], np.int32)
+        self.value = joined([box.value for box in made], np.int64)
+        self.every = np.arange(len(self.value))
+        self.columns = [self.column(v, made) for v in range(len(problem.sizes))]
 
     def column(self, v, boxes):
         """First cells, the cells after the last ones, and missing values of all boxes about a variable."""
@@ -133,53 +147,66 @@ class Layer:
         """The boxes that meet the ends of a variable, of those that met earlier ones."""
         if ends == before:
             return boxes
-        low, high, missing = ends
-        starts, stops, gone = self.columns[v]
-        meets = (starts[boxes] < high) & (stops[boxes] > low)
+        (low, high, missing), (starts, stops, gone) = ends, self.columns[v]
+        if not before[2] and low == before[0]:  # so all of them meet the end that stays
+            meets = starts.take(boxes) < high
+        elif not before[2] and high == before[1]:
+            meets = stops.take(boxes) > low
+        else:
+            meets = (starts.take(boxes) < high) & (stops.take(boxes) > low)
         if missing:
-            meets |= gone[boxes]
-        return boxes[meets]
+            meets |= gone.take(boxes)
+        return boxes.compress(meets)
+
+    def compact(self, boxes):
+        """A layer of few boxes alone, with arrays that are small, and all of its boxes; this one with them if they are many."""
+        if len(self.every) < LARGE or len(boxes) * FEW > len(self.every):
+            return self, boxes
+        small = copy(self)
+        small.factor, small.value, small.every = self.factor.take(boxes), self.value.take(boxes), np.arange(len(boxes))
+        small.columns = [tuple(x.take(boxes) for x in one) for one in self.columns]
+        return small, small.every
 
     def bound(self, boxes):
-        """The sum of the best boxes; -1 if a tree has none left."""
-        best, factor = self.floor.copy(), self.factor[boxes]
-        if len(factor):
-            first = np.concatenate(([0], np.flatnonzero(factor[1:] != factor[:-1]) + 1))
-            best[factor[first]] = np.maximum(best[factor[first]], self.value[boxes[first]])
-        return -1 if (best == NOTHING).any() else int(best.sum()) + self.constant
+        """The sum of the best boxes, the first ones of their trees; -1 if a tree that has to have one has none left."""
+        factor = self.factor.take(boxes)
+        best = boxes.compress(np.concatenate((np.ones(min(len(factor), 1), bool), factor[1:] != factor[:-1])))
+        if np.count_nonzero(self.must[self.factor[best]]) < np.count_nonzero(self.must):
+            return -1
+        return int(self.value.take(best).sum()) + self.constant
 
 
 class Boxes:
     """The combinations of leaves of one tree at some points, with their values and, by variable, their cells."""
 
-    def __init__(self, problem, t, points, values, along, ends):
-        self.trees = [Arrays(problem, p, t, values[p]) for p in points]
-        self.scope = sorted({problem.variable[p, f] for p in points for f in problem.points[p].uses[t]})
+    def __init__(self, problem, trees, values, cancels, ends):
+        self.scope = sorted({problem.variable[p, f] for p, tree in trees.items() for f in tree.uses})
         place = {v: i for i, v in enumerate(self.scope)}
-        for p, tree in zip(points, self.trees):
-            of = {f: place[problem.variable[p, f]] for f in problem.points[p].uses[t]}
-            tree.place = np.array([of.get(f, 0) for f in tree.feature], np.int32)
-        equal = np.array([along[n] for n in range(len(along))]) if along else None
-        low, high, missing = (np.array([[ends[v][i] for v in self.scope]]) for i in range(3))
-        front, done = ([np.zeros(1, np.int64) for _ in points], low, high, missing), []
-        held = 0
+        self.seen = []
+        for p, tree in trees.items():
+            of = np.array([place.get(problem.variable[p, f], 0) for f in range(len(problem.features))], np.int32)
+            self.seen.append(Seen(tree, tree.greatest(values[p]), of[tree.feature]))
+        low, high = (np.array([[ends[v][i] for v in self.scope]], np.int32) for i in range(2))
+        missing = np.array([[ends[v][2] for v in self.scope]], bool)
+        front, done, held = ([np.zeros(1, np.int32) for _ in trees], low, high, missing), [], 0
+        equal = next(iter(trees.values())).goes_along(problem) if cancels else None
         while len(front[1]):
             held += len(front[1])
             require(held <= MOST_BOXES, "too many combinations of leaves of one tree")
             at, low, high, missing = front
-            if along:  # equal leaves, and whatever is not above 0, is no box
-                keep = sum(tree.top[n] for tree, n in zip(self.trees, at)) > 0
+            if cancels:  # equal leaves, and whatever is not above 0, is no box
+                keep = sum(one.top[n] for one, n in zip(self.seen, at)) > 0
                 keep &= ~((at[0] == at[1]) & equal[at[0]])
                 at, low, high, missing = [n[keep] for n in at], low[keep], high[keep], missing[keep]
             ended, sides = np.ones(len(low), bool), []
-            for j, tree in enumerate(self.trees):
-                parted = ended & ~tree.leaf[at[j]]
-                ended &= tree.leaf[at[j]]
+            for j, one in enumerate(self.seen):
+                parted = ended & ~one.tree.leaf[at[j]]
+                ended &= one.tree.leaf[at[j]]
                 sides += self.parted(j, [n[parted] for n in at], low[parted], high[parted], missing[parted])
             done.append(([n[ended] for n in at], low[ended], high[ended], missing[ended]))
-            there = [np.concatenate([side[0][i] for side in sides]) for i in range(len(points))]
+            there = [np.concatenate([side[0][i] for side in sides]) for i in range(len(self.seen))]
             front = there, *(np.concatenate([side[i] for side in sides]) for i in (1, 2, 3))
-        value = joined([sum(tree.top[n] for tree, n in zip(self.trees, at)) for at, *_ in done], np.int64)
+        value = joined([sum(one.top[n] for one, n in zip(self.seen, at)) for at, *_ in done], np.int64)
         order = np.argsort(-value, kind="stable")
         self.value = value[order]
         table = [np.concatenate([one[i] for one in done])[order] for i in (1, 2, 3)]
@@ -187,52 +214,69 @@ class Boxes:
 
     def parted(self, j, at, low, high, missing):
         """Both sides of the splits at which some combinations are at one point."""
-        tree, rows = self.trees[j], np.arange(len(at[j]))
-        node = at[j]
-        column, cell, gone = tree.place[node], tree.cell[node], tree.missing[node]
+        (tree, _, place), node, rows = self.seen[j], at[j], np.arange(len(at[j]))
+        column, cell, gone = place[node], tree.cell[node], tree.missing[node]
         for child, is_left in ((tree.left, True), (tree.right, False)):
-            low_, high_, missing_ = low.copy(), high.copy(), missing.copy()
+            least, end, absent = low[rows, column], high[rows, column], missing[rows, column]
             if is_left:
-                high_[rows, column] = np.minimum(high[rows, column], cell)
-                missing_[rows, column] &= gone
+                end, absent = np.minimum(end, cell), absent & gone
             else:
-                low_[rows, column] = np.maximum(low[rows, column], cell)
-                missing_[rows, column] &= ~gone
-            meets = (low_[rows, column] < high_[rows, column]) | missing_[rows, column]
-            there = [child[node] if i == j else n for i, n in enumerate(at)]
-            yield [n[meets] for n in there], low_[meets], high_[meets], missing_[meets]
+                least, absent = np.maximum(least, cell), absent & ~gone
+            meets = np.flatnonzero((least < end) | absent)
+            narrowed, where = [x[meets] for x in (low, high, missing)], (np.arange(len(meets)), column[meets])
+            for x, mine in zip(narrowed, (least, end, absent)):
+                x[where] = mine[meets]
+            yield [(child[node] if i == j else n)[meets] for i, n in enumerate(at)], *narrowed
 
 
-class Arrays:
-    """A tree at a point, node by node; `top` is the greatest value of a leaf at or below a node."""
+class Tree:
+    """A tree, node by node, and the numbers of its leaves; `levels` are its nodes from the root on."""
 
-    def __init__(self, problem, p, t, values):
-        nodes = problem.points[p].whole[t]
-        inner = [n if len(n) > 1 else (0, 0.0, False, 0, 0) for n in nodes]
+    def __init__(self, problem, p, t):
+        model = problem.points[p]
+        nodes, self.uses = model.whole[t], model.uses[t]
+        feature, test, missing, left, right = zip(*(n if len(n) > 1 else (0, 0.0, False, 0, 0) for n in nodes))
         self.leaf = np.array([len(n) == 1 for n in nodes])
-        self.feature = [f for f, *_ in inner]
-        self.cell = np.array([bisect_right(problem.cuts[f], test + 0.0) for f, test, *_ in inner], np.int64)
-        self.missing = np.array([missing for _, _, missing, _, _ in inner])
-        self.left, self.right = (np.array([n[i] for n in inner], np.int64) for i in (3, 4))
-        top = [0] * len(nodes)
-        for n in range(len(nodes) - 1, -1, -1):
-            top[n] = values[n] if n in values else max(top[inner[n][3]], top[inner[n][4]])
-        self.top = np.array(top, np.int64)
+        self.numbers = [n[0] for n in nodes if len(n) == 1]
+        self.most = max(abs(x) for row in self.numbers for x in (*row, 0))
+        self.feature, self.missing = np.array(feature, np.int32), np.array(missing)
+        self.left, self.right, tests = np.array(left, np.int32), np.array(right, np.int32), np.array(test, np.float64)
+        self.cell = np.zeros(len(nodes), np.int32)
+        for f in self.uses:
+            mine = ~self.leaf & (self.feature == f)
+            self.cell[mine] = np.searchsorted(np.array(problem.cuts[f]), tests[mine] + 0.0, side="right")
+        self.levels, level = [], np.zeros(1, np.int32)
+        while len(level):
+            self.levels.append(level[~self.leaf[level]])
+            level = np.concatenate((self.left[self.levels[-1]], self.right[self.levels[-1]]))
+
+    def values(self, sums):
+        """What some weights make of every leaf: whole numbers, of 64 bits if they fit."""
+        if sum(map(abs, sums)) * self.most < 1 << BITS:
+            return np.array(self.numbers, np.int64).reshape(len(self.numbers), -1) @ np.array(sums, np.int64)
+        return np.array([sum(map(mul, sums, row)) for row in self.numbers], object)
+
+    def greatest(self, values):
+        """Of every node the greatest value of a leaf at or below it."""
+        top = np.zeros(len(self.leaf), np.int64)
+        top[self.leaf] = values
+        for level in reversed(self.levels):
+            top[level] = np.maximum(top[self.left[level]], top[self.right[level]])
+        return top
+
+    def goes_along(self, problem):
+        """Of every node whether two points that reach it reach one leaf, as they agree on all features below."""
+        agree = [problem.variable[0, f] == problem.variable[1, f] for f in range(len(problem.features))]
+        along = self.leaf | np.array(agree, bool)[self.feature]
+        for level in reversed(self.levels):
+            along[level] &= along[self.left[level]] & along[self.right[level]]
+        return along
 
 
 def problem_sums(problem, weights, p, t):
     """How often some weights count every output of a tree at a point."""
     outputs = problem.points[p].outputs[t]
     return [sum(w * c.get((p, o), 0) for w, c in zip(weights, problem.coefficients)) for o in outputs]
-
-
-def leaf_values(problem, p, t, sums):
-    """The value of every leaf, by the number of its node."""
-    return {
-        n: sum(s * x for s, x in zip(sums, node[0]))
-        for n, node in enumerate(problem.points[p].whole[t])
-        if len(node) == 1
-    }
 
 
 def rounded_up(x, shift):

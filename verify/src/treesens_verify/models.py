@@ -3,6 +3,7 @@
 What they take a model for is trusted: which way an input goes at a split, and what a leaf adds to which output.
 """
 
+import gc
 import hashlib
 import json
 import math
@@ -40,11 +41,10 @@ class Model:
             else:
                 self.cuts[f].add(test + 0.0)
         numbers = {x for nodes in trees for n in nodes if len(n) == 1 for x in n[0]} | set(base)
-        self.scale = common(x.as_integer_ratio()[1] for x in numbers)
-        self.whole = [[(self.in_units(*n),) if len(n) == 1 else n for n in nodes] for nodes in trees]
-
-    def in_units(self, values):
-        return tuple(a * (self.scale // b) for a, b in (x.as_integer_ratio() for x in values))
+        ratios = {x: x.as_integer_ratio() for x in numbers}  # most leaves of a forest hold the same few numbers
+        self.scale = common(b for _, b in ratios.values())
+        units = {x: a * (self.scale // b) for x, (a, b) in ratios.items()}
+        self.whole = [[(tuple(map(units.get, n[0])),) if len(n) == 1 else n for n in nodes] for nodes in trees]
 
 
 def beside(model, others):
@@ -61,6 +61,16 @@ def beside(model, others):
 
 def read_model(data, stated):
     """A model file (bytes) as a certificate says to use it."""
+    collects = gc.isenabled()
+    gc.disable()  # a node is many objects, and none of them is in a circle: looking for circles takes as long as reading
+    try:
+        return read_any(data, stated)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def read_any(data, stated):
     require(stated["format"] in ("treesens-trees", "xgboost-ubj", "xgboost-json"), "a model file of an unknown format")
     if stated["format"] == "treesens-trees":
         return read_trees(read_json(data), stated)
@@ -113,12 +123,14 @@ def is_xgboost(data):
 
 def checked_nodes(nodes, features):
     """Nodes whose children come later and have one parent, so that every way ends in a leaf and a tree is a tree."""
-    children = [child for node in nodes if len(node) > 1 for child in node[3:]]
+    children = []
     for i, node in enumerate(nodes):
-        inner = len(node) > 1
-        require(not inner or all(type(x) is int for x in (node[0], *node[3:])), "an index is not a whole number")
-        require(not inner or all(i < child < len(nodes) for child in node[3:]), "a child does not follow its parent")
-        require(not inner or 0 <= node[0] < features, "a split uses a feature that does not exist")
+        if len(node) > 1:
+            f, _, _, left, right = node
+            require(type(f) is type(left) is type(right) is int, "an index is not a whole number")
+            require(i < left < len(nodes) and i < right < len(nodes), "a child does not follow its parent")
+            require(0 <= f < features, "a split uses a feature that does not exist")
+            children += (left, right)
     require(len(set(children)) == len(children), "a node has two parents")
     require(nodes, "a tree without nodes")
     return nodes
@@ -141,16 +153,19 @@ def read_trees(file, stated):
         nodes = []
         for node in tree["nodes"]:
             if len(node) == 1:
-                nodes.append((tuple(fraction(x) for x in node[0]),))
+                nodes.append((tuple(x if type(x) is float else fraction(x) for x in node[0]),))
                 require(len(node[0]) == len(outputs[-1]), "a leaf has another number of values than its tree")
                 continue
             feature, test, missing, left, right = node
-            is_set = isinstance(test, list)
-            require(not is_set or all(type(c) is int and c >= 0 for c in test), "a category is no whole number")
-            require(is_set or type(test) in (int, float) or test in ("inf", "-inf"), "a threshold is none")
-            require(is_set or not math.isnan(float(test)), "a threshold is none")
+            if isinstance(test, list):
+                require(all(type(c) is int and c >= 0 for c in test), "a category is no whole number")
+                test = frozenset(test)
+            else:
+                require(type(test) in (int, float) or test in ("inf", "-inf"), "a threshold is none")
+                test = float(test)
+                require(test == test, "a threshold is none")
             require(type(missing) is bool, "a flag is neither true nor false")
-            nodes.append((feature, frozenset(test) if is_set else float(test), missing, left, right))
+            nodes.append((feature, test, missing, left, right))
         trees.append(checked_nodes(nodes, len(file["features"])))
     total = len(file["trees"])
     return Model(file["features"], trees, outputs, base, total, file["number"], file["average"], made_from, learnt)
