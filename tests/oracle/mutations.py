@@ -327,6 +327,21 @@ PROOFS = (
         test="tests/certificates/test_all_cavities.py",
     ),
     Mutation(
+        "two relations are bounded by the first one's limit", "certificates/combined_rows.py",
+        r"one\.limit \+ ratio \* other\.limit, one", "one.limit, one",
+        test="tests/certificates/test_combined_rows.py",
+    ),
+    Mutation(
+        "a square lies above its tangents by nothing", "certificates/combined_rows.py",
+        r"yield line, term\.factor \* rise", "yield line, 0 * rise",
+        test="tests/certificates/test_combined_rows.py",
+    ),
+    Mutation(
+        "a distance of points that may be missing has slopes", "certificates/combined_rows.py",
+        r"if not term\.unordered and not \(grid\.missing and legal\[grid\.missing_cell\]\):", "if not term.unordered:",
+        test="tests/certificates/test_combined_rows.py",
+    ),
+    Mutation(
         "rows that clash have no proof of one line", "certificates/produce.py",
         r"if may_clash\(statement\):", "if False:",
         test="tests/certificates/test_clashes.py",

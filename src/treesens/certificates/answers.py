@@ -170,7 +170,10 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
         if not parts:
             return [one]
         found = parts
-    return _joined(claim, query, lambda: whole_of(*whole), found, folder, seconds)
+    joint = _joined(claim, query, lambda: whole_of(*whole), found, folder, seconds)
+    if joint[0].path:
+        return joint
+    return _joined(claim, query, lambda: whole_of(*whole, combined=True), found, folder, seconds)
 
 
 def _joined(

@@ -44,7 +44,7 @@ def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms:
     if term.factor < 0:
         far = _farthest(term, ranges, cells)
         return [[(place, listed(lambda i: -far[i]))] for place in (one, other)]
-    sides = [_tangent(ranges, cells, slope, rise, term) for slope, rise in _slopes(term, limit, terms)]
+    sides = [_tangent(ranges, cells, slope, rise, term) for slope, rise in slopes_of(term, limit, terms)]
     if missing in inside:
         sides += [_by_absence(cells, missing, sign) for sign in (1, -1)]
     return [[(one, listed(mine.__getitem__)), (other, listed(yours.__getitem__))] for mine, yours in sides]
@@ -66,7 +66,7 @@ def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[i
     return found
 
 
-def _slopes(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fraction, Fraction]]:
+def slopes_of(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fraction, Fraction]]:
     """Slopes of lines below the term, and how far each lies below 0 at 0."""
     if term.power == 1:
         return [(Fraction(1), Fraction(0)), (Fraction(-1), Fraction(0))]

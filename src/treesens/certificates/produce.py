@@ -20,6 +20,7 @@ from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.certificates.attainable import BY_SUMS, has_small_parts, may_be_refuted_by_sums
 from treesens.certificates.clashes import may_clash, proof_by_clash
+from treesens.certificates.combined_rows import with_combined_rows
 from treesens.certificates.layout import Layout, layout_of_module, layout_of_trees
 from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, learnt_of, model_file, statement_of
@@ -103,7 +104,28 @@ def refutation(
             return _checked(document | BY_SUMS, statement.files, start)
         except NoCertificate:
             pass  # what the parts leave aside may be needed
+    try:
+        return _finished(
+            document | _prove_compiled(statement, _problem(statement), limit), statement.files, start, check
+        )
+    except NoCertificate:
+        more = with_combined_rows(with_cell_rows(query), _said_by_objective(query, extra))
+        if more is None:
+            raise
+    statement = statement_of(more, extra, own_grids=own_grids)
+    document = _document(statement, query, "none")
     return _finished(document | _prove_compiled(statement, _problem(statement), limit), statement.files, start, check)
+
+
+def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
+    """That an objective of values is beyond the limit that a row of `beyond` says, as a relation between values."""
+    goal = query.objective
+    if goal is None or not goal.values or goal.form.pairs or goal.largest:
+        return []
+    sign = -1 if goal.maximize else 1
+    terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
+    limits = (-sign * (row.bound.rational - _slack(goal)) for row in extra if row.name == "objective")
+    return [ValueSum(terms, sign * limit, strict=True, name="objective") for limit in limits]
 
 
 def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, check: bool) -> Certificate:
@@ -154,10 +176,13 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
         terms = tuple(replace(term, factor=sign * term.factor) for term in goal.values)
         reaches = ValueSum(terms, sign * (Fraction(limit) * goal.unit + goal.offset), strict=True, name="objective")
         return replace(query, objective=None, constraints=(*query.constraints, reaches)), ()
-    # A cost of a cell is rounded by less than a unit.
-    slack = sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
-    level = LogRational(Fraction(limit) * (1 if goal.maximize else -1) + slack)
+    level = LogRational(Fraction(limit) * (1 if goal.maximize else -1) + _slack(goal))
     return query, (q.AtLeast(_signed(goal), level, strict=True, name="objective"),)
+
+
+def _slack(goal: q.Objective) -> Fraction:
+    """What is added to the limit of an objective: a cost of a cell is rounded by less than a unit."""
+    return sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
 
 
 def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate:

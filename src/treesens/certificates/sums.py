@@ -105,7 +105,7 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
     if not known and not taken and not relation.allows(Fraction(0)):
         yield AnyOf(())
     for values in _chosen(added, taken):
-        row = _least_row(relation, [*known, *values])
+        row = least_row(relation, [*known, *values])
         if row is not None:
             yield row
 
@@ -125,7 +125,7 @@ def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValue
             yield [values for bound in (*least, *more) for values in bound]
 
 
-def _least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
+def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
     """The sum of least values is within the limit: as a row of costs."""
     known = [[v for v in least if v is not None] for _, least in values]
     if not values or not all(known):

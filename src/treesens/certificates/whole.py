@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from treesens.certificates.cases import MOST, flat
+from treesens.certificates.combined_rows import with_combined_rows
 from treesens.certificates.row_cells import stated_cavities
 from treesens.certificates.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
 from treesens.certificates.sums import sums_of, with_cell_rows
@@ -44,11 +45,12 @@ Whole = dict[str, Any]
 LISTS = ("domain", "rows", "clauses", "orders")
 
 
-def whole_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> Whole:
-    """The question with the rows beside it, to be proved in cases. Raises NoCertificate for models that the checker does not
-    read. A limit of changes that makes too many cases is left out.
+def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
+    """The question with the rows beside it, to be proved in cases; with what two of its relations imply together if it is
+    `combined`. Raises NoCertificate for models that the checker does not read. A limit of changes that makes too many cases is
+    left out.
     """
-    return _Further(query, learnt_of(query, extra)).whole((*query.constraints, *extra))
+    return _Further(query, learnt_of(query, extra), combined=combined).whole((*query.constraints, *extra))
 
 
 def whole_of_inputs(
@@ -103,8 +105,10 @@ class _Further:
         inputs: bool = False,
         in_cells: bool = True,
         answer: Witness | None = None,
+        combined: bool = False,
     ) -> None:
         self.query, self.learnt, self.inputs, self.in_cells, self.answer = query, learnt, inputs, in_cells, answer
+        self.combined = combined
 
     def whole(self, constraints: Iterable[Constraint]) -> Whole:
         constraints = tuple(constraints)
@@ -116,7 +120,8 @@ class _Further:
         """
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
-        return statement_of(with_cell_rows(asked) if self.in_cells else asked, learnt=self.learnt).text
+        asked = with_cell_rows(asked) if self.in_cells else asked
+        return statement_of((self.combined and with_combined_rows(asked)) or asked, learnt=self.learnt).text
 
     def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
         """The lists of what a statement cannot say."""
@@ -147,6 +152,8 @@ class _Further:
         """One of several that a disjunction names."""
         constraints = tuple(constraints)
         text, more = self.statement(constraints), self.of(constraints)
+        if self.combined and constraints != self.query.constraints:  # with the relations of the question as well
+            text["rows"] += self.statement((*self.query.constraints, *constraints))["rows"]
         if text["same_except"] is not None:
             kept = set(range(len(self.query.space.names))) - set(text["same_except"])
             more["changes"].append({"features": sorted(kept), "most": 0})
