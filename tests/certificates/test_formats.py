@@ -15,11 +15,13 @@ import pytest
 import treesens.certificates.treesens_verify as checker
 
 from tests.certificates.made import query_of
+from treesens.binder.file import bind
 from treesens.certificates.produce import refutation
 from treesens.certificates.trees import trees_file
 from treesens.frontends.registry import load
+from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, answer_question
 
 Values = Any
 NAMES = ["p", "q", "r", "s"]
@@ -226,3 +228,25 @@ def test_a_leaf_that_differs_makes_another_certificate(tmp_path: Path) -> None:
     document["statement"]["models"][0]["sha256"] = hashlib.sha256(data).hexdigest()
     with pytest.raises(checker.Rejected, match="does not refute"):
         checker.check(document, [data], trees_alone=True)
+
+
+def test_a_strict_row_about_one_of_two_models_is_said_on_its_own_grid(tmp_path: Path) -> None:
+    """Votes of grown trees are whole numbers: a class leads by one vote, however fine the leaves of the other model are."""
+    ensemble, tree = pytest.importorskip("sklearn.ensemble"), pytest.importorskip("sklearn.tree")
+    random = np.random.default_rng(1)
+    rows, classes = 2 * random.random((60, 2)), random.integers(0, 3, 60)
+    live = {
+        "m": load(ensemble.RandomForestClassifier(3, random_state=1).fit(rows, classes)),
+        "n": load(tree.DecisionTreeClassifier(max_depth=3, random_state=1).fit(rows, classes)),
+    }
+    text = (
+        'model m from "m"\nmodel n from "n"\nfeature f0: real in [0, 2]\nfeature f1: real in [0, 2]\n'
+        "query q: find a in m, b in n such that a = b except {f0}; class(a) = 1; class(b) = 0\n"
+        "maximize margin(a, 0) - margin(b, 0)\n"
+    )
+    (asked,) = bind(parse(text, "<test>"), tmp_path, load_model=lambda path, _: live[Path(path).name]).queries
+    result = answer_question(asked, Options(time_limit=20, certificates=tmp_path / "out", regions=False))
+    assert [(one.claim, one.reason) for one in result.certificates] == [("found", ""), ("bound", "")]
+    bound = checker.read(next(one.path for one in result.certificates if one.claim == "bound"))
+    leads = next(row for row in bound["statement"]["rows"] if row["name"] == "class.a")
+    assert (leads["bound"]["rational"], leads["strict"]) == ("1", False)

@@ -34,6 +34,7 @@ def claims_of(question: str, folder: Path) -> list[Certified]:
         PAIR + "a.f0 <= b.f0; b.f0 <= a.f0; a.f1 <= b.f1; b.f1 <= a.f1",
         "find a in m such that likelihood(a, d) >= 0.9; margin(a) >= -9",
         "find a in m such that margin(a) >= 0.2; a.f0 + a.f1 + a.f2 >= 5.9; a.f0 <= 1.9",
+        "find a in m such that margin(a) >= -9; a.f0 + a.f1 >= 1.5; a.f1 + a.f2 <= 0.4; a.f0 <= a.f2",
         "find a in m such that margin(a) <= -0.2; distance(a, row 0 of d, l1) <= 0.01",
         "find a in m such that margin(a) <= -0.2; distance(a, row 0 of d, l2) <= 0.01",
         "find a in m such that margin(a) <= -0.2; distance(a, row 0 of d, linf) <= 0.01",
@@ -92,7 +93,11 @@ def test_these_have_a_certificate_for_each_case(question: str, claims: list[str]
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("find a in m such that margin(a) >= -9; a.f0 + a.f1 >= 1.5; a.f1 + a.f2 <= 0.4; a.f0 <= a.f2", "complete"),
+        (
+            "find a in m such that margin(a) >= -9; a.f0 + a.f1 + a.f2 >= 1.6; a.f0 + a.f1 <= 1; "
+            "a.f0 + a.f2 <= 1; a.f1 + a.f2 <= 1",
+            "complete",
+        ),
     ],
 )
 def test_these_say_why_they_have_none(question: str, reason: str, tmp_path: Path) -> None:
