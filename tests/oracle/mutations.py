@@ -342,6 +342,11 @@ PROOFS = (
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(
+        "a row about one of two models is said on the grid of both", "certificates/statement.py",
+        r" or self\._is_about_some_models\(constraint\.form\):", ":",
+        test="tests/certificates/test_formats.py",
+    ),
+    Mutation(
         "rows that clash have no proof of one line", "certificates/produce.py",
         r"if may_clash\(statement\):", "if False:",
         test="tests/certificates/test_clashes.py",
