@@ -121,6 +121,17 @@ def test_an_answer_has_a_certificate(kind: str, folder: Path, capfd: pytest.Capt
     assert "It is trusted, not proved, that these are cells of" in said
 
 
+def test_an_answer_that_is_no_row_names_several(folder: Path) -> None:
+    """Each of its values is that of another row, so that no single one shows that it lies in no cavity of one feature."""
+    (folder / "e.csv").write_text("f0,f1,f2\n0,0,0\n1,1,1\n2,2,2\n")
+    text = f'data e from "e.csv"\n{HEAD}find a in m such that a.f0 >= 1.5; a.f2 <= 0.4; '
+    (asked,) = bind(parse(f"{text}a avoid cavities(e, width = 1, limit = all)\n", "<test>"), folder).queries
+    document = found_of(answer_question(asked, Options(time_limit=20, certificates=folder / "several")))
+    (cavities,) = document["statement"]["further"]["cavities"]
+    assert len(cavities["rows"]) > 1
+    assert accepts(folder, document)
+
+
 def test_rows_of_one_point_are_looked_at(folder: Path) -> None:
     """By value, in a claim that names all rows of the table: as many as the table itself says."""
     text = "count rows of d as a in m such that margin(a) >= 0.2; a avoid cavities(d, width = 2, limit = all)"

@@ -146,6 +146,26 @@ def test_no_bound_is_lower_than_that_of_the_checker(made: list[tuple[Document, b
     assert same > asked / 3
 
 
+def test_boxes_in_arrays_of_their_own_have_the_same_bounds(
+    made: list[tuple[Document, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every leaf of honest proofs, with copies of few boxes at every cut and with none."""
+
+    def bounds(document: Document, data: bytes, large: int) -> list[int]:
+        monkeypatch.setattr(boxes, "LARGE", large)
+        monkeypatch.setattr(boxes, "FEW", 1)
+        told, bound = list[int](), boxes.Layer.bound
+        with monkeypatch.context() as patched:
+            patched.setattr(boxes.Layer, "bound", lambda self, mine: told.append(bound(self, mine)) or told[-1])
+            assert by_boxes(document, data)
+        return told
+
+    asked = [(document, data) for document, data in made if not messages_in(document)]
+    told = [bounds(document, data, 1) for document, data in asked]
+    assert told == [bounds(document, data, 1 << 60) for document, data in asked]
+    assert max(map(len, told)) > 50
+
+
 def run_of_cells(size: int, dice: random.Random) -> int:
     """A run of present cells, the missing value, or both."""
     low, high = sorted(dice.sample(range(size), 2))
