@@ -93,8 +93,8 @@ def formats_of_classes() -> dict[str, Fit]:
     """Formats of more than two classes."""
     from sklearn import calibration, ensemble
 
-    def folds(model: Any, method: str) -> Fit:
-        return piped(calibration.CalibratedClassifierCV(model, method=method, cv=2, ensemble=False))
+    def folds(model: Any, method: str, *, averaged: bool = False) -> Fit:
+        return piped(calibration.CalibratedClassifierCV(model, method=method, cv=2, ensemble=averaged))
 
     forest = ensemble.RandomForestClassifier(TREES, max_depth=4, random_state=0)
     boosted = ensemble.HistGradientBoostingClassifier(max_iter=TREES, max_depth=3)
@@ -103,6 +103,8 @@ def formats_of_classes() -> dict[str, Fit]:
         "calibrated forest, isotonic": folds(forest, "isotonic"),
         "calibrated boosting": folds(boosted, "sigmoid"),
         "calibrated boosting, isotonic": folds(boosted, "isotonic"),
+        "calibrated folds, forest": folds(forest, "sigmoid", averaged=True),
+        "calibrated folds, boosting, isotonic": folds(boosted, "isotonic", averaged=True),
         **h2o(several=True),
         **spark(several=True),
     }

@@ -87,6 +87,12 @@ def fitted(case: str) -> Any:
             for letter in "FGHXLP"
             for way in ("sigmoid", "isotonic")
         },
+        **{
+            f"folds of classes {letter} {way}": ("three", lambda m, x=letter, w=way: _folds(m(x)[0][1], w))
+            for letter in "FHLP"
+            for way in ("sigmoid", "isotonic")
+        },
+        "vote with folds of classes": ("three", _vote_with_folds),
     }[case]
     _, y = rows(kind)
     with warnings.catch_warnings():
@@ -98,10 +104,28 @@ def _folds(inner: Any, way: str) -> Any:
     return calibration.CalibratedClassifierCV(inner, method=way, cv=3)
 
 
+def _vote_with_folds(made: Any) -> Any:
+    """Folds of a calibration, one calibrator for each class, and boosted trees."""
+    once = calibration.CalibratedClassifierCV(made("H")[0][1], method="isotonic", cv=2, ensemble=False)
+    inside = [("c", _folds(made("F")[0][1], "sigmoid")), ("o", once), *made("X")]
+    return ensemble.VotingClassifier(inside, voting="soft", weights=[0.5, 0.2, 0.3])
+
+
 SUMS = ["forests", "forests, weighted", "values", "values, weighted"]
 SUMS += ["stack", "stack of classes", "stack of values", "bag of forests"]
 FOLDS = [f"folds {letter} {way}" for letter in "FGHXLP" for way in ("sigmoid", "isotonic")]
-CASES = [*SUMS, "bag of values", "boosted", "all kinds, weighted", "three classes", "bag of boosted", *FOLDS]
+FOLDS_OF_CLASSES = [f"folds of classes {kind}" for kind in ("F sigmoid", "P isotonic", "H isotonic", "L sigmoid")]
+FOLDS_OF_CLASSES.append("vote with folds of classes")
+CASES = [
+    *SUMS,
+    "bag of values",
+    "boosted",
+    "all kinds, weighted",
+    "three classes",
+    "bag of boosted",
+    *FOLDS,
+    *FOLDS_OF_CLASSES,
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -166,6 +190,56 @@ def test_three_classes_are_those_that_the_library_predicts() -> None:
 PAIRS = 'model m from "m"\n' + "".join(f"feature {name}: integer in [0, 5]\n" for name in NAMES)
 
 
+@pytest.mark.parametrize("case", FOLDS_OF_CLASSES)
+def test_folds_of_three_classes_are_what_the_library_says(case: str) -> None:
+    """Every comparison of a probability, of two of them and of classes; rows that are open differ by their last digits."""
+    model = fitted(case)
+    shown, said = model.predict_proba(GRID), model.predict(GRID)
+    for margins in (ts.load(model).margins(GRID.to_numpy(float)), ts.load(model).ensemble.margins_emulated(GRID)):
+        assert ts.load(model).ensemble.probabilities(margins) == pytest.approx(shown, abs=1e-7)
+    expected: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+    for c in range(3):
+        lead = shown[:, c] - np.delete(shown, c, axis=1).max(axis=1)
+        expected[f"class(a) = {c}"] = (said == c, lead)
+        ahead = shown[:, c] - 2 * np.delete(shown, c, axis=1).max(axis=1)
+        expected[f"class(a) = {c} by factor 2"] = (ahead >= 0, ahead)
+        for sign, cut in ((">=", f"{np.sort(shown[:, c])[-9]:.12f}"), ("<", "0.25")):
+            past = shown[:, c] - float(cut)
+            expected[f"prob(a, {c}) {sign} {cut}"] = (SIGNS[sign](past, 0), past)
+        apart = shown[:, c] - shown[:, (c + 1) % 3] - 0.1
+        expected[f"prob(a, {c}) - prob(a, {(c + 1) % 3}) > 0.1"] = (apart > 0, apart)
+    found = counted(model, {f"q{i}": text for i, text in enumerate(expected)})
+    for i, (text, (holds, distance)) in enumerate(expected.items()):
+        differ = set(np.flatnonzero(holds).tolist()) ^ set(found[f"q{i}"].rows) | set(found[f"q{i}"].undecided)
+        assert all(abs(distance[row]) <= 1e-6 for row in differ), (text, differ)
+
+
+@pytest.mark.parametrize(
+    ("case", "backend"), [*((c, "auto") for c in FOLDS_OF_CLASSES[1:3]), (FOLDS_OF_CLASSES[0], "cpsat")]
+)
+def test_pairs_of_folds_of_three_classes_are_those_of_the_whole_grid(case: str, backend: str) -> None:
+    """Each class against each other one, and the largest difference of a probability; a solver needs lines above quotients."""
+    model = fitted(case)
+    said, shown = model.predict(GRID).reshape(6, 6, 6), model.predict_proba(GRID)[:, 1].reshape(6, 6, 6)
+    text, expected = PAIRS, {}
+    for axis, name in enumerate(NAMES[1:], 1):
+        lines = np.moveaxis(said, axis, 0).reshape(6, -1)
+        for one, other in itertools.combinations(range(3), 2):
+            both = bool(((lines == one).any(axis=0) & (lines == other).any(axis=0)).any())
+            if both or backend == "auto":
+                text += f"query c{name}{one}{other}: find a, b such that a = b except {name}; class(a) = {one}; "
+                text += f"class(b) = {other}\n"
+                expected[f"c{name}{one}{other}"] = "found" if both else "none"
+        reach = float((shown.max(axis=axis) - shown.min(axis=axis)).max())
+        for word, gap in (("found", reach - 1e-6), ("none", reach + 1e-6)) if backend == "auto" else (("none", 1.0),):
+            text += f"query {word}{name}: find a, b such that a = b except {name}; "
+            text += f"prob(a, 1) - prob(b, 1) >= {gap:.9f}\n"
+            expected[f"{word}{name}"] = word
+    answers = ts.check_text(text, models={"m": ts.load(model)}, backend=backend, time_limit=60)
+    assert {name: str(answers[name].verdict) for name in expected} == expected
+    assert {"found", "none"} <= set(expected.values())
+
+
 @pytest.mark.parametrize(
     ("case", "backend"),
     [
@@ -224,6 +298,19 @@ def test_studies_about_one_score_refuse_a_mean_of_several_by_name(tmp_path: Path
         ts.repair(model, x.assign(y=y), label="y", vary="p", gap=0.1, output=tmp_path / "m.skops")
     assert ts.audit(model, x, vary="p", gap=[0.1]).records
     assert ts.audit(fitted("forests"), x, gap=[0.1]).records
+
+
+def test_certificates_say_that_they_leave_a_mean_of_ratios_out(tmp_path: Path) -> None:
+    model = fitted("folds of classes H isotonic")
+    highest = float(model.predict_proba(GRID)[:, 1].max())
+    text = PAIRS + f"query yes: find a in m such that prob(a, 1) >= {highest - 0.01:.6f}\n"
+    text += f"query no: find a in m such that prob(a, 1) >= {highest + 0.05:.6f}\n"
+    answers = ts.check_text(text, models={"m": ts.load(model)}, certificates=tmp_path)
+    assert {name: str(answers[name].verdict) for name in ("yes", "no")} == {"yes": "found", "no": "none"}
+    (found,), (none,) = (answers[name].result.certificates for name in ("yes", "no"))
+    assert not found.path
+    assert "a probability of classes that were calibrated" in found.reason
+    assert "a sum of probabilities" in (none.reason if not none.path else none.left_out[0])
 
 
 def test_files_and_cut_offs_around_a_vote(tmp_path: Path) -> None:

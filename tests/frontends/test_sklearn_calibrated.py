@@ -348,7 +348,6 @@ def test_several_classes_that_are_no_functions_of_one_score_each_are_refused() -
     x, y = classes_of(1)
     made = calibration.CalibratedClassifierCV
     refused = {
-        "the mean of 2 such ratios": (made(inner("forest", 1), cv=2).fit(x, y), "ensemble=False"),
         "a softmax": (made(inner("xgboost", 1), cv=2, ensemble=False).fit(x, y), "calibrate a forest"),
         "turns the order": (made(inner("forest", 1), cv=2, ensemble=False).fit(x, y), "the model inside"),
         "AdaBoost": (made(ensemble.AdaBoostClassifier(n_estimators=3), cv=2, ensemble=False).fit(x, y), "inside"),

@@ -11,6 +11,7 @@ import pytest
 import treesens as ts
 from tests.binder.test_decisions import GRID, NAMES
 from treesens.errors import UsageError
+from treesens.studies.shapes import outputs_of
 
 DIGITS = 2e-6
 """How closely differences of probabilities are looked for, and the library's rounding."""
@@ -86,6 +87,27 @@ def test_a_shape_is_that_of_all_inputs(kind: str) -> None:
         assert shapes["x"] == "increasing"  # proved exactly: the bound of a fall is 0
     else:
         assert shapes["y"] == "neither"
+
+
+def test_a_shape_of_folds_of_three_classes_is_that_of_all_inputs() -> None:
+    """Each probability is a mean of ratios, which rises in the score of its class and falls in the others."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import RandomForestClassifier
+
+    random = np.random.default_rng(2)
+    rows = pd.DataFrame(random.integers(0, 4, (300, 3)), columns=NAMES).astype(float)
+    label = np.digitize(rows.x + (rows.y - 1.5).abs() + random.normal(0, 1, 300), [1.5, 3])
+    forest = RandomForestClassifier(3, max_depth=2, random_state=0)
+    model = CalibratedClassifierCV(forest, cv=2, method="isotonic").fit(rows, label)
+    shown = model.predict_proba(GRID)
+    (record,) = ts.shape(model, GRID, features=["x"], classes=["2"], time_limit=20).records
+    assert record["class"] == 2
+    falls = [
+        shown[low, 2] - shown[high, 2] for group in groups("x") for i, low in enumerate(group) for high in group[i:]
+    ]
+    for largest, word in ((max(falls), "fall"), (max(-f for f in falls), "rise")):
+        assert record[f"largest_{word}"] - DIGITS <= largest <= record[f"largest_{word}_bound"] + DIGITS
+    assert outputs_of(ts.load(model).ensemble, ()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("one", "other"), [("vote", "vote"), ("isotonic", "folds"), ("folds", "vote")])

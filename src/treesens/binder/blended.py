@@ -17,14 +17,14 @@ _LOGISTIC = Sigmoid(-1.0, 0.0)
 
 def blended_terms(
     whole: Ensemble, point: int, wanted: int, factor: Fraction, member: Ensemble | None = None, first: int = 0
-) -> tuple[q.Probability | q.Curve, ...]:
+) -> tuple[q.Summand, ...]:
     """factor times the probability of a class, or of the second one of two, term by term.
 
     `member` is a blend inside of the whole, whose scores begin at `first`.
     """
     blend = (member or whole).blend
     assert blend is not None
-    result: list[q.Probability | q.Curve] = []
+    result: list[q.Summand] = []
     for inner, share in zip(blend.members, blend.shares, strict=True):
         result += _terms_of(whole, inner, point, first, wanted, factor * share)
         first += inner.n_outputs
@@ -33,7 +33,7 @@ def blended_terms(
 
 def _terms_of(
     whole: Ensemble, member: Ensemble, point: int, first: int, wanted: int, factor: Fraction
-) -> tuple[q.Probability | q.Curve, ...]:
+) -> tuple[q.Summand, ...]:
     one = Fraction(1, whole.average)
     match member.link:
         case Link.BLENDED:
@@ -50,8 +50,21 @@ def _terms_of(
             mine = q.ScoreTerm(point, first + wanted, -one)
             others = (first + i for i in range(member.n_outputs) if i != wanted)
             return (q.Probability(factor, tuple(q.Exponent((q.ScoreTerm(point, i, one), mine)) for i in others)),)
+        case Link.COUNTED if member.compares_classes:
+            weights = tuple(Fraction(int(i == wanted)) for i in range(member.n_outputs))
+            return (q.Quotient(factor, weights, _calibrated_scores(whole, member, point, first)),)
         case Link.RAW | Link.EXP | Link.COUNTED:
             raise InternalError("a mean of models that predict no probabilities")
+
+
+def _calibrated_scores(whole: Ensemble, member: Ensemble, point: int, first: int) -> tuple[q.Curve, ...]:
+    """The calibrated score of each class, of a member that divides them by their sum, and whose scores begin at `first`."""
+    assert member.blend is not None
+    curves = []
+    for number, one in enumerate(member.blend.members):
+        assert isinstance(one.calibration, Learnt)
+        curves.append(_curve(whole, point, first + number, Fraction(1), one.calibration))
+    return tuple(curves)
 
 
 def calibrated_term(whole: Ensemble, point: int, output: int, factor: Fraction) -> q.Curve:

@@ -34,6 +34,7 @@ from treesens.compiler.model.ties import CutShares, HashedTies, Thresholds, Ties
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import bound_of_second, least_margin
+from treesens.compiler.query.quotients import joined
 from treesens.grammar.tree import ast
 
 Terms = Mapping[ScoreAtom, Fraction]
@@ -211,12 +212,14 @@ def compare_probabilities(
 def probability_sum(scope: Scope, terms: Mapping[LinkedAtom, Fraction], span: Span) -> q.ProbabilitySum:
     """sum of coefficient * probability >= 0, for those who set the bound."""
     parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
+    quotients = [part for part in parts if isinstance(part, q.Quotient)]
+    parts = (*(part for part in parts if not isinstance(part, q.Quotient)), *joined(quotients))
     name = ".".join(("prob", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
     return q.ProbabilitySum(parts, Fraction(0), name=name)
 
 
 def compare_terms(
-    parts: tuple[q.Probability | q.Curve, ...], operator: ast.Operator, number: Fraction, positive: bool, name: str
+    parts: tuple[q.Summand, ...], operator: ast.Operator, number: Fraction, positive: bool, name: str
 ) -> Pending:
     """A sum of functions of scores, compared with a number; the negation if it is not `positive`."""
     found = operator if positive else NEGATED[operator]
@@ -238,7 +241,7 @@ def compare_terms(
             return any_of((fixed(up[True]), fixed(down[True])))
 
 
-def _parts_of(scope: Scope, atom: LinkedAtom, factor: Fraction, span: Span) -> tuple[q.Probability | q.Curve, ...]:
+def _parts_of(scope: Scope, atom: LinkedAtom, factor: Fraction, span: Span) -> tuple[q.Summand, ...]:
     """A probability times a number, as terms of a sum."""
     if atom.link is Link.BLENDED:
         return blended_terms(scope.model(atom.point).ensemble, atom.point, atom.output, factor)

@@ -30,7 +30,9 @@ from treesens.compiler.query.query import (
     Probability,
     ProbabilitySum,
     Query,
+    Quotient,
     SameExcept,
+    Summand,
     parts_in,
 )
 from treesens.compiler.query.values import LinearTerm, Term, ValueSum
@@ -84,14 +86,16 @@ def _unsaid(constraint: Constraint) -> str:
             least = least_changes(constraint)
             return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
         case ProbabilitySum() if not _is_said(constraint):
-            return "a probability of classes that were balanced"
+            of_classes = any(isinstance(term, Quotient) for term in constraint.terms)
+            return f"a probability of classes that were {'calibrated' if of_classes else 'balanced'}"
         case _:
             return ""
 
 
 def _is_said(row: ProbabilitySum) -> bool:
-    """Whether all functions of scores in a sum are lines or sigmoids."""
-    return not any(isinstance(term, Curve) and isinstance(term.calibration, Odds) for term in row.terms)
+    """Whether all terms of a sum are shares of a softmax, lines, sigmoids, or isotonic functions of one score."""
+    others = (term for term in row.terms if not isinstance(term, Probability))
+    return not any(isinstance(term, Quotient) or isinstance(term.calibration, Odds) for term in others)
 
 
 class _Further:
@@ -163,10 +167,11 @@ class _Further:
     def _chance(self, row: ProbabilitySum) -> dict[str, Any]:
         return {"terms": list(map(self._term, row.terms)), "least": str(row.bound), "strict": row.strict}
 
-    def _term(self, term: Probability | Curve) -> list[Any]:
+    def _term(self, term: Summand) -> list[Any]:
         if isinstance(term, Probability):
             exponents = [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]
             return [str(term.factor), exponents]
+        assert isinstance(term, Curve)
         assert not isinstance(term.calibration, Odds)
         return [str(term.factor), scores_of(self.query, term.scores), _curve(term.calibration)]
 

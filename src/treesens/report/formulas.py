@@ -112,10 +112,14 @@ def constraint_text(query: q.Query, constraint: q.Constraint) -> str:
             assert_never(constraint)
 
 
-def _probability_text(query: q.Query, term: q.Probability | q.Curve) -> str:
+def _probability_text(query: q.Query, term: q.Summand) -> str:
     if isinstance(term, q.Curve):
         score = form_text(query, q.LinearForm(term.scores))
         return f"({score})" if term.calibration is None else f"{type(term.calibration).__name__.lower()}({score})"
+    if isinstance(term, q.Quotient):
+        parts = [_probability_text(query, part) for part in term.parts]
+        above = [f"{_coefficient(w)}{text}" for w, text in zip(term.weights, parts, strict=True) if w]
+        return f"({' + '.join(above).replace('+ -', '- ')})/({' + '.join(parts)})"
     forms = ((form_text(query, q.LinearForm(e.terms)), e.constant) for e in term.exponents)
     parts = [f"exp({text}{f' + {_plain(constant)}' if constant else ''})" for text, constant in forms]
     return f"1/(1 + {' + '.join(parts)})"

@@ -21,7 +21,7 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.query.dependencies import scores_in
 from treesens.compiler.query.domain import ValueDomain
-from treesens.compiler.query.query import Curve, Probability, ProbabilitySum, Query
+from treesens.compiler.query.query import Curve, ProbabilitySum, Query, Quotient, Summand
 from treesens.compiler.result import Result, Verdict
 from treesens.data.alignment import align_table
 from treesens.errors import UsageError
@@ -57,7 +57,9 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
         return [0]
     if classes:
         return [known.index(name) for name in classes]
-    return [1] if len(known) == 2 else list(range(ensemble.n_outputs))
+    if len(known) == 2:
+        return [1]
+    return list(range(len(known) if ensemble.link is Link.BLENDED else ensemble.n_outputs))
 
 
 def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
@@ -132,7 +134,7 @@ def _queries(number: int, ensemble: Ensemble, feature: str, output: int) -> tupl
     return found[0], found[1]
 
 
-def terms_of_first(query: Query) -> list[Curve | Probability]:
+def terms_of_first(query: Query) -> list[Summand]:
     """The terms about the point `a` of a question that compares two probabilities."""
     (wanted,) = (c for c in query.constraints if isinstance(c, ProbabilitySum))
     return [term for term in wanted.terms if {score.point for score in scores_in(term)} == {0}]
@@ -207,8 +209,10 @@ class _Shapes:
             found.append(Fraction(int(not moves or any(moves))))
         return found[0], found[1]
 
-    def _moves_up(self, term: Curve | Probability, feature: int) -> bool:
+    def _moves_up(self, term: Summand, feature: int) -> bool:
         """Whether a term of the point with the smaller value may be the greater one of the two, by what the trees say."""
+        if isinstance(term, Quotient):
+            return any(self._moves_part(term, number, feature) for number in range(len(term.parts)))
         # A curve never decreases in its score, and a share 1 / (1 + the sum of e**exponent) never increases in an exponent.
         factor = term.factor if isinstance(term, Curve) else -term.factor
         for score in scores_in(term):
@@ -216,6 +220,17 @@ class _Shapes:
             if (known.falls if up else known.rises)[feature]:
                 return True
         return False
+
+    def _moves_part(self, term: Quotient, number: int, feature: int) -> bool:
+        """The same of one function of a quotient: it helps if it grows, unless its weight is the least, and if it falls, unless
+        that is the greatest.
+        """
+        weights = [term.factor * w for w in term.weights]
+        (score,) = term.parts[number].scores
+        known, grows = self.bounds(score.output), score.coefficient > 0
+        falls, rises = (known.falls, known.rises) if grows else (known.rises, known.falls)
+        helps = weights[number] > min(weights) and falls[feature]
+        return bool(helps or (weights[number] < max(weights) and rises[feature]))
 
     def _searched(
         self, feature: str, question: ResolvedQuestion, known: Fraction, budget: Budget, none: Reversal

@@ -98,7 +98,7 @@ class Blend:
         """The probability of every class of the scores of all members, float64[rows, classes]."""
         tables = []
         for member, first, end in self.parts():
-            shown = np.asarray(member.probabilities(margins[:, first:end]))
+            shown = _shown(member, margins[:, first:end])
             tables.append(np.concatenate([1 - shown, shown], axis=1) if shown.shape[1] == 1 < classes else shown)
         return self.combined(tables)
 
@@ -182,6 +182,14 @@ def keeps_single(ensemble: Ensemble) -> bool:
     """Whether probabilities of a model are rounded to float32."""
     calibration = ensemble.calibration
     return isinstance(calibration, Isotonic) and calibration.single
+
+
+def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
+    """What a member predicts for its margins: calibrated scores of classes are divided by their sum."""
+    if member.compares_classes:
+        assert member.blend is not None
+        return member.blend.probabilities(margins, len(member.classes))
+    return np.asarray(member.probabilities(margins))
 
 
 def _largest(member: Ensemble, output: int) -> Fraction:

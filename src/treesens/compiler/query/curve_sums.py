@@ -114,7 +114,7 @@ def cut_off(
                 sides.append(beyond(term, Fraction(end), row.name))
             ranges.append((place, min(low, place), max(high, place)))
         found = line_row(row, ranges)
-        if _breaks(found, scores):
+        if breaks(found, scores):
             return AnyOf((*sides, found)) if sides else found
     return None
 
@@ -190,6 +190,6 @@ def _size(row: ProbabilitySum) -> float:
     return 1 + sum(sizes)
 
 
-def _breaks(row: AtLeast, scores: Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]) -> bool:
+def breaks(row: AtLeast, scores: Sequence[Sequence[Fraction]] | Mapping[int, Sequence[Fraction]]) -> bool:
     value = sum((t.coefficient * scores[t.point][t.output] for t in row.form.scores), Fraction(0))
     return value < row.bound.rational

@@ -15,18 +15,21 @@ from treesens.compiler.query.query import (
     Curve,
     Difference,
     OneHot,
-    Probability,
     ProbabilitySum,
+    Quotient,
     SameExcept,
     ScoreTerm,
+    Summand,
 )
 from treesens.compiler.query.values import ValueSum
 
 
-def scores_in(term: Probability | Curve) -> tuple[ScoreTerm, ...]:
+def scores_in(term: Summand) -> tuple[ScoreTerm, ...]:
     """The scores that a probability is made of."""
     if isinstance(term, Curve):
         return term.scores
+    if isinstance(term, Quotient):
+        return tuple(t for part in term.parts for t in part.scores)
     return tuple(t for exponent in term.exponents for t in exponent.terms)
 
 

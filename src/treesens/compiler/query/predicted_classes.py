@@ -54,7 +54,8 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
     members = () if ensemble.blend is None else ensemble.blend.members
     single = keeps_single(ensemble) or ensemble.accumulation.number_type is NumberType.FLOAT32
     own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
-    return max((own, *map(resolution_of, members)))
+    quotients = (Fraction(QUOTIENT) for member in members if member.compares_classes)
+    return max((own, *map(resolution_of, members), *quotients))
 
 
 def voter_of(ensemble: Ensemble, output: int) -> Ensemble:

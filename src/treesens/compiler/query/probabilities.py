@@ -39,6 +39,7 @@ from treesens.compiler.query.curve_sums import (
     value_at,
 )
 from treesens.compiler.query.curves import Value
+from treesens.compiler.query.powers import ASK_OTHERWISE, MOST_BITS, sign_of
 from treesens.compiler.query.query import (
     AllOf,
     AnyOf,
@@ -48,8 +49,18 @@ from treesens.compiler.query.query import (
     LinearForm,
     Probability,
     ProbabilitySum,
+    Quotient,
     ScoreTerm,
     parts_in,
+)
+from treesens.compiler.query.quotients import (
+    cut_off_quotients,
+    first_line,
+    has_quotients,
+    multiplied_out,
+    past_quotients,
+    quotient_ends,
+    ratios_at,
 )
 from treesens.errors import UndecidedError
 
@@ -60,12 +71,9 @@ _CLEAR = 1e-9
 """Floats decide sums that are further than this from the bound: their error is a thousandth of it."""
 _FAR = 4096
 """Exponents beyond this are not followed: the probability is below e**-4096, or 1 but for that."""
-_MOST_BITS = 1 << 14
-"""Of an enclosure. Differences of scores have no more than 2,200, and few of them are multiplied."""
 _FINE = 128
 """Bits of what is shown."""
 _MOST_PRODUCTS = 100_000
-_ASK_OTHERWISE = "ask with another bound"
 _REACH = 40
 """Exponents are moved towards this, or minus this, to find a corner that rules out more."""
 _HALVINGS = 8
@@ -96,6 +104,8 @@ def exponents_at(term: Probability, scores: Scores) -> list[Fraction]:
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
     """Whether a sum of probabilities satisfies its bound, exactly."""
+    if has_quotients(row):
+        return _reaches_by_quotients(row, scores)
     if has_curves(row):
         return _reaches_by_curves(row, scores)
     return _satisfies(row, [exponents_at(term, scores) for term in _shares(row)])
@@ -107,6 +117,9 @@ def approximate(row: ProbabilitySum, scores: Scores) -> Fraction:
     for term in _shares(row):
         ends = [term.factor * end for end in _probability(exponents_at(term, scores), _FINE)]
         low, high = low + min(ends), high + max(ends)
+    constant, ratios = ratios_at(row, scores)
+    for least, most in ((constant, constant), *(ratio.bounds(_FINE) for ratio in ratios)):
+        low, high = low + least, high + most
     return Fraction(0) if low <= 0 <= high else low
 
 
@@ -127,7 +140,7 @@ def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
         return value.constant > row.bound or (value.constant == row.bound and not row.strict)
     unequal = not value.sigmoids
     bits = 64
-    while bits <= _MOST_BITS:
+    while bits <= MOST_BITS:
         low, high = (end - row.bound for end in value.bounds(bits))
         for term in softmax:
             one, other = (term.factor * p for p in _probability(exponents_at(term, scores), bits))
@@ -137,7 +150,33 @@ def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
         bits *= 4
     if not softmax and not value.shares and value.constant == row.bound and (sign := value.sign_of_pairs()):
         return sign > 0
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=_ASK_OTHERWISE)
+    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+
+
+def _reaches_by_quotients(row: ProbabilitySum, scores: Scores) -> bool:
+    """The same if some terms are quotients of functions of several scores."""
+    constant, ratios = ratios_at(row, scores)
+    others = tuple(term for term in row.terms if not isinstance(term, Quotient))
+    rest = ProbabilitySum(others, row.bound - constant, row.strict, row.name)
+    if not ratios:
+        return reaches(rest, scores) if others else rest.bound < 0 or (rest.bound == 0 and not row.strict)
+    value, softmax, bits = value_at(rest, scores), _shares(rest), 64
+    while bits <= MOST_BITS:
+        ends = [(low - rest.bound, high - rest.bound) for low, high in [value.bounds(bits)]]
+        ends += [ratio.bounds(bits) for ratio in ratios]
+        for term in softmax:
+            one, other = (term.factor * p for p in _probability(exponents_at(term, scores), bits))
+            ends.append((min(one, other), max(one, other)))
+        low, high = (sum(side, Fraction(0)) for side in zip(*ends, strict=True))
+        if low > 0 or high < 0:
+            return low > 0
+        if bits == 64 and not softmax and not value.sigmoids:
+            powers = multiplied_out(ratios, value.shares, value.constant - rest.bound, _MOST_PRODUCTS)
+            if powers is not None:
+                sign = sign_of(powers)
+                return sign > 0 or (sign == 0 and not row.strict)
+        bits *= 4
+    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
 
 
 def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
@@ -148,7 +187,7 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
     if (beyond := _beyond_all(row)) is not None:
         return beyond
     bits = 64
-    while bits <= _MOST_BITS:
+    while bits <= MOST_BITS:
         low = high = -row.bound
         for term, exponents in zip(terms, values, strict=True):
             one, other = (term.factor * p for p in _probability(exponents, bits))
@@ -156,10 +195,10 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
         if low > 0 or high < 0:
             return low > 0
         if bits == 64 and (powers := _multiplied_out(row, values)) is not None:
-            sign = _sign(powers)
+            sign = sign_of(powers)
             return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=_ASK_OTHERWISE)
+    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
 
 
 def _beyond_all(row: ProbabilitySum) -> bool | None:
@@ -190,8 +229,10 @@ def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], c
             )
             powers += np.exp(np.minimum(v, 700.0))
         total += float(term.factor) / powers
-    size = (1 + sum(abs(float(t.factor)) for t in row.terms)) * (1 + 1e-6 * largest)
-    low, high = ends_on_rows(row, scores, count)
+    factors = (t.greatest if isinstance(t, Quotient) else abs(t.factor) for t in row.terms)
+    size = (1 + sum(map(float, factors))) * (1 + 1e-6 * largest)
+    ends = ends_on_rows(row, scores, count), quotient_ends(row, scores, count)
+    low, high = (one + other for one, other in zip(*ends, strict=True))
     result, unsure = keep_rows(total + low, total + high, _CLEAR * size)
     for i in np.flatnonzero(unsure):
         points = {p: [s.fraction(int(i), output) for output in range(s.shape[1])] for p, s in scores.items()}
@@ -234,25 +275,6 @@ def _multiplied_out(row: ProbabilitySum, values: list[list[Fraction]]) -> dict[F
     return {power: factor for power, factor in total.items() if factor}
 
 
-def _sign(powers: Mapping[Fraction, Fraction]) -> int:
-    """The sign of a sum of rational powers of e with coefficients that are not 0: only the empty one is 0 (Lindemann)."""
-    if not powers:
-        return 0
-    top = max(powers)
-    bits = 64
-    while bits <= _MOST_BITS:
-        low = high = Fraction(0)
-        for power, factor in powers.items():
-            near = power - top >= -bits
-            ends = exp_bounds(power - top, bits) if near else (Fraction(0), Fraction(1, 1 << bits))
-            one, other = (factor * end for end in ends)
-            low, high = low + min(one, other), high + max(one, other)
-        if low > 0 or high < 0:
-            return 1 if low > 0 else -1
-        bits *= 4
-    raise UndecidedError("a sum of powers of e is too close to 0 to be told from it", remedy=_ASK_OTHERWISE)
-
-
 # --- relaxations -------------------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +287,8 @@ def relaxed(constraint: Constraint) -> Constraint:
     if not isinstance(constraint, ProbabilitySum):
         return constraint
     row = _unnamed(constraint)
+    if has_quotients(row):
+        return first_line(row)
     return first_row(row) if has_curves(row) else _first_rows(row)
 
 
@@ -280,6 +304,8 @@ def excluding(constraint: Constraint, scores: Scores) -> Constraint:
     if reaches(row, scores):
         return AllOf(())
     values = [exponents_at(term, scores) for term in _shares(row)]
+    if has_quotients(row):
+        return cut_off_quotients(row, scores) or _past_quotients(row, scores, values)
     if has_curves(row):
         return cut_off(row, scores) or _past_input(row, scores, values)
     return _tangent_at(row, values) or _tangent_of_difference(row, values) or _corner_at(row, values)
@@ -288,6 +314,13 @@ def excluding(constraint: Constraint, scores: Scores) -> Constraint:
 def _unnamed(row: ProbabilitySum) -> ProbabilitySum:
     """The row under a name that asks for no class: what follows from a class does not say which it is."""
     return replace(row, name=f"line.{row.name}")
+
+
+def _past_quotients(row: ProbabilitySum, scores: Scores, values: list[list[Fraction]]) -> Constraint:
+    """Some score or exponent is better than at an input at which the sum is too small, or different where that may help."""
+    better = [beyond(term, score_at(term, scores), row.name) for term in curves_of(row)]
+    shares = ProbabilitySum(tuple(_shares(row)), row.bound, row.strict, row.name)
+    return AnyOf((*better, *past_quotients(row, scores), _past(shares, values)))
 
 
 def _past_input(row: ProbabilitySum, scores: Scores, values: list[list[Fraction]]) -> Constraint:

@@ -197,10 +197,31 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Quotient:
+    """factor * (the sum of weight * f(score)) / (the sum of f(score)), over all `parts`; factor * the mean of the weights if
+    every f(score) is 0.
+
+    Parts have the factor 1, and a calibration each, so that f(score) lies between 0 and 1.
+    """
+
+    factor: Fraction
+    weights: tuple[Fraction, ...]
+    parts: tuple[Curve, ...]
+
+    @property
+    def greatest(self) -> Fraction:
+        """The greatest of the weights in size, times the factor."""
+        return abs(self.factor) * max(map(abs, self.weights))
+
+
+Summand: TypeAlias = Probability | Curve | Quotient
+
+
+@dataclass(frozen=True)
 class ProbabilitySum:
     """A sum of probabilities >= bound (> bound if strict), which is not linear in the scores (`probabilities.py`)."""
 
-    terms: tuple[Probability | Curve, ...]
+    terms: tuple[Summand, ...]
     bound: Fraction
     strict: bool = False
     name: str = "prob"

@@ -17,7 +17,7 @@ from treesens.compiler.model.calibration import Isotonic, Sigmoid
 from treesens.compiler.model.ties import CutShares, Thresholds
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import least_margin
-from treesens.compiler.query.curves import steepest
+from treesens.compiler.query.curves import Value, steepest
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.predicted_classes import (
     CLASS_ROW,
@@ -32,7 +32,17 @@ from treesens.compiler.query.predicted_classes import (
     voter_of,
     with_rows,
 )
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, Curve, ProbabilitySum, Query, ScoreTerm
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Constraint,
+    Curve,
+    ProbabilitySum,
+    Query,
+    Quotient,
+    ScoreTerm,
+)
 
 
 def harden(query: Query) -> Query:
@@ -167,10 +177,30 @@ def _band_of_sum(query: Query, row: ProbabilitySum) -> Fraction:
             size = max(abs(term.low), abs(term.high), Fraction(1)) if term.calibration is None else Fraction(1)
             total += abs(term.factor) * (move + size * resolution_of_class(ensemble))
             continue
+        if isinstance(term, Quotient):
+            total += _band_of_quotient(query, term)
+            continue
         moves = [sum((_off(query, t) for t in exponent.terms), Fraction(0)) for exponent in term.exponents]
         rounded = resolution_of(_ensemble(query, term.exponents[0].terms[0].point))
         total += abs(term.factor) * (max(moves, default=Fraction(0)) / 4 + rounded)
     return total
+
+
+def _band_of_quotient(query: Query, term: Quotient) -> Fraction:
+    """The same of a quotient of calibrated scores: what all of them may be off, divided by the least sum of them.
+
+    A sum that may be 0, or so small that rounding is much of it, leaves any mean of the weights.
+    """
+    spread = abs(term.factor) * (max(term.weights) - min(term.weights))
+    off, least = Fraction(0), Fraction(0)
+    for part in term.parts:
+        ensemble = _ensemble(query, part.scores[0].point)
+        move = sum((_off(query, t) for t in part.scores), Fraction(0)) * steepest(part.calibration)
+        off += move + resolution_of(ensemble)
+        value = Value()
+        value.add(Fraction(1), part.calibration, part.low)
+        least += value.bounds(64)[0]
+    return spread if least <= 2 * off else spread * (2 * off / least + Fraction(QUOTIENT))
 
 
 def _off(query: Query, term: ScoreTerm) -> Fraction:

@@ -22,7 +22,7 @@ from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
-from treesens.frontends.sklearn.calibrated_classes import read_calibrated_classes
+from treesens.frontends.sklearn.calibrated_classes import read_calibrated_classes, read_fold
 from treesens.frontends.sklearn.class_stacks import is_softmax, stack_of_classes
 from treesens.frontends.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite
@@ -64,7 +64,7 @@ def is_blend(obj: Any) -> bool:
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
     """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
     place, kind = source.path, type(obj).__name__
-    if is_calibrated(obj) and len(obj.classes_) > 2:
+    if is_calibrated(obj) and len(obj.classes_) > 2 and len(folds_of(obj)) < 2:
         return read_calibrated_classes(obj, load, source, name)
     if not is_calibrated(obj) and not hasattr(obj, "estimators_"):
         raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
@@ -72,7 +72,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
     try:
         if counts_votes(obj):
             return read_hard_votes(obj, load, source, name)
-        parts = _parts_of(obj, load, place)
+        parts = _parts_of(obj, load, source, name)
     except AttributeError as error:
         message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"
         raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
@@ -139,10 +139,10 @@ def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source:
     return LoadedModel(ensemble, "sklearn", margins, None, (note,), predicts=replayer(obj, rows, ensemble), inputs=rows)
 
 
-def _parts_of(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
-    kind = type(obj).__name__
+def _parts_of(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> _Parts:
+    kind, place = type(obj).__name__, source.path
     if is_calibrated(obj):
-        return _folds(obj, load, place)
+        return _folds_of_classes(obj, load, source, name) if len(obj.classes_) > 2 else _folds(obj, load, place)
     if kind in _VOTING:
         return _votes(obj, load, place)
     return _stack(obj, load, place) if kind in _STACKING else _bag(obj, load)
@@ -177,7 +177,8 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
-    if e.link in (Link.RAW, Link.COUNTED) or (e.link is Link.LOGISTIC and e.n_outputs > 1):
+    votes = e.link is Link.COUNTED and not e.compares_classes
+    if e.link is Link.RAW or votes or (e.link is Link.LOGISTIC and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
         raise ModelError(
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
@@ -208,6 +209,14 @@ def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
         inner, calibration = calibration_of(obj, place, number)
         members.append(calibrated(load(inner), calibration, place))
     return _Parts(members, [Fraction(1, len(folds))] * len(folds), Way.SUM)
+
+
+def _folds_of_classes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> _Parts:
+    """Each fold divides the calibrated scores of its classes by their sum."""
+    count = len(folds_of(obj))
+    members = [read_fold(obj, load, source, name, fold) for fold in range(count)]
+    inside = [replace(m, ensemble=replace(m.ensemble, source=replace(source, format=m.notes[0]))) for m in members]
+    return _Parts([replace(m, notes=m.notes[1:]) for m in inside], [Fraction(1, count)] * count, Way.SUM)
 
 
 def _votes(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:

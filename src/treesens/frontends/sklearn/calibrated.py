@@ -38,21 +38,11 @@ def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
     return inner, calibration
 
 
-def calibrations_of(obj: Any, place: str) -> tuple[Any, tuple[Learnt, ...]]:
-    """The model inside of a calibration of several classes with one fold, and the calibrator of each class. ModelError for what
-    is no function of one score of each class.
+def calibrations_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, tuple[Learnt, ...]]:
+    """The model inside one fold of a calibration of several classes, and the calibrator of each class. ModelError for what is
+    no function of one score of each class.
     """
-    folds = len(folds_of(obj))
-    if folds > 1:
-        message = (
-            "a calibrated model of more than two classes divides each probability by the sum of all, and the mean of "
-            f"{folds} such ratios, one for each fold, is no sum of functions of one score each"
-        )
-        remedy = (
-            "calibrate it with ensemble=False, which has one calibrator for each class; or give the model inside it"
-        )
-        raise ModelError(message, place=place, remedy=remedy)
-    return _fold(obj, place, 0, len(obj.classes_))
+    return _fold(obj, place, fold, len(obj.classes_))
 
 
 def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Learnt, ...]]:

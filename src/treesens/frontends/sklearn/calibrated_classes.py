@@ -1,9 +1,9 @@
-"""`CalibratedClassifierCV` of scikit-learn for more than two classes, with one calibrator for each class.
+"""`CalibratedClassifierCV` of scikit-learn for more than two classes, each with a calibrator of its own.
 
 A class has a score, its decision function or its share of votes, and a calibrator of its own. Its probability is what that
 makes of the score, divided by the sum over all classes, and the class with the greatest one is predicted. The sum is the same
-for all, and so the class is a comparison of functions of one score each (`binder/scores.py`). The mean over several folds has
-a sum of its own in each, and is refused.
+for all, and so the class is a comparison of functions of one score each (`binder/scores.py`). Several folds have a sum each:
+they are members of a mean (`blends.py`), whose probabilities are means of quotients (`compiler/query/quotients.py`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,23 @@ def read_calibrated_classes(
     obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
 ) -> LoadedModel:
     """The model of a fitted calibration with one fold. ModelError for scores that are no sums of leaves, one for each class."""
+    model = read_fold(obj, load, source, name)
+    rows = rows_of_members(obj, [model], model.ensemble, source.path)
+    kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
+    return replace(
+        model,
+        notes=(kind, _NOTE, *model.notes[1:]),
+        predicts=replayer(obj, rows, model.ensemble),
+        inputs=rows,
+    )
+
+
+def read_fold(
+    obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str, fold: int = 0
+) -> LoadedModel:
+    """The model of one fold of such a calibration; its first note is the format of the model inside."""
     place = source.path
-    inner, calibrations = calibrations_of(obj, place)
+    inner, calibrations = calibrations_of(obj, place, fold)
     model, classes = load(inner), plain_classes(obj, place)
     members = [_of_class(model.ensemble, k, calibration, place) for k, calibration in enumerate(calibrations)]
     ensemble = blend_of(
@@ -53,17 +68,8 @@ def read_calibrated_classes(
         link=Link.COUNTED,
         task=Task.MULTICLASS,
     )
-    rows = rows_of_members(obj, [model], ensemble, place)
-    kind = f"CalibratedClassifierCV of {len(classes)} classes: {model.ensemble.source.format}"
-    return LoadedModel(
-        ensemble,
-        "sklearn",
-        model.margins,
-        None,
-        (kind, _NOTE, *model.notes),
-        predicts=replayer(obj, rows, ensemble),
-        inputs=rows,
-    )
+    notes = (model.ensemble.source.format, *model.notes)
+    return LoadedModel(ensemble, "sklearn", model.margins, None, notes, inputs=model.inputs)
 
 
 def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:

@@ -17,7 +17,16 @@ from treesens.compiler.base.floats import NumberType, ceil_to, next_down, next_u
 from treesens.compiler.base.units import nearest_double
 from treesens.compiler.query.curves import share_bounds
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
-from treesens.compiler.query.query import LinearForm, Objective, Probability, ProbabilitySum, Query, ScoreTerm
+from treesens.compiler.query.query import (
+    LinearForm,
+    Objective,
+    Probability,
+    ProbabilitySum,
+    Query,
+    Quotient,
+    ScoreTerm,
+    Summand,
+)
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.bounds import consistent
 from treesens.solve.method import OpenQuestion
@@ -45,8 +54,7 @@ class BestProbability:
         assert goal is not None
         assert goal.probability is not None
         self.goal, self.sign = goal, 1 if goal.maximize else -1
-        factors = [self.sign * term.factor for term in goal.probability.terms]
-        self.bound = sum((factor for factor in factors if factor > 0), Fraction(0))
+        self.bound = sum((_most(term, self.sign) for term in goal.probability.terms), Fraction(0))
         self.value: Fraction | None = None
         self.best: Result | None = None
         self.attempts: list[Attempt] = []
@@ -159,6 +167,13 @@ class BestProbability:
             attempts=tuple(self.attempts),
             seconds=dict(self.seconds),
         )
+
+
+def _most(term: Summand, sign: int) -> Fraction:
+    """No value of a term, times the sign, is greater: of a probability, or of a mean of weights."""
+    if isinstance(term, Quotient):
+        return max(sign * term.factor * weight for weight in term.weights)
+    return max(sign * term.factor, Fraction(0))
 
 
 def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:

@@ -16,6 +16,7 @@ from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_va
 from treesens.compiler.query.predicted_classes import rows_in
 from treesens.compiler.query.probabilities import excluding, names_probabilities, relaxed, sums_in
 from treesens.compiler.query.query import Constraint, ProbabilitySum, Query
+from treesens.compiler.query.quotients import has_quotients
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.conclude import shown_objective
@@ -112,7 +113,10 @@ class _Cutting:
         """A result with all that was tried for it."""
         note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
         notes = (*result.notes, note) if self.cuts else result.notes
-        lines = any(isinstance(row, ProbabilitySum) and has_curves(row) for row in rows_in(self.query.constraints))
+        lines = any(
+            isinstance(row, ProbabilitySum) and (has_curves(row) or has_quotients(row))
+            for row in rows_in(self.query.constraints)
+        )
         if lines and result.proof is not None:
             # Its rows are lines whose constants floats have found, moved outward by more than these are off.
             search = (
