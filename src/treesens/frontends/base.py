@@ -111,6 +111,19 @@ class VariantFrontend(Protocol):
 
 
 @runtime_checkable
+class OutputFrontend(Protocol):
+    """A frontend that reads one output of models of several which are no one model: `FORMAT:output=K` names it."""
+
+    def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
+        """As `load`; ModelError if this file has one output, or none of that number."""
+        ...
+
+    def output_of_object(self, obj: Any, output: int) -> LoadedModel:
+        """As `from_object`."""
+        ...
+
+
+@runtime_checkable
 class FolderFrontend(Protocol):
     """A frontend whose models are folders of files."""
 

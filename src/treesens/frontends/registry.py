@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,8 +16,9 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import MOST_FILES, read_folder
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
-from treesens.frontends.base import FolderFrontend, Frontend, LoadedModel, VariantFrontend
+from treesens.frontends.base import FolderFrontend, Frontend, LoadedModel, OutputFrontend, VariantFrontend
 from treesens.frontends.meaning import meaning_beside
+from treesens.frontends.outputs import choose_output, output_named
 from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted_pickle
 
 # Bytes that content sniffing sees, and the largest file that is read at all.
@@ -25,6 +27,9 @@ MAX_FILE_BYTES = 2 << 30
 
 UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What Python makes of values of a kind that nobody thought of; the file is refused as damaged."""
+
+
+_OF_OUTPUT = re.compile(r"output \d+ of ")
 
 
 class UnforeseenError(ModelError):
@@ -71,7 +76,8 @@ def frontend(name: str) -> Frontend:
 def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
     """The model in a file (a path) or a live object; the format is found from the content unless it is named.
 
-    `FORMAT:VARIANT` names one of the models that a file holds: `xgboost:best` is the one that early stopping chose.
+    `FORMAT:VARIANT` names one of the models that a file holds: `xgboost:best` is the one that early stopping chose, and
+    `FORMAT:output=K` the output K, from 0, of a file or an object that predicts several at once.
 
     A pickle is a program; it is opened with `trust_pickle` only. What is beside a file (`meaning.py`) comes with the model.
     Raises ModelError with the place and what to do for everything that cannot be read exactly.
@@ -85,12 +91,18 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
         else:
             model = _load_file(path, format, trust_pickle)
         return replace(model, meaning=meaning_beside(path, model.ensemble))
-    if format and ":" in format:
+    name, _, variant = (format or "").partition(":")
+    output = output_named(variant)
+    if variant and output is None:
         raise ModelError(f"`{format}` chooses among the models of a file, and a live object is one model")
-    candidates = [frontend(format)] if format else _all()
+    candidates = [frontend(name)] if name else _all()
     for candidate in candidates:
         if candidate.recognises_object(source):
-            return candidate.from_object(source)
+            if output is None:
+                return candidate.from_object(source)
+            if isinstance(candidate, OutputFrontend):
+                return candidate.output_of_object(source, output)
+            return choose_output(candidate.from_object(source), output)
     kind = f"{type(source).__module__}.{type(source).__qualname__}"
     raise ModelError(
         f"an object of type {kind} is not a model of a known library",
@@ -150,10 +162,12 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
     candidates = [frontend(name.partition(":")[0])] if name else _all()
     for candidate in candidates:
         if isinstance(candidate, FolderFrontend) and candidate.recognises_folder(names):
-            if name and ":" in name:
-                return _variant(candidate, name.partition(":")[2], path, b"")
+            variant = (name or "").partition(":")[2]
+            if variant and output_named(variant) is None:
+                return _variant(candidate, variant, path, b"")
             with _damage_told(place):
-                return candidate.load_folder(path, read_folder(path))
+                model = candidate.load_folder(path, read_folder(path))
+                return choose_output(model, output_named(variant) or 0) if variant else model
     of = f" of the format `{name}`" if name else ""
     raise ModelError(
         f"this is a folder, not a regular file, and no model{of}",
@@ -178,7 +192,12 @@ def _damage_told(place: str) -> Iterator[None]:
 
 
 def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedModel:
-    """One of the models that a file holds. ModelError if the format knows no such choice."""
+    """One of the models, or of the outputs, that a file holds. ModelError if the format knows no such choice."""
+    output = output_named(variant)
+    if output is not None:
+        if isinstance(chosen, OutputFrontend):
+            return chosen.load_output(path, data, output)
+        return choose_output(chosen.load(path, data), output)
     if not isinstance(chosen, VariantFrontend) or variant not in chosen.variants:
         known = chosen.variants if isinstance(chosen, VariantFrontend) else ()
         listed = " or ".join(f"`{chosen.name}:{v}`" for v in known)
@@ -190,7 +209,10 @@ def _variant(chosen: Frontend, variant: str, path: Path, data: bytes) -> LoadedM
 def _named(model: LoadedModel, path: Path) -> LoadedModel:
     """A model that came out of a pickle, with the name and digest of its file."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    source = replace(model.ensemble.source, format=f"{model.frontend}-pickle", path=str(path), sha256=digest)
+    form = f"{model.frontend}-pickle"
+    if of := _OF_OUTPUT.match(model.ensemble.source.format):
+        form = of[0] + form
+    source = replace(model.ensemble.source, format=form, path=str(path), sha256=digest)
     return replace(model, ensemble=replace(model.ensemble, name=path.stem, source=source))
 
 

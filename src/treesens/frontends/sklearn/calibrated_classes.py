@@ -13,19 +13,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from treesens.compiler.model import Ensemble, Link, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.calibration import Learnt
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
+from treesens.frontends.outputs import of_output
 from treesens.frontends.sklearn.calibrated import calibrations_of
 from treesens.frontends.sklearn.model import names_of, plain_classes
 from treesens.frontends.sklearn.rows import replayer, rows_of_members
 
-_OF_NODES = ("node_feature", "threshold", "default_left", "category_set", "zero_missing")
 _NOTE = (
     "each class has a calibrated score, and the probabilities are these divided by their sum: ask for classes, and for no "
     "probabilities or margins"
@@ -85,50 +83,11 @@ def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
             "or give the model inside it",
         )
     whole = replace(e, cutoff=None, ties=None, ranks_scores=False, ranks_sums=False)
-    one = _column(whole, k) if e.leaf_value.shape[1] > 1 else _trees(whole, np.flatnonzero(e.tree_output == k))
     return replace(
-        one,
-        tree_output=np.zeros(one.n_trees, np.int32),
-        base=e.base[k : k + 1],
+        of_output(whole, k),
         classes=(0, 1),
         task=Task.BINARY,
         link=Link.CALIBRATED,
         calibration=replace(calibration, of_probability=False),
         class_at_zero=0,
     ).validate()
-
-
-def _column(e: Ensemble, k: int) -> Ensemble:
-    return replace(e, leaf_value=e.leaf_value[:, k : k + 1])
-
-
-def _trees(e: Ensemble, trees: Any) -> Ensemble:
-    """Some trees of an ensemble, in their order."""
-    sizes = np.diff(e.tree_offset)[trees]
-    mine = np.zeros(e.n_trees, np.bool_)
-    mine[trees] = True
-    nodes = np.flatnonzero(mine[e.node_tree])
-    moved = np.full(len(e.node_feature), -1, np.int64)
-    moved[nodes] = np.arange(len(nodes))
-    leaves = e.node_leaf[nodes][e.node_leaf[nodes] >= 0]
-    number = np.full(e.n_leaves, -1, np.int64)
-    number[leaves] = np.arange(len(leaves))
-    position = np.full(e.n_trees, -1, np.int64)
-    position[trees] = np.arange(len(trees))
-
-    def among(values: Any, places: Any) -> Any:
-        return np.where(values >= 0, places[np.maximum(values, 0)], -1).astype(np.int32)
-
-    return replace(
-        e,
-        tree_offset=np.concatenate([[0], np.cumsum(sizes)]),
-        **{name: getattr(e, name)[nodes] for name in _OF_NODES},
-        left=among(e.left[nodes], moved),
-        right=among(e.right[nodes], moved),
-        node_leaf=among(e.node_leaf[nodes], number),
-        leaf_value=e.leaf_value[leaves],
-        leaf_node=e.leaf_node[leaves],
-        leaf_tree=among(e.leaf_tree[leaves], position),
-        tree_weight=e.tree_weight[trees],
-        tree_output=e.tree_output[trees],
-    )

@@ -18,6 +18,7 @@ from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.monotone import directions_of
+from treesens.frontends.outputs import source_of_output
 
 if TYPE_CHECKING:
     from treesens.frontends.sklearn.wrappers import Unwrapped
@@ -50,12 +51,28 @@ class SklearnFrontend:
         return base is not None and isinstance(obj, base.BaseEstimator)
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        model = self._read(open_skops(data, str(path)), str(path), path.stem, "sklearn-skops")
+        return self._of_file(open_skops(data, str(path)), path, data)
+
+    def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
+        """One output of a model of several."""
+        from treesens.frontends.sklearn.outputs import one_output
+
+        return self._of_file(one_output(open_skops(data, str(path)), output, str(path)), path, data)
+
+    def _of_file(self, obj: Any, path: Path, data: bytes) -> LoadedModel:
+        model = self._read(obj, str(path), path.stem, "sklearn-skops")
         source = replace(model.ensemble.source, sha256=hashlib.sha256(data).hexdigest())
         return replace(model, ensemble=replace(model.ensemble, source=source))
 
     def from_object(self, obj: Any) -> LoadedModel:
         return self._read(obj, f"<{type(obj).__name__}>", "model", "sklearn")
+
+    def output_of_object(self, obj: Any, output: int) -> LoadedModel:
+        """One output of a live model of several."""
+        from treesens.frontends.sklearn.outputs import one_output
+
+        place = f"<{type(obj).__name__}>"
+        return self._read(one_output(obj, output, place), place, "model", "sklearn")
 
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
@@ -78,8 +95,16 @@ class SklearnFrontend:
 
             model = read_pipeline(obj, load, place)
             found = replace(model.ensemble.source, format=f"{form}-pipeline")
+            if hasattr(obj.steps[-1][1], "whole"):
+                found = source_of_output(found, obj.steps[-1][1].output)
             return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
         source = ModelSource(format=form, version=sklearn.__version__, path=place)
+        if type(obj).__name__ == "OneOutput" and hasattr(obj, "whole"):
+            from treesens.frontends.registry import load
+            from treesens.frontends.sklearn.outputs import OneOutput, read_output
+
+            if isinstance(obj, OneOutput):
+                return read_output(obj, load, source, name)
         if is_blend(obj):
             from treesens.frontends.registry import load
 

@@ -100,8 +100,8 @@ _PARTS = {
     "OneVsRestClassifier": "give one of its `estimators_`: each of them tells one class from all others",
     "OneVsOneClassifier": "give one of its `estimators_`: each of them tells two classes apart",
     "OutputCodeClassifier": "give one of its `estimators_`",
-    "MultiOutputClassifier": "give one of its `estimators_`: there is one for each label",
-    "MultiOutputRegressor": "give one of its `estimators_`: there is one for each target",
+    "MultiOutputClassifier": "name one label (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
+    "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
     "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
     "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
     "SelfTrainingClassifier": "give its `estimator_`, which predicts alone",
@@ -149,10 +149,10 @@ def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
     """Decision trees and forests."""
     nodes = stack_trees([tree_nodes(tree, place) for tree in trees])
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
-    return _mean(estimator, nodes, classes, lambda e, x: e.apply(x), place)
+    return mean_of_trees(estimator, nodes, classes, lambda e, x: e.apply(x), place)
 
 
-def _mean(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], leaf_ids: Call, place: str) -> Read:
+def mean_of_trees(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], leaf_ids: Call, place: str) -> Read:
     """The mean of leaf values, which for classifiers are probabilities per class."""
     call: Call = (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
     return Read(
@@ -182,7 +182,7 @@ def _bagging(estimator: Any, place: str) -> Read:
     columns = [np.asarray(used, dtype=np.int64) for used in estimator.estimators_features_]
     members = zip(estimator.estimators_, columns, strict=True)
     nodes = stack_trees([member_nodes(tree, used, len(classes), place) for tree, used in members])
-    return _mean(estimator, nodes, classes, _bagged_leaves, place)
+    return mean_of_trees(estimator, nodes, classes, _bagged_leaves, place)
 
 
 def _bagged_leaves(estimator: Any, x: Any) -> NDArray[Any]:

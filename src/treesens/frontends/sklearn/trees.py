@@ -15,10 +15,17 @@ from treesens.frontends.columns import Nodes, bits_of
 _LEAF = -1
 
 
-def tree_nodes(estimator: Any, place: str, *, votes: NDArray[np.float64] | None = None) -> Nodes:
+def tree_nodes(
+    estimator: Any,
+    place: str,
+    *,
+    votes: NDArray[np.float64] | None = None,
+    output: tuple[int, int] | None = None,
+) -> Nodes:
     """The nodes of a fitted decision tree; leaves hold its values [N, outputs or classes].
 
-    `votes` [classes, W] replaces the value of a leaf by the row of the class it predicts (AdaBoost).
+    `votes` [classes, W] replaces the value of a leaf by the row of the class it predicts (AdaBoost). `output` is one output
+    of a tree of several, and how many classes it has (1: a target).
     """
     tree = estimator.tree_
     if not 0 < tree.node_count <= tree.capacity:
@@ -28,11 +35,19 @@ def tree_nodes(estimator: Any, place: str, *, votes: NDArray[np.float64] | None 
     inner = left != _LEAF
     value = np.asarray(tree.value, dtype=np.float64)  # [N, outputs, classes]
     classifier = int(tree.max_n_classes) > 1 or hasattr(estimator, "classes_")
-    if classifier and value.shape[1] != 1:
+    if output is not None:
+        number, classes = output
+        if value.ndim != 3 or number >= value.shape[1] or classes > value.shape[2]:
+            raise ModelError("the leaves of a tree have no such output", place=place, remedy="save the model again")
+        leaf = value[:, number, :classes]
+    elif classifier and value.shape[1] != 1:
         raise ModelError(
-            "classifiers of several labels at once are not supported", place=place, remedy="give one model per label"
+            "several labels at once are no one model",
+            place=place,
+            remedy=f"name one: `sklearn:output=0` as the format, up to {value.shape[1] - 1}",
         )
-    leaf = value[:, 0, :] if classifier else value[:, :, 0]
+    else:
+        leaf = value[:, 0, :] if classifier else value[:, :, 0]
     if votes is not None:
         # predict takes the first of equal classes, as argmax does.
         leaf = votes[np.argmax(leaf, axis=1)]

@@ -27,8 +27,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.documents import is_json, is_ubjson, parse_document
 from treesens.frontends.fields import Field
 from treesens.frontends.monotone import directions_of
+from treesens.frontends.outputs import note_of_output, source_of_output
 from treesens.frontends.xgboost.categories import cut_names
-from treesens.frontends.xgboost.model import read_ensemble
+from treesens.frontends.xgboost.model import count_outputs, read_ensemble
 from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
 from treesens.frontends.xgboost.trees import InexactDecimalError
 
@@ -72,11 +73,23 @@ class XGBoostFrontend:
             )
         return self._read(data, str(path), path.stem, best + 1)
 
+    def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
+        """One label, or target, of a model of several; all rounds."""
+        data = convert_file(data, str(path)) if data.startswith(_OLD) else data
+        return self._read(data, str(path), path.stem, output=output)
+
     def from_object(self, obj: Any) -> LoadedModel:
+        return self._of_object(obj)
+
+    def output_of_object(self, obj: Any, output: int) -> LoadedModel:
+        """One label, or target, of a live model of several."""
+        return self._of_object(obj, output)
+
+    def _of_object(self, obj: Any, output: int | None = None) -> LoadedModel:
         import xgboost
 
         if isinstance(obj, xgboost.Booster):
-            read = self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster")
+            read = self._read(bytes(obj.save_raw("ubj")), "<xgboost.Booster>", "booster", output=output)
             return replace(read, monotone=_declared(obj, read.ensemble))
         absent = getattr(obj, "missing", math.nan)
         if absent is not None and not math.isnan(float(absent)):
@@ -89,10 +102,12 @@ class XGBoostFrontend:
         best = booster.attributes().get("best_iteration")
         rounds = int(best) + 1 if best is not None else None
         place = f"<{type(obj).__name__}>"
-        read = self._read(bytes(booster.save_raw("ubj")), place, "model", rounds)
+        read = self._read(bytes(booster.save_raw("ubj")), place, "model", rounds, output)
         return replace(read, monotone=_declared(booster, read.ensemble))
 
-    def _read(self, data: bytes, place: str, name: str, rounds: int | None = None) -> LoadedModel:
+    def _read(
+        self, data: bytes, place: str, name: str, rounds: int | None = None, output: int | None = None
+    ) -> LoadedModel:
         root = Field(parse_document(data, place), place)
         version = root.get("version") if isinstance(root.value, dict) else None
         source = ModelSource(
@@ -102,21 +117,24 @@ class XGBoostFrontend:
             path=place,
             options={} if rounds is None else {"rounds": str(rounds)},
         )
+        source = source if output is None else source_of_output(source, output)
         try:
-            ensemble = read_ensemble(root, name, source, rounds)
+            ensemble = read_ensemble(root, name, source, rounds, output)
         except InexactDecimalError:
             root = Field(parse_document(data, place, float32_text=True), place)
-            ensemble = read_ensemble(root, name, source, rounds)
-        library = NativeXGBoost(data, rounds or 0, ensemble.n_outputs)
+            ensemble = read_ensemble(root, name, source, rounds, output)
+        count = ensemble.n_outputs if output is None else count_outputs(root["learner"]["learner_model_param"])
+        library = NativeXGBoost(data, rounds or 0, count, output)
         # The library has no pred_leaf for vector leaves, and ends the process without any tree.
         vector = bool((ensemble.tree_output < 0).any())
-        leaf_ids = None if vector or not ensemble.n_trees else library.leaf_ids
+        leaf_ids = None if vector or output is not None or not ensemble.n_trees else library.leaf_ids
+        note = () if output is None else (note_of_output(output, count),)
         return LoadedModel(
             ensemble,
             self.name,
             library.margins,
             leaf_ids,
-            _notes(root, ensemble, rounds),
+            (*note, *_notes(root, ensemble, rounds)),
             predicts=partial(library.predicts, ensemble=ensemble),
         )
 

@@ -15,6 +15,7 @@ from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_
 from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
 from treesens.frontends.fields import Field
 from treesens.frontends.known_fields import check_document
+from treesens.frontends.outputs import check_output, of_output
 from treesens.frontends.xgboost.known import TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees
 
@@ -66,8 +67,12 @@ _OBJECTIVES = {
 }
 
 
-def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: int | None = None) -> Ensemble:
-    """The ensemble of a document; only its first `iteration_end` rounds if given. ModelError names the field."""
+def read_ensemble(
+    root: Field, name: str, source: ModelSource, iteration_end: int | None = None, output: int | None = None
+) -> Ensemble:
+    """The ensemble of a document; only its first `iteration_end` rounds, and one `output` of several, if given. ModelError
+    names the field.
+    """
     if not isinstance(root.value, dict) or "learner" not in root:
         raise root.error(
             "this is not an XGBoost model: it has no field `learner`",
@@ -87,13 +92,19 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
         raise named.error(
             f"objective `{named.text()[:80]}` is not supported", f"supported: {', '.join(sorted(_OBJECTIVES))}"
         )
-    outputs = _count_outputs(parameters)
-    if objective.task is Task.BINARY and outputs > 1:
+    outputs = count_outputs(parameters)
+    if output is not None:
+        check_output(output, 1 if objective.task is Task.MULTICLASS else outputs, source.path)
+    elif objective.task is Task.BINARY and outputs > 1:
         raise parameters["num_target"].error(
-            f"models of several labels at once are not supported: `{named.text()}` with {outputs} targets",
-            "train one model per label",
+            f"several labels at once are no one model: `{named.text()}` with {outputs} targets",
+            f"name one: `xgboost:output=0` as the format, up to {outputs - 1}",
         )
-    if (objective.task is Task.MULTICLASS) != (outputs > 1) and objective.task is not Task.REGRESSION:
+    if (
+        output is None
+        and (objective.task is Task.MULTICLASS) != (outputs > 1)
+        and objective.task is not Task.REGRESSION
+    ):
         raise parameters.error(f"objective `{named.text()}` with {outputs} outputs makes no sense")
     features = read_features(learner, parameters["num_feature"])
     trees = read_trees(learner["gradient_booster"], features, outputs, version, iteration_end)
@@ -103,8 +114,8 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
         objective = replace(objective, inverse=_Inverse.NONE)
     base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
     check_document(TABLE, root.value, root.place)
-    classes = tuple(range(outputs)) if outputs > 1 else (0, 1)
-    return Ensemble(
+    classes = tuple(range(outputs)) if outputs > 1 and objective.task is Task.MULTICLASS else (0, 1)
+    made = Ensemble(
         name=name,
         features=trees.features,
         number_type=NumberType.FLOAT32,
@@ -132,10 +143,11 @@ def read_ensemble(root: Field, name: str, source: ModelSource, iteration_end: in
         classes=classes if objective.task in (Task.BINARY, Task.MULTICLASS) else (),
         # XGBClassifier compares whatever is predicted with 1/2; here that is the raw score.
         decides_at=0.5 if named.text() == "binary:logitraw" else None,
-    ).validate()
+    )
+    return (made if output is None else of_output(made, output)).validate()
 
 
-def _count_outputs(parameters: Field) -> int:
+def count_outputs(parameters: Field) -> int:
     classes = parameters["num_class"].integer()
     target = parameters.get("num_target")
     targets = target.integer() if target else 1

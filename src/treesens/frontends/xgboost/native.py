@@ -35,13 +35,14 @@ def convert_file(data: bytes, place: str) -> bytes:
 
 
 class NativeXGBoost:
-    """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all).
+    """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output alone if given.
 
     A copy of the bytes and not the live object: training on must not change what a replay compares with.
     """
 
-    def __init__(self, data: bytes, rounds: int, outputs: int) -> None:
+    def __init__(self, data: bytes, rounds: int, outputs: int, output: int | None = None) -> None:
         self._data, self._rounds, self._outputs = data, rounds, outputs
+        self._columns = slice(None) if output is None else slice(output, output + 1)
         self._booster: Any = None
         self._threads: int | None = None
 
@@ -72,7 +73,7 @@ class NativeXGBoost:
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Raw margins float32[rows, n_outputs]."""
-        return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)
+        return self._predict(rows, output_margin=True).reshape(len(rows), self._outputs)[:, self._columns]
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
         """What Booster.predict returns, and the class that XGBClassifier.predict makes of it (sklearn.py of XGBoost).
@@ -80,7 +81,7 @@ class NativeXGBoost:
         Of two classes that is the second one above 1/2, whatever the number is: the raw score of `binary:logitraw`, too.
         `multi:softmax` returns the class itself.
         """
-        found = self._predict(rows).reshape(len(rows), -1)
+        found = self._predict(rows).reshape(len(rows), -1)[:, self._columns]
         if not ensemble.classes:
             return Predicted(found, None)
         if ensemble.n_outputs == 1:
