@@ -317,8 +317,8 @@ def _last_at_most(front: Any, features: Sequence[Feature], i: int, place: int, c
 def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
     from sklearn import calibration, frozen
 
-    if kind != "binary":
-        raise ValueError("two classes are calibrated")
+    if kind == "regression":
+        raise ValueError("classes are calibrated")
     base = train_sklearn(rng, features, name, kind)
     if base.link == "votes":
         raise ValueError("AdaBoost is refused inside")
@@ -327,11 +327,13 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
         raise ValueError("the calibration of scikit-learn checks its rows")
     way = str(rng.choice(["sigmoid", "isotonic"]))
     whole = calibration.CalibratedClassifierCV(frozen.FrozenEstimator(base.source), method=way)
-    whole.fit(_shown(columns, features), base.source.classes_[targets(rng, columns, 2)])
+    whole.fit(_shown(columns, features), base.source.classes_[targets(rng, columns, COUNTS[kind])])
     fitted = whole.calibrated_classifiers_[0].calibrators[0]
-    if way == "sigmoid" and fitted.a_ >= 0:
+    if any(getattr(c, "a_", -1.0) >= 0 for c in whole.calibrated_classifiers_[0].calibrators):
         raise ValueError("a calibration that turns the order of the scores round is refused")
     found = (base.thresholds, base.used)
+    if kind == "multi":
+        return _compared(rng, whole, name, features, found, base.real)
     model = _sklearn_model(whole, name, "calibrated", kind, "calibrated", features, False, found)
     model.margins_of = lambda c: np.asarray(whole.predict_proba(_shown(c, features)), float)
     model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, base.real
@@ -339,6 +341,26 @@ def train_calibrated(rng: np.random.Generator, features: Sequence[Feature], name
     if way == "isotonic":
         model.knots = tuple(float(end) for y in fitted.y_thresholds_ for end in (y, 1 - y))
     return model
+
+
+def _compared(
+    rng: np.random.Generator, whole: Any, name: str, features: Sequence[Feature], found: Any, real: type
+) -> Model:
+    """A calibration of several classes with one calibrator for each: classes alone are asked of it."""
+    _refuse_ties(rng, whole, features)
+    model = _sklearn_model(whole, name, "calibrated", "multi", "counted", features, False, found)
+    count = len(whole.classes_)
+    # It has no scores: what stands for them is 1 for the class that it predicts, and no question asks about it.
+    model.margins_of = lambda c: np.eye(count)[np.searchsorted(whole.classes_, whole.predict(_shown(c, features)))]
+    model.leaves_of, model.shorten, model.trees, model.real = None, None, 100, real
+    return model
+
+
+def _refuse_ties(rng: np.random.Generator, whole: Any, features: Sequence[Feature]) -> None:
+    """ValueError if the library's last digits decide between the best classes of some of many rows."""
+    best = np.sort(whole.predict_proba(_shown(training(rng, features, 2000), features)), axis=1)
+    if (best[:, -1] - best[:, -2] < 1e-9).any():
+        raise ValueError("last digits decide about a class")
 
 
 def _thresholds_of_all(
@@ -351,17 +373,28 @@ def _thresholds_of_all(
     return found, tuple(n in found for n in names)
 
 
+def _small(estimator: Any) -> Any:
+    """An untrained estimator of few trees, which are small."""
+    most = {"n_estimators": 2, "max_depth": 2}
+    known = estimator.get_params()
+    return estimator.set_params(**{name: min(known[name], value) for name, value in most.items() if name in known})
+
+
 def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
     """A mean of the probabilities of two or three models: a soft vote, or the folds of a calibration."""
     from sklearn import calibration, ensemble
 
-    if kind != "binary":
-        raise ValueError("two classes are asked of votes")
+    if kind == "regression":
+        raise ValueError("classes are asked of votes")
     if any(f.missing or f.missing_text for f in features):
         raise ValueError("votes check their rows")
     columns = training(rng, features, int(rng.integers(60, 150)))
-    y = np.asarray(CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][:2])[targets(rng, columns, 2)]
+    y = np.asarray(CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][: COUNTS[kind]])
+    y = y[targets(rng, columns, COUNTS[kind])]
     drawn = [estimator_of(rng, kind, converted=True)[0] for _ in range(int(rng.integers(2, 4)))]
+    if kind == "multi":
+        # Solvers that search cells alone need long for sums of ratios.
+        drawn = [_small(e) for e in drawn[:2]]
     if rng.random() < 0.5:
         weights = None if rng.random() < 0.5 else [float(w) for w in rng.choice([0.2, 0.3, 1.0, 2.0], len(drawn))]
         whole = ensemble.VotingClassifier([(f"e{i}", e) for i, e in enumerate(drawn)], voting="soft", weights=weights)
@@ -371,6 +404,8 @@ def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str,
     folds = getattr(whole, "calibrated_classifiers_", ())
     if any(getattr(c, "a_", -1.0) >= 0 for fold in folds for c in fold.calibrators):
         raise ValueError("a calibration that turns the order of the scores round is refused")
+    if kind == "multi":
+        _refuse_ties(rng, whole, features)
     members = [fold.estimator for fold in folds] or whole.estimators_
     told = _thresholds_of_all(members, features)
     model = _sklearn_model(whole, name, "sklearn vote", kind, "calibrated", features, False, told)
