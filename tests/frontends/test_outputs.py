@@ -163,6 +163,26 @@ def test_info_reads_an_output_and_says_how_to_name_one(tmp_path: Path) -> None:
     assert "this is output 1 of 2 (0 to 1), and the others are left out" in " ".join(found.stdout.split())
 
 
+def test_a_pickle_and_a_wrapper_that_stopped_early_have_outputs(tmp_path: Path) -> None:
+    joblib = pytest.importorskip("joblib")
+    joblib.dump(fitted("one for each label"), tmp_path / "m.joblib")
+    loaded = ts.load(tmp_path / "m.joblib", "sklearn:output=2", trust_pickle=True).ensemble
+    assert loaded.source.format == "output 2 of sklearn-pickle"
+    assert loaded.source.sha256
+    x, labels, _ = rows()
+    model = xgboost.XGBClassifier(n_estimators=40, max_depth=3, early_stopping_rounds=2, learning_rate=0.9)
+    model.fit(x[:150], labels[:150, :2], eval_set=[(x[150:], labels[150:, :2])], verbose=False)
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    live = ts.load(model, "xgboost:output=1")
+    conformance.check(live, rows=60).raise_if_wrong()
+    assert live.ensemble.probabilities(live.margins(ROWS))[:, 0] == pytest.approx(
+        model.predict_proba(GRID)[:, 1], abs=3e-7
+    )
+    model.save_model(tmp_path / "m.json")
+    (_, note) = ts.load(tmp_path / "m.json", "xgboost:output=1").notes
+    assert "Give the live wrapper for these" in note
+
+
 def test_targets_of_any_format_have_outputs() -> None:
     """CatBoost writes one file for several targets, each of which is a column of its leaves."""
     catboost = pytest.importorskip("catboost")

@@ -300,6 +300,18 @@ def test_studies_about_one_score_refuse_a_mean_of_several_by_name(tmp_path: Path
     assert ts.audit(fitted("forests"), x, gap=[0.1]).records
 
 
+def test_the_best_mean_of_ratios_is_that_of_the_whole_grid() -> None:
+    model = fitted("folds of classes F sigmoid")
+    highest = float(model.predict_proba(GRID)[:, 1].max())
+    text = PAIRS + "query q: find a in m such that a.p >= 0; maximize prob(a, 1)\n"
+    goal = ts.check_text(text, models={"m": ts.load(model)}, tolerance=0.001)["q"].result.objective
+    assert goal is not None
+    assert goal.bound is not None
+    assert goal.value <= highest + 1e-12
+    assert highest <= goal.bound + 1e-12
+    assert goal.bound <= 1.0011 * goal.value
+
+
 def test_certificates_say_that_they_leave_a_mean_of_ratios_out(tmp_path: Path) -> None:
     model = fitted("folds of classes H isotonic")
     highest = float(model.predict_proba(GRID)[:, 1].max())

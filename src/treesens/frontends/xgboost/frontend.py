@@ -167,10 +167,14 @@ def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tupl
     best = _best_iteration(root)
     if rounds is not None or best is None:
         return ()
+    others = (
+        "Give the live wrapper for these"
+        if ensemble.source.format.startswith("output ")
+        else "Write `xgboost:best` as the format for these, `xgboost:all` for all trees without this note"
+    )
     return (
         f"training was stopped early: all {ensemble.n_trees} trees of the file are used, as Booster.predict does, but "
-        f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} (best_iteration) only. Write `xgboost:best` as the "
-        "format for these, `xgboost:all` for all trees without this note",
+        f"XGBClassifier and XGBRegressor predict with rounds 0 to {best} (best_iteration) only. {others}",
     )
 
 
