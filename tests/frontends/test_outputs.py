@@ -14,6 +14,7 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from tests.frontends.damage import refusals
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 
@@ -194,6 +195,22 @@ def test_targets_of_any_format_have_outputs() -> None:
         conformance.check(loaded, rows=60).raise_if_wrong()
         margins = np.asarray(loaded.ensemble.margins_emulated(ROWS))
         assert margins[:, 0].tolist() == model.predict(GRID)[:, output].tolist()
+
+
+@pytest.mark.parametrize("case", ["xgboost labels", "xgboost labels, shared trees", "forest of labels"])
+def test_random_damage_gives_a_typed_error_or_a_valid_model(case: str, tmp_path: Path) -> None:
+    path = tmp_path / ("m.json" if library_of(case) == "xgboost" else "m.skops")
+    if library_of(case) == "xgboost":
+        fitted(case).save_model(path)
+    else:
+        pytest.importorskip("skops.io").dump(fitted(case), path)
+    data = path.read_bytes()
+
+    def read(content: bytes) -> Any:
+        path.write_bytes(content)
+        return ts.load(path, f"{library_of(case)}:output=1")
+
+    assert refusals(data, read, seconds=2) > 10
 
 
 def test_what_names_no_output_is_refused_with_a_remedy(tmp_path: Path) -> None:
