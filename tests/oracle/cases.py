@@ -37,7 +37,6 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
     "vote": (models_sklearn.train_vote, NUMBERS, False, 1),
     "counted vote": (models_sklearn.train_count, NUMBERS, False, 1),
     "stack": (models_sklearn.train_stack, NUMBERS, False, 1),
-    "one output": (models_sklearn.train_output, NUMBERS, False, 1),
     "catboost": (models_boosted.train_catboost, NUMBERS, False, 1.5),
     "catboost labels": (models_boosted.train_catboost, ["integer", "integer", "label", "label", "real"], False, 1),
     "onnx": (models_sklearn.train_onnx, NUMBERS, True, 1),

@@ -415,39 +415,6 @@ def train_vote(rng: np.random.Generator, features: Sequence[Feature], name: str,
     return model
 
 
-def train_output(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
-    """One label, or target, of an estimator of two or three: trees with leaves for all of them, or one estimator for each."""
-    from sklearn import multioutput
-
-    from treesens.frontends.sklearn.outputs import one_output
-
-    columns = training(rng, features, int(rng.integers(40, 150)))
-    if any(f.missing or f.missing_text for f in features):
-        raise ValueError("not all of these take missing values")
-    count = int(rng.integers(2, 4))
-    place = int(rng.integers(count))
-    y = np.stack([targets(rng, columns, COUNTS[kind]) for _ in range(count)], axis=1)
-    labels = CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][: COUNTS[kind]]
-    estimator, link = estimator_of(rng, kind, converted=True)
-    apart = type(estimator).__name__.startswith("GradientBoosting") or rng.random() < 0.4
-    end = "Regressor" if kind == "regression" else "Classifier"
-    whole = getattr(multioutput, f"MultiOutput{end}")(estimator) if apart else estimator
-    whole.fit(_shown(columns, features), np.array(labels)[y] if kind != "regression" else y)
-    inner = whole.estimators_[place] if apart else whole
-    view = one_output(whole, place, name)
-    model = _sklearn_model(
-        view, name, "sklearn output", kind, link, features, False, _thresholds(inner, tuple(f.name for f in features))
-    )
-    if link != "identity":
-        # The library has probabilities of all labels, and raw scores of the estimator of this one alone.
-        model.margins_of = lambda c: np.asarray(
-            inner.decision_function(np.asarray(_shown(c, features), float))
-        ).reshape(len(c[0]), -1)
-    model.leaves_of, model.shorten = (None if apart else model.leaves_of), None
-    model.trees, model.real = len(trees_of(inner)), np.float32
-    return model
-
-
 def train_count(rng: np.random.Generator, features: Sequence[Feature], name: str, kind: str) -> Model:
     """Counted votes of two to four models, perhaps with weights whose sums are ties in decimals alone."""
     from sklearn import ensemble
