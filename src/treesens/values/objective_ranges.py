@@ -33,8 +33,8 @@ def objective_range(query: Query) -> Range:
             return range_of_features(query, goal.values)
         return _narrowed(_of_values(query.space, goal), stated_ranges(query, goal))
     if goal.probability is not None:
-        factors = [term.factor for term in goal.probability.terms]
-        return sum((f for f in factors if f < 0), Fraction(0)), sum((f for f in factors if f > 0), Fraction(0))
+        ends = [term.ends for term in goal.probability.terms]
+        return sum((low for low, _ in ends), Fraction(0)), sum((high for _, high in ends), Fraction(0))
     form = goal.form
     if not form.costs or form.scores or form.changes or form.pairs or form.levels or form.forests:
         return None, None

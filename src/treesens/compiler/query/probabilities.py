@@ -229,7 +229,7 @@ def reaches_on_rows(row: ProbabilitySum, scores: Mapping[int, ScaledIntegers], c
             )
             powers += np.exp(np.minimum(v, 700.0))
         total += float(term.factor) / powers
-    factors = (t.greatest if isinstance(t, Quotient) else abs(t.factor) for t in row.terms)
+    factors = (max(map(abs, t.ends)) if isinstance(t, Quotient) else abs(t.factor) for t in row.terms)
     size = (1 + sum(map(float, factors))) * (1 + 1e-6 * largest)
     ends = ends_on_rows(row, scores, count), quotient_ends(row, scores, count)
     low, high = (one + other for one, other in zip(*ends, strict=True))

@@ -181,6 +181,11 @@ class Probability:
     factor: Fraction
     exponents: tuple[Exponent, ...]
 
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Its values lie between these."""
+        return min(self.factor, Fraction(0)), max(self.factor, Fraction(0))
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -194,6 +199,13 @@ class Curve:
     calibration: Learnt | None
     low: Fraction
     high: Fraction
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Its values lie between these: without a calibration the score is the probability."""
+        low, high = (Fraction(0), Fraction(1)) if self.calibration is not None else (self.low, self.high)
+        one, other = self.factor * low, self.factor * high
+        return min(one, other), max(one, other)
 
 
 @dataclass(frozen=True)
@@ -209,9 +221,10 @@ class Quotient:
     parts: tuple[Curve, ...]
 
     @property
-    def greatest(self) -> Fraction:
-        """The greatest of the weights in size, times the factor."""
-        return abs(self.factor) * max(map(abs, self.weights))
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Its values lie between these."""
+        weights = [self.factor * weight for weight in self.weights]
+        return min(weights), max(weights)
 
 
 Summand: TypeAlias = Probability | Curve | Quotient

@@ -23,9 +23,7 @@ from treesens.compiler.query.query import (
     Probability,
     ProbabilitySum,
     Query,
-    Quotient,
     ScoreTerm,
-    Summand,
 )
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result, Sense, Verdict
 from treesens.solve.bounds import consistent
@@ -54,7 +52,10 @@ class BestProbability:
         assert goal is not None
         assert goal.probability is not None
         self.goal, self.sign = goal, 1 if goal.maximize else -1
-        self.bound = sum((_most(term, self.sign) for term in goal.probability.terms), Fraction(0))
+        low, high = (
+            sum(side, Fraction(0)) for side in zip(*(term.ends for term in goal.probability.terms), strict=True)
+        )
+        self.bound = high if goal.maximize else -low
         self.value: Fraction | None = None
         self.best: Result | None = None
         self.attempts: list[Attempt] = []
@@ -167,13 +168,6 @@ class BestProbability:
             attempts=tuple(self.attempts),
             seconds=dict(self.seconds),
         )
-
-
-def _most(term: Summand, sign: int) -> Fraction:
-    """No value of a term, times the sign, is greater: of a probability, or of a mean of weights."""
-    if isinstance(term, Quotient):
-        return max(sign * term.factor * weight for weight in term.weights)
-    return max(sign * term.factor, Fraction(0))
 
 
 def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
