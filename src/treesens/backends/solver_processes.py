@@ -6,61 +6,19 @@ milliseconds to start, where Python and the library take 0.4 to 1 s, more than m
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import importlib
 import os
 import sys
-import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from treesens.backends.base import get_backend
 from treesens.backends.job import solve_the_job
-from treesens.compiler.base.fork_server import Forked, ForkServer, Place, serve
+from treesens.compiler.base.fork_server import Forked, Place, Servers, serve
 from treesens.compiler.base.processes import environment
 from treesens.errors import TreesensError
 
-
-@dataclass
-class _Known:
-    """The servers of this process, by backend and number of threads."""
-
-    servers: dict[tuple[str, int], ForkServer] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def server(self, backend: str, threads: int, place: Place) -> ForkServer:
-        """The server of a backend, started if there is none in that place. OSError if it cannot be."""
-        with self.lock:
-            known = self.servers.get((backend, threads))
-            if known is None or known.place != place or known.process.poll() is not None:
-                known = self.servers[backend, threads] = ForkServer.start(__name__, [backend], place)
-            return known
-
-    def drop(self, backend: str, threads: int, server: ForkServer | None) -> None:
-        """Ends a server that does not answer, and forgets it if it is still the one in use."""
-        with self.lock:
-            if server is not None and self.servers.get((backend, threads)) is server:
-                del self.servers[backend, threads]
-        if server is not None:
-            server.process.kill()
-
-    def forget(self) -> None:
-        """A fork of this process must not talk with our servers, nor keep them alive."""
-        for server in self.servers.values():
-            server.channel.close()
-        self.servers.clear()
-        self.lock = threading.Lock()
-
-    def end(self) -> None:
-        while self.servers:
-            self.servers.popitem()[1].end()
-
-
-_known = _Known()
-if sys.platform == "linux":
-    os.register_at_fork(after_in_child=_known.forget)
-    atexit.register(_known.end)
+_known = Servers(__name__)
 
 
 def start_loading(backends: Iterable[str], threads: int) -> None:
@@ -68,7 +26,7 @@ def start_loading(backends: Iterable[str], threads: int) -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # `fork_of` does without
             for backend in backends:
-                _known.server(backend, threads, _place(threads))
+                _known.server((backend, threads), [backend], _place(threads))
 
 
 def _place(threads: int) -> Place:
@@ -81,16 +39,7 @@ def fork_of(backend: str, threads: int) -> Forked | None:
     A server is started at the first solve, and again if the environment or the working directory has changed. One that
     nobody needs any more ends by itself.
     """
-    if sys.platform != "linux":
-        return None
-    for _ in range(2):
-        server = None
-        try:
-            server = _known.server(backend, threads, _place(threads))
-            return server.fork()
-        except OSError:  # killed from outside: the second one is new
-            _known.drop(backend, threads, server)
-    return None
+    return _known.fork((backend, threads), [backend], _place(threads))
 
 
 def main() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from treesens.compiler.base.processes import environment
 from treesens.errors import ModelError
+from treesens.frontends.reading_process import fork_for
 
 # The limits begin when the libraries are there: damaged numbers make one ask for all memory, or for ever.
 _LIMITS = """
@@ -42,20 +45,34 @@ def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, fai
     """
     seconds = _SECONDS + _SECONDS_PER_MB * size // 1_000_000
     limits = [str(seconds), str(_BYTES + _BYTES_PER_BYTE * size)]
-    command = [sys.executable, "-P", "-c", f"{imports}\n{_LIMITS}\n{body}", *limits, *arguments]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=seconds + _START_SECONDS,
-            check=False,
-            env=environment(),
-            encoding="utf-8",
-        )
+        code, told, errors = _run(imports, f"{_LIMITS}\n{body}", [*limits, *arguments], seconds + _START_SECONDS)
     except (subprocess.TimeoutExpired, UnicodeDecodeError):
         raise ModelError(failed, place=place, remedy="save it again") from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it crashed"])[-1]
+    if code:
+        last = (errors.strip().splitlines() or ["it crashed"])[-1]
         raise ModelError(f"{failed}: {last[:200]}", place=place, remedy="save it again")
-    return done.stdout
+    return told
+
+
+def _run(imports: str, program: str, arguments: list[str], seconds: float) -> tuple[int, str, str]:
+    """How a process ended, and what it wrote and complained. Raises `subprocess.TimeoutExpired`."""
+    with tempfile.TemporaryDirectory() as folder:
+        forked = fork_for(imports, program, arguments, Path(folder))
+        if forked is not None:
+            try:
+                code = forked.wait(seconds)
+            finally:
+                forked.kill()
+                forked.stdout.close()
+                forked.stderr.close()
+            return code, _text(Path(folder) / "out"), _text(Path(folder) / "err")
+    command = [sys.executable, "-P", "-c", f"{imports}\n{program}", *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=seconds, check=False, env=environment(), encoding="utf-8"
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

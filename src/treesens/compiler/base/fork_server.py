@@ -12,6 +12,7 @@ our end of the socket is closed.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -169,6 +170,64 @@ class ForkServer:
 
     def __del__(self) -> None:
         self.end()
+
+
+@dataclass
+class Servers:
+    """The servers of this process that run one module, by a key. A fork of this process has none: it must not talk with ours,
+    nor keep them alive.
+    """
+
+    module: str
+    servers: dict[Hashable, ForkServer] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if sys.platform == "linux":
+            os.register_at_fork(after_in_child=self._forget)
+            atexit.register(self._end)
+
+    def server(self, key: Hashable, arguments: Sequence[str], place: Place) -> ForkServer:
+        """The server of a key, started if there is none in that place. OSError if it cannot be."""
+        with self.lock:
+            known = self.servers.get(key)
+            if known is None or known.place != place or known.process.poll() is not None:
+                known = self.servers[key] = ForkServer.start(self.module, arguments, place)
+            return known
+
+    def fork(self, key: Hashable, arguments: Sequence[str], place: Place) -> Forked | None:
+        """A process of such a server; None if this system has no servers of processes, or no room for one.
+
+        A server is started at the first fork, and again if the environment or the working directory has changed.
+        """
+        if sys.platform != "linux":
+            return None
+        for _ in range(2):
+            server = None
+            try:
+                server = self.server(key, arguments, place)
+                return server.fork()
+            except OSError:  # killed from outside: the second one is new
+                self._drop(key, server)
+        return None
+
+    def _drop(self, key: Hashable, server: ForkServer | None) -> None:
+        """Ends a server that does not answer, and forgets it if it is still the one in use."""
+        with self.lock:
+            if server is not None and self.servers.get(key) is server:
+                del self.servers[key]
+        if server is not None:
+            server.process.kill()
+
+    def _forget(self) -> None:
+        for server in self.servers.values():
+            server.channel.close()
+        self.servers.clear()
+        self.lock = threading.Lock()
+
+    def _end(self) -> None:
+        while self.servers:
+            self.servers.popitem()[1].end()
 
 
 def serve(work: Callable[[], None]) -> None:
