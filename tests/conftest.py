@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,13 @@ def pytest_runtest_setup() -> None:
     """
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Figures stay open until somebody closes them, and Matplotlib warns when one process has more than twenty."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -39,7 +39,7 @@ def fork_of(backend: str, threads: int) -> Forked | None:
     A server is started at the first solve, and again if the environment or the working directory has changed. One that
     nobody needs any more ends by itself.
     """
-    return _known.fork((backend, threads), [backend], _place(threads))
+    return _known.fork((backend, threads), [backend], lambda: _place(threads))
 
 
 def main() -> None:

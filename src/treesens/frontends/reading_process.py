@@ -25,7 +25,7 @@ def fork_for(imports: str, program: str, arguments: list[str], folder: Path) -> 
     if imports not in _asked:
         _asked.add(imports)
         return None
-    forked = _servers.fork(imports, [imports], (os.getcwd(), tuple(sorted(environment().items()))))
+    forked = _servers.fork(imports, [imports], lambda: (os.getcwd(), tuple(sorted(environment().items()))))
     if forked is not None:
         job = {"program": program, "arguments": arguments, "folder": str(folder)}
         with forked.stdin as pipe:

@@ -195,7 +195,7 @@ class Servers:
                 known = self.servers[key] = ForkServer.start(self.module, arguments, place)
             return known
 
-    def fork(self, key: Hashable, arguments: Sequence[str], place: Place) -> Forked | None:
+    def fork(self, key: Hashable, arguments: Sequence[str], place: Callable[[], Place]) -> Forked | None:
         """A process of such a server; None if this system has no servers of processes, or no room for one.
 
         A server is started at the first fork, and again if the environment or the working directory has changed.
@@ -205,9 +205,9 @@ class Servers:
         for _ in range(2):
             server = None
             try:
-                server = self.server(key, arguments, place)
+                server = self.server(key, arguments, place())
                 return server.fork()
-            except OSError:  # killed from outside: the second one is new
+            except OSError:  # killed from outside: the second one is new. Or the working directory is gone.
                 self._drop(key, server)
         return None
 
