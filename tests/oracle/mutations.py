@@ -50,6 +50,18 @@ MUTATIONS = (
         r'case "<":\n\1return [(-math.inf, spec.above(number))]',
     ),
     Mutation(
+        "tangents of a difference of probabilities lie too high", "compiler/query/probabilities.py",
+        r"bound = LogRational\.ln\(\(c \+ p\) / \(1 - c - p\)\)",
+        "bound = LogRational(Fraction(1, 4)) + LogRational.ln((c + p) / (1 - c - p))",
+        test="tests/solve/test_best_probability.py",
+    ),
+    Mutation(
+        "a relation bounds a sum of features more than once", "values/feature_ranges.py",
+        r"bound = self\._over\(rest\) \+ constant \+ share \* limit",
+        "bound = self._over(rest) + constant + share * limit - abs(share)",
+        test="tests/values/test_feature_ranges.py",
+    ),
+    Mutation(
         "a category lost from a set", "binder/inputs.py",
         r"(def in_set(?:.|\n)*?), values\.values\)", r"\1, values.values[:2])",
     ),
