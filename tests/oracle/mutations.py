@@ -50,6 +50,11 @@ MUTATIONS = (
         r'case "<":\n\1return [(-math.inf, spec.above(number))]',
     ),
     Mutation(
+        "calibrated probabilities are compared as their margins are", "binder/scores.py",
+        r"return first == second and not isinstance\(first, Isotonic\)", "return True",
+        test="tests/solve/test_probability_rows.py",
+    ),
+    Mutation(
         "tangents of a difference of probabilities lie too high", "compiler/query/probabilities.py",
         r"bound = LogRational\.ln\(\(c \+ p\) / \(1 - c - p\)\)",
         "bound = LogRational(Fraction(1, 4)) + LogRational.ln((c + p) / (1 - c - p))",

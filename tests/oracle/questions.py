@@ -314,13 +314,15 @@ def score(d: Draw, points: list[list[str]]) -> Node:
     return ["compare", sums, d.pick(["<", "<=", ">=", ">"]), one(constant(d, gap))]
 
 
+WITH_CHANCES = ("softmax", "logit", "calibrated")
+"""Links of models whose probabilities can be added up."""
 PROBABILITIES = float(os.environ.get("ORACLE_PROBABILITIES", "0.15"))
 """The share of constraints on scores that are about probabilities no linear constraint can say."""
 
 
 def probability_terms(d: Draw, points: list[list[str]], p: str, m: Model) -> tuple[Node, float]:
     """A sum of up to three probabilities of logistic models and softmaxes, with one that it may be."""
-    able = [(q, d.models[name]) for q, name in points if d.models[name].link in ("softmax", "logit")]
+    able = [(q, d.models[name]) for q, name in points if d.models[name].link in WITH_CHANCES]
     count = 1 if m.link == "softmax" and d.chance(0.5) else d.pick([2, 2, 3])
     sums, near = [], 0.0
     for i in range(count):
@@ -328,10 +330,13 @@ def probability_terms(d: Draw, points: list[list[str]], p: str, m: Model) -> tup
         c, factor = d.pick(other.classes), d.pick(["1", "-1", "-1", "0.5"]) if i else "1"
         term = [factor, ["prob", q, quoted_class(c)]]
         # Of one point of two classes both probabilities are one of them, and a bound may then lie outside of (0, 1).
-        if any(term[1] == known[1] or (other.link == "logit" and known[1][1] == q) for known in sums):
+        if any(term[1] == known[1] or (len(other.classes) == 2 and known[1][1] == q) for known in sums):
             continue
         sums.append(term)
-        shown = probabilities(d.points[other.name], quoted_class(c))
+        here = d.points[other.name]
+        shown = (
+            here.margins[:, other.class_of(quoted_class(c))] if other.linear else probabilities(here, quoted_class(c))
+        )
         near += float(factor) * float(d.pick(list(shown)))
     return sums, near
 
@@ -521,6 +526,9 @@ def two_scores(d: Draw, points: list[list[str]]) -> Node:
     m, n = (d.models[model] for _, model in points)
     if m.kind != "regression" and (m.link == "counted" or d.chance(0.5)):
         return ["classes", "a", d.pick(["=", "!=", "!="]), "b"]
+    if m.link == n.link == "calibrated":
+        sums = [[sign, ["prob", p, quoted_class(d.pick(x.classes))]] for sign, p, x in (("1", "a", m), ("-1", "b", n))]
+        return ["compare", sums, d.pick(["<", "<=", ">=", ">"]), one(d.pick(["0", "0", "0.1", "-0.05"]))]
     term = "value" if m.kind == "regression" else "prob" if m.linear and d.chance(0.5) else "margin"
     if m.link in ("exp", "votes", "calibrated") or n.link != m.link:
         return score(d, points)
@@ -543,7 +551,7 @@ def draw_objective(d: Draw, points: list[list[str]], free: list[str] | None) -> 
     forms = []
     if two and m.link not in ("exp", "votes", "ova", "calibrated", "counted") and d.models[points[1][1]].link == m.link:
         forms.append("scores")
-    if m.link in ("softmax", "logit"):
+    if m.link in WITH_CHANCES:
         forms.append("prob")
     if discrete(d):
         if two:

@@ -23,7 +23,7 @@ def check(found: object, best: float, *, maximize: bool) -> None:
     assert -CLEAR <= beyond <= 2 * CLEAR
 
 
-@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "sigmoid", "histogram"])
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "sigmoid", "isotonic", "histogram"])
 @pytest.mark.parametrize("maximize", [True, False])
 def test_one_probability_is_as_good_as_its_score(kind: str, maximize: bool) -> None:
     table = shown(kind, 2)
@@ -43,7 +43,7 @@ def test_one_class_of_several(kind: str) -> None:
         check(found, float(table[GRID.s == 1, wanted].max()), maximize=True)
 
 
-@pytest.mark.parametrize("kind", ["xgboost", "sigmoid", "histogram"])
+@pytest.mark.parametrize("kind", ["xgboost", "sigmoid", "isotonic", "histogram"])
 def test_the_largest_difference_of_two_inputs(kind: str) -> None:
     table = shown(kind, 2)[:, 1]
     for free in NAMES:
@@ -54,6 +54,18 @@ def test_the_largest_difference_of_two_inputs(kind: str) -> None:
         check(found, best, maximize=True)
         apart = chance(kind, 2, found.points["a"], 1) - chance(kind, 2, found.points["b"], 1)
         assert apart == pytest.approx(found.result.objective.value, abs=CLEAR)
+
+
+def test_a_forest_beside_a_boosted_model() -> None:
+    """The probability of one is its score, that of the other is not linear in its score."""
+    import treesens as ts
+    from tests.solve.test_probability_rows import DOMAIN
+
+    one, other = shown("forest", 2)[:, 1], shown("xgboost", 2)[:, 1]
+    models = {"m": trained("forest", 2), "n": trained("xgboost", 2)}
+    text = f'model m from "m"\nmodel n from "n"\n{DOMAIN}'
+    text += "query q: find a in m, b in n such that a = b maximize prob(a) - prob(b)"
+    check(ts.check_text(text, models=models)["q"], float((one - other).max()), maximize=True)
 
 
 def test_a_mean_of_folds() -> None:

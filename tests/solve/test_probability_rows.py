@@ -44,11 +44,13 @@ def trained(kind: str, classes: int) -> Any:
     if kind == "lightgbm":
         lightgbm = pytest.importorskip("lightgbm")
         return lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbosity=-1).fit(x, y)
-    if kind == "sigmoid":
+    if kind in ("sigmoid", "isotonic"):
         from sklearn.calibration import CalibratedClassifierCV
 
         inner = ensemble.HistGradientBoostingClassifier(max_iter=5)
-        return CalibratedClassifierCV(inner, method="sigmoid", ensemble=False, cv=3).fit(x, y)
+        return CalibratedClassifierCV(inner, method=kind, ensemble=False, cv=3).fit(x, y)
+    if kind == "forest":
+        return ensemble.RandomForestClassifier(5, max_depth=3, random_state=0).fit(x, y)
     return ensemble.HistGradientBoostingClassifier(max_iter=5).fit(x, y)
 
 
@@ -89,7 +91,9 @@ def test_one_probability_of_a_softmax(kind: str, classes: int) -> None:
     assert asked >= 6 * classes
 
 
-@pytest.mark.parametrize(("kind", "classes"), [("xgboost", 2), ("sigmoid", 2), ("xgboost", 3), ("histogram", 4)])
+@pytest.mark.parametrize(
+    ("kind", "classes"), [("xgboost", 2), ("sigmoid", 2), ("isotonic", 2), ("xgboost", 3), ("histogram", 4)]
+)
 @pytest.mark.parametrize("backend", ["native", "auto"])
 def test_how_far_apart_two_probabilities_are(kind: str, classes: int, backend: str) -> None:
     table = shown(kind, classes).reshape(SIZE, SIZE, SIZE, classes)
@@ -170,6 +174,48 @@ def test_two_models() -> None:
     for c, verdict in ((most - 2e-5, "found"), (most + 2e-5, "none")):
         found = ts.check_text(f"{head}prob(a) - prob(b) >= {c:.9f}", models=models)["q"]
         assert str(found.verdict) == verdict
+
+
+PAIRS = [
+    ("sigmoid", "isotonic"),
+    ("isotonic", "isotonic"),
+    ("sigmoid", "xgboost"),
+    ("forest", "xgboost"),
+    ("isotonic", "forest"),
+]
+
+
+@pytest.mark.parametrize("operator", [">=", ">", "<=", "<"])
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_probabilities_of_two_points_are_not_ordered_as_their_margins(one: str, other: str, operator: str) -> None:
+    """Each model has a calibration of its own, and an isotonic one is level: equal probabilities have different margins."""
+    p, q = shown(one, 2)[:, 1], shown(other, 2)[:, 1]
+    holds = getattr(np, {">=": "greater_equal", ">": "greater", "<=": "less_equal", "<": "less"}[operator])
+    expected = holds(p[:, None], q[None, :])
+    clear = (np.abs(p[:, None] - q[None, :]) > CLEAR) | ((one == other) & (p[:, None] == q[None, :]))
+    random = np.random.default_rng(5)
+    both = (np.argwhere(clear & (expected == truth)) for truth in (True, False))
+    places = [tuple(pair) for pairs in both for pair in random.permutation(pairs)[:8]]
+    text = f'model m from "m"\nmodel n from "n"\n{DOMAIN}'
+    for number, pair in enumerate(places):
+        pinned = "; ".join(f"{w}.{name} = {GRID[name][i]}" for w, i in zip("ab", pair, strict=True) for name in NAMES)
+        text += f"query q{number}: find a in m, b in n such that {pinned}; prob(a) {operator} prob(b)\n"
+    found = ts.check_text(text, models={"m": trained(one, 2), "n": trained(other, 2)})
+    for number, pair in enumerate(places):
+        assert str(found[f"q{number}"].verdict) == ("found" if expected[pair] else "none"), (
+            pair,
+            found[f"q{number}"].reason,
+        )
+
+
+def test_two_points_on_one_level_of_a_calibration() -> None:
+    model, p = trained("isotonic", 2), shown("isotonic", 2)[:, 1]
+    scores = model.calibrated_classifiers_[0].estimator.decision_function(GRID)
+    level = (p[:, None] == p[None, :]) & (scores[:, None] > scores[None, :] + 1e-3)
+    assert level.any()
+    found = answer("isotonic", 2, "find a, b such that margin(a) >= margin(b) + 0.001; prob(a) <= prob(b)")
+    assert str(found.verdict) == "found", found.reason
+    assert chance("isotonic", 2, found.points["a"], 1) == chance("isotonic", 2, found.points["b"], 1)
 
 
 def test_none_that_the_library_confirms() -> None:

@@ -67,6 +67,17 @@ def _calibrated_scores(whole: Ensemble, member: Ensemble, point: int, first: int
     return tuple(curves)
 
 
+def calibrated_score(ensemble: Ensemble, point: int, factor: Fraction) -> q.Curve:
+    """factor times the calibrated probability of the second class, of a model with one score."""
+    assert isinstance(ensemble.calibration, Learnt)
+    return _curve(ensemble, point, 0, factor, ensemble.calibration)
+
+
+def score_itself(ensemble: Ensemble, point: int, output: int, factor: Fraction) -> q.Curve:
+    """factor times the probability of a class, of a model whose scores are probabilities."""
+    return _curve(ensemble, point, output, factor, None)
+
+
 def calibrated_term(whole: Ensemble, point: int, output: int, factor: Fraction) -> q.Curve:
     """factor times the calibrated score of a class, of a model that compares these."""
     assert whole.blend is not None

@@ -85,6 +85,8 @@ def compare(scope: Scope, form: Affine, operator: ast.Operator, positive: bool, 
         return bind_scores.compare(scope, scores, operator, LogRational(number), positive, name)
     if linked := form.only(LinkedAtom):
         return bind_scores.compare_linked(scope, linked, operator, number, positive, span)
+    if chances := bind_scores.chances_of(scope, form):
+        return bind_scores.compare_probabilities(scope, chances, operator, number, positive, span)
     if likelihoods := form.only(LikelihoodAtom):
         return bind_data.compare_likelihoods(scope, likelihoods, operator, number, positive, span)
     if typicalities := form.only(TypicalityAtom):

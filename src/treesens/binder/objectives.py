@@ -14,7 +14,7 @@ from treesens.binder.domains import FeatureSpec
 from treesens.binder.inputs import is_missing, no_order
 from treesens.binder.ladders import ladder_of_points, objective_to_row
 from treesens.binder.scope import Pending, Scope
-from treesens.binder.scores import probability_sum, raw_sums
+from treesens.binder.scores import Chances, chances_of, probability_sum, raw_sums
 from treesens.binder.terms import (
     Affine,
     ChangesAtom,
@@ -68,8 +68,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
         raise scope.fail(
             "E215", "likelihoods are added up here", span, "multiply them: `likelihood(a, D) * likelihood(b, D)`"
         )
-    if linked := form.only(LinkedAtom):
-        return _probability(scope, linked, form.constant, upwards, span)
+    if chances := form.only(LinkedAtom) or chances_of(scope, form):
+        return _probability(scope, chances, form.constant, upwards, span)
     kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
     raise scope.fail("E209", f"{kinds} cannot be {node.sense}d so", span, f"use {_FORMS}")
 
@@ -83,10 +83,8 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
     return lambda _space: found
 
 
-def _probability(
-    scope: Scope, terms: dict[LinkedAtom, Fraction], offset: Fraction, upwards: bool, span: Span
-) -> PendingObjective:
-    if any(atom.link is Link.EXP for atom in terms):
+def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, span: Span) -> PendingObjective:
+    if any(isinstance(atom, LinkedAtom) and atom.link is Link.EXP for atom in terms):
         name, sense = scope.points[next(iter(terms)).point], "maximize" if upwards else "minimize"
         remedy = f"use the margin, which rises with it: `{sense} margin({name})`"
         raise scope.fail("E209", "a prediction is no linear objective", span, remedy)

@@ -19,17 +19,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum, lcm
+from typing import TypeAlias
 
 import numpy as np
 
-from treesens.binder.blended import blended_terms, calibrated_term
+from treesens.binder.blended import blended_terms, calibrated_score, calibrated_term, score_itself
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
-from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
+from treesens.binder.terms import Affine, Atom, LinkedAtom, ScoreAtom, class_index, predicts_probabilities
 from treesens.binder.votes import elected
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.calibration import Sigmoid
+from treesens.compiler.model.calibration import Isotonic, Sigmoid
 from treesens.compiler.model.ties import CutShares, HashedTies, Thresholds, Ties
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
@@ -38,6 +39,9 @@ from treesens.compiler.query.quotients import joined
 from treesens.grammar.tree import ast
 
 Terms = Mapping[ScoreAtom, Fraction]
+Chance: TypeAlias = LinkedAtom | ScoreAtom
+"""A probability; a score is one of a model whose scores are probabilities."""
+Chances: TypeAlias = Mapping[LinkedAtom, Fraction] | Mapping[Chance, Fraction]
 
 
 def at_least(scope: Scope, terms: Terms, bound: LogRational, name: str, strict: bool = False) -> Pending:
@@ -183,11 +187,7 @@ def _ratio(
     one_margin = ScoreAtom(one.point, one.output if one.link is Link.SOFTMAX else 0)
     other_margin = ScoreAtom(other.point, other.output if other.link is Link.SOFTMAX else 0)
     softmax = one.link is other.link is Link.SOFTMAX and one.point == other.point
-    increasing = (
-        one.link is other.link
-        and one.link in (Link.LOGISTIC, Link.CALIBRATED, Link.EXP)
-        and (ratio == 1 or one.link is Link.EXP)
-    )
+    increasing = _rise_alike(scope, one, other) and (ratio == 1 or one.link is Link.EXP)
     if not (softmax or increasing):
         return compare_probabilities(scope, terms, operator, Fraction(0), positive, span)
     difference = {one_margin: Fraction(1), other_margin: Fraction(-1)}
@@ -195,9 +195,33 @@ def _ratio(
     return compare(scope, difference, operator, LogRational.ln(ratio), positive, name)
 
 
+def _rise_alike(scope: Scope, one: LinkedAtom, other: LinkedAtom) -> bool:
+    """Whether two predictions are one function of their margins, which rises wherever these do: then margins compare them.
+
+    Two models have calibrations of their own, and an isotonic one is level in places.
+    """
+    if one.link is not other.link or one.link not in (Link.LOGISTIC, Link.CALIBRATED, Link.EXP):
+        return False
+    first, second = (scope.model(atom.point).ensemble.calibration for atom in (one, other))
+    return first == second and not isinstance(first, Isotonic)
+
+
+def chances_of(scope: Scope, form: Affine) -> dict[Chance, Fraction]:
+    """The terms of a sum of probabilities of which some are linear in scores (forests) and some are not; else none."""
+
+    def is_chance(atom: Atom) -> bool:
+        if isinstance(atom, ScoreAtom):
+            return predicts_probabilities(scope.model(atom.point).ensemble)
+        return isinstance(atom, LinkedAtom) and atom.link is not Link.EXP
+
+    terms = {atom: c for atom, c in form.terms if isinstance(atom, ScoreAtom | LinkedAtom) and is_chance(atom)}
+    mixed = len(terms) == len(form.terms) and any(isinstance(atom, LinkedAtom) for atom in terms)
+    return terms if mixed else {}
+
+
 def compare_probabilities(
     scope: Scope,
-    terms: Mapping[LinkedAtom, Fraction],
+    terms: Chances,
     operator: ast.Operator,
     number: Fraction,
     positive: bool,
@@ -209,7 +233,7 @@ def compare_probabilities(
     return compare_terms(row.terms, operator, number, positive, name or row.name)
 
 
-def probability_sum(scope: Scope, terms: Mapping[LinkedAtom, Fraction], span: Span) -> q.ProbabilitySum:
+def probability_sum(scope: Scope, terms: Chances, span: Span) -> q.ProbabilitySum:
     """sum of coefficient * probability >= 0, for those who set the bound."""
     parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
     quotients = [part for part in parts if isinstance(part, q.Quotient)]
@@ -241,10 +265,15 @@ def compare_terms(
             return any_of((fixed(up[True]), fixed(down[True])))
 
 
-def _parts_of(scope: Scope, atom: LinkedAtom, factor: Fraction, span: Span) -> tuple[q.Summand, ...]:
+def _parts_of(scope: Scope, atom: Chance, factor: Fraction, span: Span) -> tuple[q.Summand, ...]:
     """A probability times a number, as terms of a sum."""
+    if isinstance(atom, ScoreAtom):
+        return (score_itself(scope.model(atom.point).ensemble, atom.point, atom.output, factor),)
     if atom.link is Link.BLENDED:
         return blended_terms(scope.model(atom.point).ensemble, atom.point, atom.output, factor)
+    calibration = scope.model(atom.point).ensemble.calibration
+    if isinstance(calibration, Isotonic) or (isinstance(calibration, Sigmoid) and calibration.of_probability):
+        return (calibrated_score(scope.model(atom.point).ensemble, atom.point, factor),)
     return (q.Probability(factor, _exponents(scope, atom, span)),)
 
 

@@ -238,10 +238,13 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
     except UndecidedError:
         result = None  # a row that nobody can judge is no answer
     if result is None or options.backend != "auto":
+        asked = time.perf_counter()
         result = answer(query.query, options, budget)
+        elsewhere = time.perf_counter() - asked  # what was broken off counts in no phase, and is no time of the data
+    else:
+        elsewhere = sum(result.seconds.values())
     result = located(query, result, options)
-    counted_seconds = sum(result.seconds.values())
-    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - counted_seconds)})
+    return replace(result, seconds={**result.seconds, "data": max(0.0, time.perf_counter() - start - elsewhere)})
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:

@@ -159,7 +159,9 @@ class BestProbability:
         value = nearest_double(self.value + offset)
         bound = ceil_to(self.bound + offset, NumberType.FLOAT64)
         bound = consistent(bound, value, maximize=True, exact=not self.premises, who=self.best.backend)
-        shown = ObjectiveValue(self.sign * value, self.sign * bound, Sense.of(self.goal.maximize), self.goal.kind)
+        shown = ObjectiveValue(
+            self.sign * value + 0.0, self.sign * bound + 0.0, Sense.of(self.goal.maximize), self.goal.kind
+        )
         premises = tuple(dict.fromkeys(self.premises))
         return replace(
             self.best,
