@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +58,22 @@ def test_a_solver_past_its_limit_and_grace_is_killed(monkeypatch: pytest.MonkeyP
     outcome = solve_isolated("z3", get_backend("z3").emit(hard_module()), Limits(seconds=1.0))
     assert outcome.termination is Termination.TIME
     assert "killed" in outcome.detail
+
+
+def test_a_worker_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CBC reads a file, which holds the question and the model."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    worker = Worker.start("cbc", get_backend("cbc").emit(hard_module()), Limits(seconds=30))
+    written: list[Path] = []
+
+    def kill_when_written() -> None:
+        while not written and worker.process.poll() is None:
+            written.extend(tmp_path.rglob("*.mps"))
+            time.sleep(0.001)
+        os.kill(worker.process.pid, signal.SIGKILL)
+
+    threading.Thread(target=kill_when_written).start()
+    ((_, outcome),) = run_all([worker])
+    assert outcome.termination is Termination.CRASH
+    assert written
+    assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import struct
+import tempfile
 import threading
 from typing import IO, Any
 
@@ -44,7 +45,9 @@ def solve_the_job() -> None:
     die_with_starter()
     source = os.fdopen(0, "rb", closefd=False)
     (size,) = HEADER.unpack(source.read(HEADER.size))
-    name, artifact, limits = pickle.loads(source.read(size))  # noqa: S301 (written by our own parent)
+    name, artifact, limits, scratch = pickle.loads(source.read(size))  # noqa: S301 (written by our own parent)
+    if scratch is not None:
+        os.environ["TMPDIR"] = tempfile.tempdir = scratch
     die_at_end_of(lambda: os.read(0, 1))  # not of `source`: its lock would be held when the interpreter ends
     lock = threading.Lock()
 

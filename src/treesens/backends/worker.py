@@ -18,6 +18,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -51,10 +52,15 @@ class Worker:
     _killed: Termination | None = None
     _stderr: list[bytes] = field(default_factory=list)
     _drainer: threading.Thread | None = None
+    _scratch: tempfile.TemporaryDirectory[str] | None = None
+    """The files of the solve. We own their folder, because a killed process leaves what it wrote."""
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
         started = time.monotonic()
+        scratch = None
+        with contextlib.suppress(OSError):  # no room for one: a backend that writes no file does without
+            scratch = tempfile.TemporaryDirectory(prefix="treesens-", ignore_cleanup_errors=True)
         process = fork_of(backend, limits.threads) or subprocess.Popen(
             [sys.executable, "-P", "-m", "treesens.backends.job"],
             stdin=subprocess.PIPE,
@@ -63,8 +69,8 @@ class Worker:
             env=environment(OMP_NUM_THREADS=str(limits.threads)),
             start_new_session=os.name == "posix",
         )
-        worker = Worker(backend, limits, process, started)
-        job = pickle.dumps((backend, artifact, limits))
+        worker = Worker(backend, limits, process, started, _scratch=scratch)
+        job = pickle.dumps((backend, artifact, limits, scratch and scratch.name))
         # Written from a thread: a large job must not block on a worker that is still importing.
         threading.Thread(target=worker._feed, args=(job,), daemon=True).start()
         worker._drainer = threading.Thread(target=worker._drain, daemon=True)
@@ -115,6 +121,11 @@ class Worker:
                 else:
                     self.process.kill()
         self.process.wait()
+
+    def tidy(self) -> None:
+        """Removes the files of an ended worker."""
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def end(self) -> None:
         """Ends a worker that has closed its pipe. One that says nothing is dying by itself: how it ends is the reason."""
@@ -188,6 +199,7 @@ def run_all(
                 if pipe is not None:
                     with contextlib.suppress(BrokenPipeError):
                         pipe.close()
+            worker.tidy()
         selector.close()
 
 
