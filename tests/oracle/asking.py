@@ -9,7 +9,7 @@ import numpy as np
 from tests.oracle.cases import Case
 from tests.oracle.judge import HURRIES, TIME_LIMIT, Finding, Judged, judge
 from tests.oracle.language import text_of
-from tests.oracle.schedules import draw_schedule, scheduled
+from tests.oracle.schedules import draw_left_out, draw_schedule, scheduled, without
 
 SOLVERS = ["cpsat", "highs", "cbc", "scip", "z3", "pb"]
 BACKENDS = ["native", "auto", "auto", *SOLVERS]
@@ -20,6 +20,8 @@ CONTRADICTIONS = ("E309",)
 """Errors that say `none`."""
 HURRIED = 0.04
 """Share of the cases that are asked in a hurry: what an answer says must be true also if time ends it."""
+LONG_WAY = 2.0
+"""Seconds of a question without the methods that suit it best: it may stay open, and must not be answered wrongly."""
 TOLERANCES = (0.0, 0.0, 0.0, 0.0, 1e-6, 1e-6, 1e-6, 0.05)
 
 
@@ -40,6 +42,10 @@ def draw_options(rng: np.random.Generator, others: float, backend: str | None = 
     options["tolerance"] = float(rng.choice(TOLERANCES))
     if rng.random() < HURRIED:
         options["time_limit"] = float(rng.choice(HURRIES))
+    if options["backend"] in ("native", "auto"):
+        options["left_out"] = draw_left_out(rng)
+        if options["left_out"]:
+            options["time_limit"] = min(options["time_limit"], LONG_WAY)
     return options
 
 
@@ -51,8 +57,8 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     models = {name: loaded(case, name) for name in case.models}
     text = case.header() + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in questions))
     try:
-        with scheduled(options.get("schedule", "")):
-            told = {name: value for name, value in options.items() if name != "schedule"}
+        with scheduled(options.get("schedule", "")), without(options.get("left_out", "")):
+            told = {name: value for name, value in options.items() if name not in ("schedule", "left_out")}
             answers = ts.check_text(text, models=models, data=case.sources, **told)
     except Exception as error:  # noqa: BLE001 - whatever comes is a finding
         if len(questions) > 1:

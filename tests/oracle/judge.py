@@ -61,7 +61,7 @@ def judge(case: Case, question: dict[str, Any], record: dict[str, Any], options:
     def wrong(kind: str, detail: str) -> None:
         if kind in ("open", "lost") and options["time_limit"] < TIME_LIMIT:
             return
-        if kind in ("open", "lost") and options["backend"] not in ("native", "auto"):
+        if kind in ("open", "lost") and (options["backend"] not in ("native", "auto") or options.get("left_out")):
             kind = f"{kind} elsewhere"
         found.append(Finding(kind, detail, question, options, record))
 
@@ -101,7 +101,8 @@ def prover_of(record: dict[str, Any], options: dict[str, Any]) -> str:
     way = "compiled" if record.get("size") else "on the trees"
     nodes = "branching" if (last["statistics"] or {}).get("nodes", 0) > 1 else "at once"
     several = "threads" if options.get("threads", 1) > 1 else ""
-    return ", ".join(filter(None, ("native", way, nodes, options.get("schedule", ""), several)))
+    left_out = f"without {options['left_out']}" if options.get("left_out") else ""
+    return ", ".join(filter(None, ("native", way, nodes, options.get("schedule", ""), several, left_out)))
 
 
 def _of_another_class(case: Case, question: dict[str, Any], record: dict[str, Any], wrong: Any) -> None:

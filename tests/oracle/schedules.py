@@ -1,6 +1,7 @@
-"""Numbers of the engine's schedule that bring the code of long searches to small problems (`schedule()` has them all).
+"""What brings the code of long searches to small problems: numbers of the engine's schedule (`schedule()` has them all), and
+methods of answering that are left out, so that those after them in the list are asked.
 
-They change how a search goes, never what it says: a question that is answered otherwise under one of them is a fault.
+Both change how a search goes, never what it says: a question that is answered otherwise under one of them is a fault.
 """
 
 from __future__ import annotations
@@ -27,12 +28,45 @@ SCHEDULES = {
     "single trees": "together=0",
 }
 
+SMALL = ("brief search, small domain", "combinations")
+BRIEF = (*SMALL, "brief search, few changes", "brief search, disjunction", "any answer")
+LEFT_OUT = {
+    "small domains": SMALL,
+    "brief searches": BRIEF,
+    "cells of values": (*BRIEF, "cheapest cells", "least radius", "fewest changes"),
+    "trees": (*SMALL, "trees", "trees, typical inputs", "attainable sums"),
+    "splitting": (*SMALL, "cases", "fewest changes", "attainable sums"),
+}
+"""Methods without which each question has an answer still, since one after them in the list fits whatever they fit."""
+
+
+def draw_left_out(rng: np.random.Generator) -> str:
+    """The name of what is left out, or ""."""
+    return str(rng.choice(["", *LEFT_OUT], p=[0.6, *([0.4 / len(LEFT_OUT)] * len(LEFT_OUT))]))
+
 
 def draw_schedule(rng: np.random.Generator) -> tuple[str, int]:
     """(the name of a schedule or "", threads): more threads mostly where a search is shared early."""
     name = str(rng.choice(["", *SCHEDULES], p=[0.55, *([0.45 / len(SCHEDULES)] * len(SCHEDULES))]))
     several = rng.random() < (0.9 if name == "crews" else 0.12)
     return name, int(rng.integers(2, 5)) if several else 1
+
+
+@contextmanager
+def without(name: str) -> Iterator[None]:
+    """This process without some of the methods of answering."""
+    from treesens.solve.methods.registry import METHODS
+
+    chosen = [m for m in METHODS if name and m.name in LEFT_OUT[name]]
+    assert len(chosen) == len(LEFT_OUT.get(name, ())), "a method of this name is not in the list"
+    fits = [m.fits for m in chosen]
+    for method in chosen:
+        object.__setattr__(method, "fits", lambda *_: False)
+    try:
+        yield
+    finally:
+        for method, known in zip(chosen, fits, strict=True):
+            object.__setattr__(method, "fits", known)
 
 
 @contextmanager
