@@ -12,6 +12,8 @@
 
 using namespace treesens;
 
+namespace bounds_tests {
+
 namespace {
 
 struct Setting {
@@ -594,3 +596,5 @@ TEST_CASE("the memory limit is an answer") {
     CHECK((search.status() == Status::open && search.reason() == Reason::memory));
     CHECK_THROWS_AS(Search(sample::problem(1), Mode::decide, 1, 100), MemoryLimit);
 }
+
+}  // namespace bounds_tests

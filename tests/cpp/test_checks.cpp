@@ -10,6 +10,8 @@
 
 using namespace treesens;
 
+namespace checks_tests {
+
 namespace {
 
 struct Setting {
@@ -137,3 +139,5 @@ TEST_CASE("the audit finds nothing better where no row is soft") {
         }
     }
 }
+
+}  // namespace checks_tests

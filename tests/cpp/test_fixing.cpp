@@ -6,6 +6,8 @@
 
 using namespace treesens;
 
+namespace fixing_tests {
+
 namespace {
 
 struct Truth {
@@ -100,3 +102,5 @@ TEST_CASE("entries are dropped only below the bound") {
         CHECK(after <= before);
     }
 }
+
+}  // namespace fixing_tests

@@ -8,6 +8,8 @@
 
 using namespace treesens;
 
+namespace leaf_boxes_tests {
+
 namespace {
 
 // How many boxes of a leaf hold a point.
@@ -64,3 +66,5 @@ TEST_CASE("a layer of a row has the value of every point, whether boxes are give
         CHECK(one.factors() == other.factors());
     }
 }
+
+}  // namespace leaf_boxes_tests

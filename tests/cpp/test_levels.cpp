@@ -9,6 +9,8 @@
 
 using namespace treesens;
 
+namespace levels_tests {
+
 namespace {
 
 constexpr double kSlice = 1e-4;
@@ -230,3 +232,5 @@ TEST_CASE("a search that is told to stop says so, and goes on afterwards") {
                                std::vector<std::int64_t>(p.rows, 0), {}, -1, 1, -1),
                     std::invalid_argument);
 }
+
+}  // namespace levels_tests

@@ -7,6 +7,8 @@
 
 using namespace treesens;
 
+namespace measure_tests {
+
 namespace {
 
 constexpr std::int32_t kFeatures = 4;
@@ -205,3 +207,5 @@ TEST_CASE("packed trees lead where the trees lead, at once and in two parts") {
         }
     }
 }
+
+}  // namespace measure_tests

@@ -9,6 +9,8 @@
 
 using namespace treesens;
 
+namespace moves_tests {
+
 namespace {
 
 constexpr std::int32_t kFirstCopy = 3;  // of the sensitive feature of a sample, and after it the other one
@@ -91,3 +93,5 @@ TEST_CASE("a move over many cells is the best of all combinations, and the score
     }
     CHECK(moved > 50);
 }
+
+}  // namespace moves_tests

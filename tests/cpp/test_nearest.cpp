@@ -12,6 +12,8 @@
 
 using namespace treesens;
 
+namespace nearest_tests {
+
 namespace {
 
 constexpr std::int32_t kFeatures = 4;
@@ -243,3 +245,5 @@ TEST_CASE("around a row the nearest of all pairs is found, those that just reach
 TEST_CASE("leaves that are rounded down leave a pair open, and hide none") {
     check_all(1, kTrees, false);
 }
+
+}  // namespace nearest_tests

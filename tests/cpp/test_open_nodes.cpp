@@ -8,6 +8,8 @@
 
 using namespace treesens;
 
+namespace open_nodes_tests {
+
 namespace {
 
 OpenNode node(std::int64_t upper, std::size_t depth = 1) {
@@ -93,3 +95,5 @@ TEST_CASE("a dive of several ends stays where it is until they are met") {
     CHECK(open.take().upper == 9);
     CHECK(open.take().upper == 5);
 }
+
+}  // namespace open_nodes_tests

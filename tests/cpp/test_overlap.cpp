@@ -10,6 +10,8 @@
 
 using namespace treesens;
 
+namespace overlap_tests {
+
 namespace {
 
 struct Hull {
@@ -279,3 +281,5 @@ TEST_CASE("the second look finds a sum that its trees do not confirm") {
     }
     CHECK(stays_below(s.p, s.f, Domains(s.p), rows, apart + 1));
 }
+
+}  // namespace overlap_tests

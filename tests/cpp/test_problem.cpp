@@ -7,6 +7,8 @@
 
 using namespace treesens;
 
+namespace problem_tests {
+
 TEST_CASE("rebuilt trees reach the leaf whose box holds the point") {
     const Problem p = sample::problem(1);
     const Forest f = build_forest(p);
@@ -105,3 +107,5 @@ TEST_CASE("clauses propagate and mask") {
     std::mt19937_64 random(1);
     CHECK((clauses.repair(y, random) && clauses.satisfied(y.data())));
 }
+
+}  // namespace problem_tests

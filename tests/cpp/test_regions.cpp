@@ -6,6 +6,8 @@
 
 using namespace treesens;
 
+namespace regions_tests {
+
 namespace {
 
 using Random = std::mt19937_64;
@@ -220,3 +222,5 @@ TEST_CASE("a region of pairs keeps both rows, and what is shared is equal") {
     }
     CHECK(wide > 20);
 }
+
+}  // namespace regions_tests

@@ -10,6 +10,8 @@
 
 using namespace treesens;
 
+namespace work_sharing_tests {
+
 namespace {
 
 // Bounds so weak, and so few points on the way, that a small problem takes many nodes and its best point is met late.
@@ -66,3 +68,5 @@ TEST_CASE("subtrees that wait for a prover while a crew pauses count in its boun
     }
     CHECK(open > 100);
 }
+
+}  // namespace work_sharing_tests
