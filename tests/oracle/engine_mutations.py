@@ -1,6 +1,7 @@
 """Errors planted in the C++ engine: which, and how the engine is built with one of them.
 
-One copy of the engine with one build folder serves all errors, so that only what an error touches is compiled anew.
+One copy of the engine serves all errors, so that only what an error touches is compiled anew. It has a build folder for its own
+tests, and one for the extension, which is built if these tests do not find the error.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.oracle.mutation import Mutation
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "mutations"
+TREE = BUILD / "tree"
 
 ENGINE_MUTATIONS = (
     Mutation(
@@ -155,39 +158,52 @@ def sources_of_engine() -> set[Path]:
     }
 
 
-def built_with(mutation: Mutation, text: str) -> Path:
-    """The extension with an error in it; `text` is the changed file. The module lies in the build folder of all errors."""
-    tree = BUILD / "tree"
+def plant(mutation: Mutation, text: str) -> None:
+    """Puts an error into the copy of the engine; `text` is the changed file."""
     source = ROOT / "src" / "treesens" / "engine"
     sources = sources_of_engine()
     for path in sources:
         planted = path.is_relative_to(source) and str(path.relative_to(source.parent)) == mutation.file
-        _bring(path, tree / path.relative_to(ROOT), text if planted else None)
-    for path in [old for old in tree.rglob("*.*") if old.is_file() and ROOT / old.relative_to(tree) not in sources]:
+        _bring(path, TREE / path.relative_to(ROOT), text if planted else None)
+    for path in [old for old in TREE.rglob("*.*") if old.is_file() and ROOT / old.relative_to(TREE) not in sources]:
         path.unlink()  # of a tree that has moved since
-    folder = BUILD / "build"
-    if not (folder / "build.ninja").exists():
-        nanobind = subprocess.run(
-            [sys.executable, "-m", "nanobind", "--cmake_dir"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        _run(
-            "cmake", "-S", str(tree), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSKBUILD=ON",
-            "-DSKBUILD_SABI_COMPONENT=", "-DTREESENS_CPP_TESTS=ON", f"-DPython_EXECUTABLE={sys.executable}",
-            f"-Dnanobind_DIR={nanobind}",
-)  # fmt: skip
-    _run("cmake", "--build", str(folder), "--target", "_engine")
-    return next(folder.glob("_engine*.so"))
+
+
+def extension() -> Path:
+    """The extension with the error that was planted last. The module lies in the build folder of all errors."""
+    nanobind = subprocess.run(
+        [sys.executable, "-m", "nanobind", "--cmake_dir"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    options = [
+        "-DSKBUILD=ON",
+        "-DSKBUILD_SABI_COMPONENT=",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        f"-Dnanobind_DIR={nanobind}",
+    ]
+    return next(_build("build", options, ["_engine"]).glob("_engine*.so"))
 
 
 def fails_by_itself(problems: Path) -> str:
-    """The test of the engine alone that fails on the engine that was built last; empty if none does."""
-    folder = BUILD / "build"
-    _run("cmake", "--build", str(folder), "--target", "engine_tests", "run_modules")
+    """The test of the engine alone that fails with the error that was planted last; empty if none does.
+
+    Compiling it takes most of the time: a dozen files at once, little optimised, and no extension.
+    """
+    options = ["-DTREESENS_CPP_TESTS=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
+    folder = _build("tests", options, ["engine_tests", "run_modules"])
     if subprocess.run([folder / "engine_tests"], capture_output=True, check=False).returncode:
         return "unit tests of the engine (make cpp-test)"
     if subprocess.run([folder / "run_modules", problems], capture_output=True, check=False).returncode:
         return "brute force over random problems of the engine (make cpp-test)"
     return ""
+
+
+def _build(name: str, options: Sequence[str], targets: Sequence[str]) -> Path:
+    """A build folder of the copy, in which the targets are made."""
+    folder = BUILD / name
+    if not (folder / "build.ninja").exists():
+        _run("cmake", "-S", str(TREE), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", *options)
+    _run("cmake", "--build", str(folder), "--target", *targets)
+    return folder
 
 
 def _bring(source: Path, target: Path, text: str | None) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.engine_mutations import BUILD, ENGINE_MUTATIONS, built_with, fails_by_itself
+from tests.oracle.engine_mutations import BUILD, ENGINE_MUTATIONS, extension, fails_by_itself, plant
 from tests.oracle.mutation import Mutation
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
@@ -468,7 +468,7 @@ def source_of(mutation: Mutation) -> Path:
 
 
 def mutate(mutation: Mutation, folder: Path) -> None:
-    """A copy of the package in `folder` with the error in it."""
+    """A copy of the package in `folder` with the error in it; one of the engine is planted beside it, and not built."""
     copy = folder / "treesens"
     shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     _add_extension(copy)
@@ -479,9 +479,7 @@ def mutate(mutation: Mutation, folder: Path) -> None:
         raise SystemExit(f"the place of `{mutation.name}` is no longer in {mutation.file}; adapt its pattern")
     path.write_text(changed)
     if mutation.file.startswith("engine/"):
-        extension = next(copy.glob("_engine*.so"), None)
-        built = built_with(mutation, changed)
-        shutil.copy(built, extension or copy / built.name)
+        plant(mutation, changed)
 
 
 def _add_extension(copy: Path) -> None:
@@ -502,8 +500,12 @@ def find(mutation: Mutation, seconds: float, seed: int) -> tuple[bool, float, st
     kind = ["--only-studies"] if mutation.study else []
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         mutate(mutation, Path(folder))
-        if mutation.file.startswith("engine/") and (test := fails_by_itself(random_problems())):
-            return True, time.monotonic() - start, test
+        if mutation.file.startswith("engine/"):
+            if test := fails_by_itself(random_problems()):
+                return True, time.monotonic() - start, test
+            built = extension()
+            copy = Path(folder) / "treesens"
+            shutil.copy(built, next(copy.glob("_engine*.so"), copy / built.name))
         if mutation.test and _fails(mutation.test, folder):
             return True, time.monotonic() - start, mutation.test
         while (left := seconds - (time.monotonic() - start)) > 1:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import treesens as ts
 
@@ -55,15 +54,16 @@ import treesens as ts
 from tests.command import load_all
 from tests.solve.test_shared import facts, file_of
 load_all()
-model, table, questions = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-for question in questions:
-    sys.stdout.flush()
-    if os.fork() == 0:
-        text = file_of({"q": question})
-        answer = ts.check_text(text, models={"m": model}, data={"d": table}, time_limit=30)["q"]
-        print(json.dumps(facts(answer)), flush=True)
-        os._exit(0)
-    assert os.wait()[1] == 0
+table, models, questions = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+for model in models:
+    for question in questions:
+        sys.stdout.flush()
+        if os.fork() == 0:
+            text = file_of({"q": question})
+            answer = ts.check_text(text, models={"m": model}, data={"d": table}, time_limit=30)["q"]
+            print(json.dumps(facts(answer)), flush=True)
+            os._exit(0)
+        assert os.wait()[1] == 0
 """
 
 
@@ -120,22 +120,39 @@ def catboost_model(path: Path) -> Path:
     return path / "m.json"
 
 
-@pytest.mark.parametrize("train", [xgboost_model, lightgbm_model, catboost_model])
-def test_answers_are_those_of_processes_of_their_own(train: Callable[[Path], Path], tmp_path: Path) -> None:
-    model, table = train(tmp_path), tmp_path / "rows.csv"
-    x, _ = training_set()
-    lines = [",".join(NAMES), *(",".join(repr(float(v)) for v in row) for row in x[:20])]
-    table.write_text("\n".join(lines) + "\n")
-    alone = subprocess.run(
-        [sys.executable, "-c", _ALONE, str(model), str(table), json.dumps(QUESTIONS)],
+TRAINERS = (xgboost_model, lightgbm_model, catboost_model)
+
+
+def said_alone(models: Sequence[Path], table: Path) -> list[list[list[Any]]]:
+    """What processes of their own say of every question about every model: forks of one, which has loaded all libraries."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ALONE, str(table), json.dumps([*map(str, models)]), json.dumps(QUESTIONS)],
         capture_output=True,
         check=False,
         text=True,
         cwd=Path(__file__).parents[2],
     )
-    assert alone.returncode == 0, alone.stderr
-    expected = [json.loads(line) for line in alone.stdout.splitlines()]
-    assert len(expected) == len(QUESTIONS)
+    assert done.returncode == 0, done.stderr
+    said, size = [json.loads(line) for line in done.stdout.splitlines()], len(QUESTIONS)
+    assert len(said) == len(models) * size
+    return [said[start : start + size] for start in range(0, len(said), size)]
+
+
+def test_answers_are_those_of_processes_of_their_own(tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    x, _ = training_set()
+    lines = [",".join(NAMES), *(",".join(repr(float(v)) for v in row) for row in x[:20])]
+    table.write_text("\n".join(lines) + "\n")
+    models = []
+    for train in TRAINERS:
+        (tmp_path / train.__name__).mkdir()
+        models.append(train(tmp_path / train.__name__))
+    for model, expected in zip(models, said_alone(models, table), strict=True):
+        compare(model, table, expected)
+
+
+def compare(model: Path, table: Path, expected: list[list[Any]]) -> None:
+    """Questions in a session, in the other order, and of one file are answered as they are alone."""
     assert {found[0] for found in expected} == {"found", "none"}
     with ts.session(model, table, declarations=DECLARED, time_limit=30) as session:
         asked = [facts(session.ask(question)) for question in QUESTIONS]
@@ -145,6 +162,5 @@ def test_answers_are_those_of_processes_of_their_own(train: Callable[[Path], Pat
     answers = ts.check_text(text, models={"m": model}, data={"d": table}, time_limit=30)
     in_a_file = [facts(answers[name]) for name in names]
     for number, question in enumerate(QUESTIONS):
-        assert asked[number] == expected[number], question
-        assert again[number] == expected[number], question
-        assert in_a_file[number] == expected[number], question
+        for answers_here in (asked, again, in_a_file):
+            assert answers_here[number] == expected[number], f"{model}: {question}"

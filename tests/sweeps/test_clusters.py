@@ -10,8 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -51,11 +52,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
     try:
         start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        wait_for(place.exists, folder / "log")
+        wait_for(place.exists, started, folder / "log")
         one_each = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
         workers = [start("dask_worker", *one_each) for _ in range(2)]
         address = str(json.loads(place.read_text())["address"]).removeprefix("tcp://")
-        wait_for(lambda: workers_of(address) == 2, folder / "log")
+        wait_for(lambda: workers_of(address) == 2, started, folder / "log")
         yield address, {worker.pid: worker for worker in workers}
     finally:
         for process in started:
@@ -63,9 +64,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             process.wait()
 
 
-def wait_for(met: Any, log: Path) -> None:
+def wait_for(met: Any, started: Sequence[subprocess.Popen[bytes]], log: Path) -> None:
+    """Waits until something is met; fails as soon as one of the processes has ended."""
     deadline = time.monotonic() + 300
     while not met():
+        assert all(process.poll() is None for process in started), log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.1)
 
@@ -144,20 +147,24 @@ time_limit = 20
 def ray_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the clients' server of a Ray cluster on the loopback interface, without tokens."""
     pytest.importorskip("ray", reason="pip install 'treesens[ray]'")
-    folder = tmp_path_factory.mktemp("r")
+    folder = tmp_path_factory.mktemp("ray")
     ports = free_ports(2)
     here = ("--head", "--block", "--node-ip-address", "127.0.0.1", "--include-dashboard", "false", "--num-cpus", "2")
-    places = ("--port", str(ports[0]), "--ray-client-server-port", str(ports[1]), "--temp-dir", str(folder))
     environment = {**os.environ, **RAY}
-    with (folder / "log").open("ab") as log:
-        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *here, *places]
-        head = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
-    try:
-        wait_for(lambda: answers_at(ports[1]), folder / "log")
-        yield f"ray://127.0.0.1:{ports[1]}"
-    finally:
-        head.terminate()  # it ends what it has started
-        head.wait(60)
+    # Its sockets lie in its folder, and the path of a socket has at most 107 bytes.
+    with TemporaryDirectory(
+        prefix="ray-", dir="/tmp" if os.name == "posix" else None, ignore_cleanup_errors=True
+    ) as short:
+        places = ("--port", str(ports[0]), "--ray-client-server-port", str(ports[1]), "--temp-dir", short)
+        with (folder / "log").open("ab") as log:
+            command = [sys.executable, "-m", "ray.scripts.scripts", "start", *here, *places]
+            head = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
+        try:
+            wait_for(lambda: answers_at(ports[1]), [head], folder / "log")
+            yield f"ray://127.0.0.1:{ports[1]}"
+        finally:
+            head.terminate()  # it ends what it has started
+            head.wait(60)
 
 
 RAY = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
