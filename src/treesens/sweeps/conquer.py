@@ -1,6 +1,7 @@
 """One hard question on many processes: open parts are handed out, and come back decided or in smaller parts.
 
-A part has some seconds. If it is not decided by then, sixteen smaller ones take its place. A part without an answer is closed
+A part has some seconds, and more of them while enough others wait for every worker: to cut it helps nobody then. If it is not
+decided by then, sixteen smaller ones take its place. A part without an answer is closed
 for good; an answer ends the question, or, if something is to be optimised, is what the other parts have to be better than. A
 lost worker loses only what it was doing, which is asked again. What is closed and cut is written into a journal, from which the
 same question goes on. Every process reads the question itself, so nothing but cuts and answers travels.
@@ -46,6 +47,8 @@ MOST_LOSSES = 5
 """A part whose workers died so often is given up."""
 MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
+MOST_WAITING = 8
+"""While others wait a part has at most so many times its seconds."""
 
 
 def can_be_parted(question: ResolvedQuestion) -> str:
@@ -182,7 +185,7 @@ class Coordinator:
 
     def _round(self, budget: Budget) -> None:
         """Hands out what is open until nothing is, and takes in what comes back."""
-        longest = self.slice * max(self.longer.values(), default=1)
+        longest = self.slice * max(self.longer.values(), default=1) * MOST_WAITING
         outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), longest, budget.stop)
         away = time.monotonic()
         for outcome in outcomes:
@@ -202,8 +205,19 @@ class Coordinator:
             if budget.over or self._answered() or not self.known.open:
                 return None
             part = self.known.open.popleft()
-        seconds = self.slice * self.longer.get(part, 1)
-        return self.task(part, self.limit(), min(seconds, max(budget.left(), LEAST_SLICE)))
+        return self.task(part, self.limit(), min(self._seconds_of(part), max(budget.left(), LEAST_SLICE)))
+
+    def _seconds_of(self, part: Part) -> float:
+        """What a part has: a part that is cut costs its seconds, and so is not cut while every worker has others to go on with.
+
+        A part whose worker was lost has no more than the usual time, so that the next loss costs less.
+        """
+        usual = self.slice * self.longer.get(part, 1)
+        if part in self.known.losses:
+            return usual
+        workers = MANY // PER_WORKER if self.executor.remote else self.executor.jobs
+        times = min(1 + len(self.known.open) // workers, MOST_WAITING)
+        return min(usual * times, max(usual, MOST_SLICE))
 
     def shipments(self) -> dict[str, Shipment]:
         """What workers need to read the question."""
