@@ -25,6 +25,7 @@ from treesens.binder.declarations import (
 )
 from treesens.binder.domains import FeatureSpec
 from treesens.binder.feature_specs import feature_spec
+from treesens.binder.numbers import close_over
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
@@ -154,7 +155,11 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
         raise Unbound
     note_whole_numbers(found, union, specs)
     note_unbounded(found, specs)
-    on_union = tuple(align_features(model, union) for model in models)
+    closed = [
+        close_over(found, model, {spec.name: spec for spec in specs}, span)
+        for model, span in zip(models, spans, strict=True)
+    ]
+    on_union = tuple(align_features(model, union) for model in closed)
     grids = [model.ensemble.grid() for model in on_union]
     base = Grid(tuple(_joined([grid[i] for grid in grids], specs[i].missing) for i in range(len(union))))
     return Inputs(union, on_union, tuple(specs), base, number_type)

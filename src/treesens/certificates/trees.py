@@ -16,10 +16,12 @@ import numpy as np
 from treesens.certificates.zero_splits import nodes_by_zero
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import LEARNT
+from treesens.compiler.model.numbers import check_closed
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
     """The JSON object. ModelError if splits that treat zeros as missing make too many nodes of their cuts."""
+    check_closed(ensemble)
     return {
         "format": "treesens-trees",
         "version": 1,

@@ -71,6 +71,11 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
     return {"ok": ok, "rows": report.rows, "mismatches": report.count, "summary": str(report)}
 
 
+def _off(band: list[float] | None) -> str:
+    """How far sums are off the exact ones; nothing if a domain decides."""
+    return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
+
+
 def _show(facts: dict[str, Any]) -> None:
     from treesens.report.show import out
     from treesens.report.tables import Table
@@ -91,8 +96,7 @@ def _show(facts: dict[str, Any]) -> None:
         "classes": ", ".join(map(str, facts["classes"])) or "none",
         "base margin": ", ".join(f"{b:.9g}" for b in facts["base_margin"]),
         "inputs": f"{facts['number_type']}, a node goes left where x {facts['comparison']} threshold",
-        "sums": f"{facts['accumulation']}; off the exact sum by at most "
-        + ", ".join(f"{b:.2g}" for b in facts["numerical_band"]),
+        "sums": f"{facts['accumulation']}{_off(facts['numerical_band'])}",
         "missing": f"left at {facts['missing']['nodes_left']:,} nodes, right at {facts['missing']['nodes_right']:,}",
         "options": ", ".join(f"{k} {v}" for k, v in facts["options"].items()),
         "sha256": facts["sha256"] or "",

@@ -8,7 +8,7 @@ Ships with the package, so that the author of a frontend runs it on their own mo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,12 @@ from treesens.compiler.query.predicted_classes import resolution_of, sure_classe
 from treesens.errors import ModelError
 from treesens.frontends.base import LibraryPredict, LoadedModel
 from treesens.frontends.probes import Probe, probes
+from treesens.frontends.tables_of_numbers import closed_over
 
 # Rows on which exact sums (Python integers) are compared with the library's.
 _EXACT_ROWS = 50
+_NUMBERS = 40
+"""Numbers that are drawn for a feature that reaches the score as one."""
 _ROUNDINGS = 4
 """A library may sum up many exponentials, or know a faster one; each is rounded in the last places."""
 
@@ -77,8 +80,25 @@ class Report:
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
-    """Checks a loaded model against its own library."""
-    return check_ensemble(model.ensemble, model.margins, model.leaf_ids, model.predicts, rows=rows, seed=seed)
+    """Checks a loaded model against its own library. A number that reaches the score by a coefficient is checked on numbers of
+    many sizes, with the floats beside them.
+    """
+    ensemble, values = model.ensemble, _numbers(model.ensemble, seed)
+    closed = closed_over(ensemble, values)
+    return check_ensemble(closed, model.margins, model.leaf_ids, model.predicts, rows=rows, seed=seed, numbers=values)
+
+
+def _numbers(ensemble: Ensemble, seed: int) -> dict[str, NDArray[np.float64]]:
+    """Numbers for each feature that reaches the score as one."""
+    rng = np.random.default_rng(seed)
+    result = {}
+    for name in ensemble.open_features:
+        drawn = rng.normal(size=_NUMBERS) * 10.0 ** rng.integers(-3, 7, _NUMBERS)
+        some = np.concatenate([[0.0, 1.0, -1.0], np.rint(drawn[: _NUMBERS // 4]), drawn])
+        result[name] = np.unique(
+            np.concatenate([some, np.nextafter(drawn, np.inf), np.nextafter(drawn, -np.inf)]) + 0.0
+        )
+    return result
 
 
 def check_ensemble(
@@ -89,8 +109,10 @@ def check_ensemble(
     *,
     rows: int = 1000,
     seed: int = 0,
+    numbers: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Report:
     """Checks an ensemble against the library's `margins` and, where it has them, `leaf_ids` and `predicts` (see LoadedModel).
+    Features of `numbers` have these values alone.
 
     Labels are compared where the library surely tells two classes apart (`sure_classes`), probabilities up to what an
     exponential and a division are rounded.
@@ -98,7 +120,7 @@ def check_ensemble(
     found: list[Mismatch] = []
     refused: list[str] = []
     count = checked = 0
-    todo = probes(ensemble, rows, seed)
+    todo = _among(probes(ensemble, rows, seed), ensemble, numbers or {}, seed)
     while todo:
         probe = todo.pop(0)
         try:
@@ -122,6 +144,18 @@ def check_ensemble(
                 found.append(Mismatch(what, probe.name, values, int(where), *pair))
     words = ["margins", *(["leaf ids"] if leaf_ids else []), *_predicted_words(ensemble, predicts is not None)]
     return Report(checked, leaf_ids is not None, count, tuple(found[:10]), tuple(refused), tuple(words))
+
+
+def _among(
+    groups: list[Probe], ensemble: Ensemble, values: Mapping[str, NDArray[np.float64]], seed: int
+) -> list[Probe]:
+    """The same groups of rows with these values of some features; missing stays missing."""
+    rng = np.random.default_rng(seed)
+    for probe in groups if values else ():
+        for name, known in values.items():
+            f = ensemble.feature_names.index(name)
+            probe.rows[:, f] = np.where(np.isnan(probe.rows[:, f]), np.nan, rng.choice(known, len(probe.rows)))
+    return groups
 
 
 def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:

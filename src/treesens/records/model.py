@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.tables_of_numbers import closed_over
 
 SCHEMA_VERSION = 1
 
@@ -27,8 +29,12 @@ def leaf_depths(ensemble: Ensemble) -> Int32Array:
 
 
 def model_record(loaded: LoadedModel) -> dict[str, Any]:
-    """A model as a JSON-ready dictionary."""
-    e = loaded.ensemble
+    """A model as a JSON-ready dictionary.
+
+    A number that reaches the score by a coefficient is a note: it has no cuts, and how far sums are off depends on its domain.
+    """
+    numbers = loaded.ensemble.open_features
+    e = closed_over(loaded.ensemble, {name: np.zeros(1) for name in numbers})
     depth = leaf_depths(e)
     deepest = np.zeros(e.n_trees, np.int32)
     np.maximum.at(deepest, e.leaf_tree, depth)
@@ -55,10 +61,18 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         "number_type": e.number_type.value,
         "comparison": e.comparison,
         "accumulation": e.accumulation.value,
-        "numerical_band": [float(b) for b in e.bands()],
+        "numerical_band": None if numbers else [float(b) for b in e.bands()],
         "missing": missing_record(e),
-        "notes": list(loaded.notes),
+        "notes": [*loaded.notes, *([_about_numbers(numbers)] if numbers else [])],
     }
+
+
+def _about_numbers(names: Sequence[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in names[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
+    verb = "reaches" if len(names) == 1 else "reach"
+    return (
+        f"{listed} {verb} the score as a number, a coefficient times its value: a question needs a domain with two ends"
+    )
 
 
 def features_record(ensemble: Ensemble) -> list[dict[str, Any]]:

@@ -102,7 +102,7 @@ class _Denials:
 
     def __init__(self, model: LoadedModel, table: Table, asked: Asking[ReasonOptions]) -> None:
         options = asked.options
-        self.options, self.stop, self.ensemble = options, asked.stop, model.ensemble
+        self.options, self.stop = options, asked.stop
         self.shown: dict[int, Shown] = {}
         names = model.ensemble.feature_names
         protected = options.protected or model.meaning.protected
@@ -126,6 +126,7 @@ class _Denials:
         declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
         (question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
         self.question: ResolvedQuestion = question
+        self.ensemble = question.models[0].ensemble
         self.warnings = tuple(item.render() for item in diagnostics)
         self.library = library_of(model, options.replay)
         self.rows = question.rows["d"]

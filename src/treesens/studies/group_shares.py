@@ -83,10 +83,11 @@ class Counter:
     def __init__(
         self, model: LoadedModel, table: Table, options: GroupOptions, positive: int, diagnostics: Diagnostics
     ) -> None:
-        self.ensemble, self.options, self.positive = model.ensemble, options, positive
+        self.options, self.positive = options, positive
         declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
         find = ast.Find((ast.Point(_A),), (favourable_clause(model.ensemble, positive, options.threshold),))
         (self.question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
+        self.ensemble = self.question.models[0].ensemble
         self.rows = self.question.rows["d"]
         self.as_predicted = options.measure == "rows" and options.threshold is None
         if not self.as_predicted:

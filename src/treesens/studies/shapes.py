@@ -151,10 +151,12 @@ class _Shapes:
         stop: threading.Event,
         question: ResolvedQuestion,
     ) -> None:
-        self.ensemble, self.options, self.declared, self.stop = model.ensemble, options, declared, stop
-        self.averaged = model.ensemble.link is Link.BLENDED
+        # Over the domain of the question: before it has one a model may have no cells.
+        self.ensemble = question.models[0].ensemble
+        self.options, self.declared, self.stop = options, declared, stop
+        self.averaged = self.ensemble.link is Link.BLENDED
         self.space = question.query.space
-        self.cells = model.ensemble.on(self.space.grid)
+        self.cells = self.ensemble.on(self.space.grid)
         self.base = Options(
             backend="native",
             seed=options.seed,

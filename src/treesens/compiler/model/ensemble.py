@@ -7,7 +7,7 @@ frontends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +25,7 @@ from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
 from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.numbers import OpenNumber, check_closed, check_values, open_features
 from treesens.compiler.model.ties import Ties
 from treesens.compiler.model.validate import validate
 from treesens.errors import ModelError
@@ -69,6 +70,8 @@ class Ensemble:
     With `ties` the class at a tie of the best is no function of the scores: the library draws it by a hash of the input, or
     rounds quotients by thresholds.
     With a `blend` the trees are those of several models, whose predictions the library averages in its own way.
+    With a `number` its only tree stands for a number, and whoever holds it is open (`numbers.py`): it has no cells yet.
+    `tables` are the values, by feature, that a number has in the domain over which it was closed: it knows no others.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -107,6 +110,8 @@ class Ensemble:
     calibration: Calibration | None = None
     blend: Blend | None = None
     ties: Ties | None = None
+    number: OpenNumber | None = None
+    tables: Mapping[str, FloatArray] = field(default_factory=dict)
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 
@@ -151,6 +156,11 @@ class Ensemble:
     def compares_classes(self) -> bool:
         """Whether the scores are those of the classes, each with a calibration of its own."""
         return self.blend is not None and self.blend.way is Way.COMPARE
+
+    @cached_property
+    def open_features(self) -> tuple[str, ...]:
+        """The features that reach the score as numbers, which only a domain makes a table of."""
+        return open_features(self)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -238,6 +248,7 @@ class Ensemble:
 
     def grid(self, missing: bool | Sequence[bool] = False) -> Grid:
         """The coarsest grid whose cells the ensemble cannot see into: all distinct cuts per feature."""
+        check_closed(self)
         ordered = np.flatnonzero(~np.isnan(self.node_cut))
         order = ordered[np.lexsort((self.node_cut[ordered], self.node_feature[ordered]))]
         cuts = self.node_cut[order]
@@ -263,10 +274,13 @@ class Ensemble:
 
     def on(self, grid: Grid) -> CellEnsemble:
         """The ensemble over a grid that has at least its own cuts; ModelError otherwise."""
+        check_closed(self)
         return lay_on(self, grid)
 
     def leaves(self, rows: object) -> Int32:
         """Leaf numbers by comparing floats as the library does: float64[rows, F] -> int32[rows, T]. NaN is missing."""
+        check_closed(self)
+        check_values(self, rows)
         return evaluate.leaves(self, rows)
 
     def margins_emulated(self, rows: object) -> NDArray[Any]:
@@ -275,6 +289,7 @@ class Ensemble:
 
     def margins_of_leaves(self, reached: Int32) -> NDArray[Any]:
         """The same of rows of leaves, int32[rows, T]."""
+        check_closed(self)
         return evaluate.sum_emulated(self, reached) if self.blend is None else self.blend.margins(self, reached)
 
     def margins_exact(self, rows: object) -> NDArray[Any]:
@@ -284,10 +299,12 @@ class Ensemble:
 
     def sums_exact(self, leaves: Int32) -> ScaledIntegers:
         """`average` times the exact margins of rows of leaves: int32[rows, T] -> [rows, n_outputs]."""
+        check_closed(self)
         return evaluate.sum_exact(self, leaves)
 
     def bands(self) -> tuple[Fraction, ...]:
         """Per output, a proven bound on |library's sum - exact sum| over all inputs."""
+        check_closed(self)
         return self._bands
 
     @cached_property

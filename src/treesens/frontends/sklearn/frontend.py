@@ -81,8 +81,9 @@ class SklearnFrontend:
         from treesens.frontends.columns import ensemble_of
         from treesens.frontends.sklearn.blends import is_blend, read_blend
         from treesens.frontends.sklearn.known import unknown_attributes
+        from treesens.frontends.sklearn.linear import is_linear
         from treesens.frontends.sklearn.model import read_estimator
-        from treesens.frontends.sklearn.pipeline import is_pipeline, read_pipeline
+        from treesens.frontends.sklearn.pipeline import is_pipeline, read_alone, read_pipeline
         from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
         from treesens.frontends.sklearn.wrappers import unwrap
 
@@ -99,6 +100,9 @@ class SklearnFrontend:
                 found = source_of_output(found, obj.steps[-1][1].output)
             return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
         source = ModelSource(format=form, version=sklearn.__version__, path=place)
+        if is_linear(obj):
+            model = read_alone(obj, place)
+            return replace(model, ensemble=replace(model.ensemble, name=name, source=source))
         if type(obj).__name__ == "OneOutput" and hasattr(obj, "whole"):
             from treesens.frontends.registry import load
             from treesens.frontends.sklearn.outputs import OneOutput, read_output

@@ -1,8 +1,8 @@
 """Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
 
 Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
-and the model is their sum with the coefficients as weights, as a scorecard is. A column that is a number has no such table, and
-is refused.
+and the model is their sum with the coefficients as weights, as a scorecard is. A column that is a number is open until a
+question gives it a domain (`treesens.frontends.tables_of_numbers`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.compiler.model.blend import Way
+from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
 from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
 from treesens.frontends.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes
+from treesens.frontends.tables_of_numbers import number_term
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
@@ -46,12 +48,12 @@ _CLASSES = (
     "SGDClassifier",
 )
 _HOMES = ("sklearn.linear_model", "sklearn.svm")
-_FINITE = "bin it first: KBinsDiscretizer; or use a tree model, which needs no bins"
+_DIGITS = "leave it out, or put the column into bins (KBinsDiscretizer)"
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A linear model over columns of finitely many values, and the call that returns its margins."""
+    """A linear model, and the call that returns its margins."""
 
     ensemble: Ensemble
     margins: Callable[[Any, Any], Any]
@@ -81,7 +83,7 @@ def check_finite(estimator: Any, place: str) -> None:
 def read_linear(
     estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
 ) -> Linear:
-    """The model over the user's columns. ModelError for a column that is a number, and for several scores at once."""
+    """The model over the user's columns. ModelError for several scores, and for numbers up to their last digits."""
     if not hasattr(estimator, "coef_"):
         raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
     classifier = type(estimator).__name__ in _CLASSES
@@ -112,12 +114,17 @@ def read_linear(
         task=Task.BINARY if classifier else Task.REGRESSION,
         ranks_scores=True,
     )
+    if ensemble.open_features:
+        # Products of numbers are rounded, and the library for linear algebra adds them up in an order of its own.
+        ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
     return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
 
 
 def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensemble:
-    """The values of a column as a tree of one feature."""
-    axis, values = _axis(column, features, place)
+    """The values of a column as a tree of one feature; a number is open."""
+    if column.images is None and column.levels is None:
+        return number_term(_number(column, features, place), features, place)
+    axis, values = _axis(column, place)
     missing = 0.0 if np.isnan(column.missing) else column.missing
     nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])
     return ensemble_of(
@@ -137,16 +144,13 @@ def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensembl
     )
 
 
-def _axis(column: Column, features: tuple[Feature, ...], place: str) -> tuple[Axis, NDArray[np.float64]]:
+def _axis(column: Column, place: str) -> tuple[Axis, NDArray[np.float64]]:
     """The bins of a column, and its value in each."""
     if column.images is not None:
         known = np.where(np.isnan(column.images), 0.0, column.images)
         values, bins = np.unique(known, return_inverse=True)
         return Categories(column.source, bins.astype(np.int64) + 1), values
-    if column.levels is None:
-        name = features[column.source].name
-        message = f"`{name}` reaches a linear model as a number: its part of the score has no end of values"
-        raise ModelError(message, place=place, remedy=_FINITE)
+    assert column.levels is not None
     levels = np.unique(column.levels)
     below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1, place)
     values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
@@ -154,3 +158,13 @@ def _axis(column: Column, features: tuple[Feature, ...], place: str) -> tuple[Ax
     # A level that no number reaches has no bin of its own.
     kept = np.isfinite(cuts) & (np.append(cuts[1:], np.inf) > cuts) if len(cuts) else np.zeros(0, np.bool_)
     return Numbers(column.source, cuts[kept]), np.append(values[:1], values[1:][kept])
+
+
+def _number(column: Column, features: tuple[Feature, ...], place: str) -> OpenNumber:
+    """A column that is a number. ModelError if the last digits of what it is made of are not known."""
+    if column.rough is not None:
+        message = (
+            f"`{features[column.source].name}` reaches a linear model behind {column.rough.name}, up to its last digits"
+        )
+        raise ModelError(message, place=place, remedy=_DIGITS)
+    return OpenNumber(column.source, column.present, column.missing)

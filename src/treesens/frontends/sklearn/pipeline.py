@@ -116,6 +116,19 @@ def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, .
     return result
 
 
+def read_alone(estimator: Any, place: str) -> LoadedModel:
+    """A linear model that takes the user's columns as they are."""
+    if not hasattr(estimator, "n_features_in_"):
+        raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
+    names = getattr(estimator, "feature_names_in_", None)
+    n = int(estimator.n_features_in_)
+    features = feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place)
+    rows = RowMaker({}, None if names is None else list(names))
+    linear = read_linear(estimator, [Column(i) for i in range(n)], features, place, sparse=False)
+    margins, predicts = predictor(estimator, rows, linear.margins, 1), replayer(estimator, rows, linear.ensemble)
+    return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
+
+
 def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature, ...], place: str) -> Ensemble:
     """The ensemble over the user's columns, in float64 with `<=`."""
     if any(f.categories for f in e.features) or e.zero_missing.any():

@@ -325,6 +325,9 @@ E312 domain without a width
 E313 missing without a prediction
   the model predicts nothing for inputs in which this feature is missing
   declare the feature without `or missing`, and leave such rows out of a table that gives the domain
+E314 number without a table
+  a coefficient of the model multiplies this feature, which has no domain of finitely many whole numbers
+  declare the feature `integer in [LOW, HIGH]`
 """
 )
 

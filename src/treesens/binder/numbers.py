@@ -1,0 +1,57 @@
+"""Numbers that reach the score of a model by a coefficient, over the domain that a question gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from treesens.binder.declarations import Declarations
+from treesens.binder.domains import FeatureSpec
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.model.numbers import MOST_VALUES
+from treesens.compiler.query.domain import ValueDomain, whole_range
+from treesens.errors import ModelError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.tables_of_numbers import closed_over
+
+
+def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
+    """The model over the domain of its numbers; itself if none of them reaches its score as one. Unbound after a message about
+    a number that has no domain of finitely many values.
+    """
+    names = model.ensemble.open_features
+    values = {name: values_of(specs[name]) for name in names}
+    wrong = [name for name, known in values.items() if known is None]
+    if wrong:
+        raise found.fail("E314", _why(specs[wrong[0]], wrong), span, _remedy(wrong[0]))
+    try:
+        return replace(model, ensemble=closed_over(model.ensemble, {n: v for n, v in values.items() if v is not None}))
+    except ModelError as error:
+        raise found.fail(error.code, error.message, span, error.remedy) from None
+
+
+def values_of(spec: FeatureSpec) -> FloatArray | None:
+    """All values of a domain, float64[n] ascending; None if they are not whole numbers, or more than MOST_VALUES."""
+    domain = spec.domain
+    if isinstance(domain, ValueDomain):
+        return domain.values if len(domain.values) <= MOST_VALUES else None
+    low, high = whole_range(domain.low, domain.high)
+    if not domain.whole or high - low >= MOST_VALUES:
+        return None
+    return np.arange(low, high + 1, dtype=np.float64) + 0.0
+
+
+def _why(spec: FeatureSpec, names: list[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")
+    reaches = "reaches" if len(names) == 1 else "reach"
+    many = f"more than {MOST_VALUES:,} values" if getattr(spec.domain, "whole", True) else "no end of values"
+    return f"{listed} {reaches} the score as a number, a coefficient times its value, and `{spec.name}` has {many} here"
+
+
+def _remedy(name: str) -> str:
+    return (
+        f"declare whole numbers, `feature {name}: integer in [LOW, HIGH]`, or train with bins of it (KBinsDiscretizer)"
+    )

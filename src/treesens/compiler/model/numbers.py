@@ -1,0 +1,72 @@
+"""Numbers that reach a score by a coefficient: no two inputs are the same to such a model, until a question gives a domain.
+
+A model is over cells. A coefficient times a number has a value of its own for each number, and so the ensemble of such a model
+is *open*: a tree of one leaf keeps the place of the number. Over a domain of finitely many values the number is a table like
+any other, each value in a cell of its own (`frontends/tables_of_numbers.py`); what lies between two values is in no domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.errors import DataError, ModelError
+
+if TYPE_CHECKING:
+    from treesens.compiler.model.ensemble import Ensemble
+
+MOST_VALUES = 1 << 14
+"""Of one feature; each is a cell of its own, and so are the numbers between two of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenNumber:
+    """A tree that stands for a number: `made` gives what the library makes of stored values float64[n], element by element.
+
+    `missing` is what it makes of a missing value; NaN if it predicts nothing then.
+    """
+
+    feature: int
+    made: Callable[[FloatArray], FloatArray]
+    missing: float
+
+
+def open_features(ensemble: Ensemble) -> tuple[str, ...]:
+    """The features that reach the score as numbers, in the order of the model; none if the ensemble is closed."""
+    places = sorted(set(_places(ensemble)))
+    return tuple(ensemble.feature_names[f] for f in places)
+
+
+def _places(ensemble: Ensemble) -> list[int]:
+    own = [] if ensemble.number is None else [ensemble.number.feature]
+    return own + [f for member in (ensemble.blend.members if ensemble.blend else ()) for f in _places(member)]
+
+
+def check_closed(ensemble: Ensemble) -> None:
+    """ModelError for an open ensemble: it has no cells, and no scores of cells, before it has a domain."""
+    names = ensemble.open_features
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")
+        raise ModelError(
+            f"{listed} reaches the score as a number: a coefficient times a number has no end of values",
+            place=ensemble.name,
+            remedy="ask a question with a domain of whole numbers, `feature F: integer in [LOW, HIGH]`; or put it into "
+            "bins (KBinsDiscretizer)",
+        )
+
+
+def check_values(ensemble: Ensemble, rows: object) -> None:
+    """DataError for a number in rows float64[n, features] that is none of those over which an ensemble was closed."""
+    for name, known in ensemble.tables.items():
+        column = np.asarray(rows, np.float64)[:, ensemble.feature_names.index(name)]
+        wrong = column[~np.isnan(column) & ~np.isin(column, known)]
+        if len(wrong):
+            raise DataError(
+                f"{wrong[0]:g} is no value of the domain of `{name}`, which reaches the score as a number",
+                place=ensemble.name,
+                remedy=f"widen the domain, `feature {name}: integer in [LOW, HIGH]`, or leave such rows out",
+            )

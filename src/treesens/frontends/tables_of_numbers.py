@@ -1,0 +1,98 @@
+"""Models with a coefficient times a number, over a domain of finitely many values: each number becomes a table of its values.
+
+What the library makes of a value (it scales, it fills) is computed element by element with its own arithmetic, so that a cell
+holds the float that the library multiplies. The sum of the products is as the library adds it up, in an order that depends on
+the machine: the band of the model is around every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.numbers import OpenNumber
+from treesens.errors import ModelError
+from treesens.frontends.additive import Numbers, term_tree
+from treesens.frontends.blending import blend_of
+from treesens.frontends.columns import ensemble_of
+
+_TREES = (
+    "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
+    "leaf_node", "tree_output", "tree_weight", "category_set", "set_offset", "set_codes", "zero_missing", "base",
+    "average", "blend",
+)  # fmt: skip
+"""The fields of an ensemble that depend on its members."""
+
+
+def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -> Ensemble:
+    """A number as a model of its own, which is open."""
+    return replace(_table(number, features, place, np.zeros(1)), number=number)
+
+
+def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
+    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that reaches it as a number.
+
+    Itself if it is closed. ModelError for a value of which the library makes an infinity.
+    """
+    if not ensemble.open_features:
+        return ensemble
+    place = ensemble.source.path
+    if ensemble.number is not None:
+        name = ensemble.feature_names[ensemble.number.feature]
+        table = _table(ensemble.number, ensemble.features, place, values[name])
+        return replace(ensemble, number=None, **{key: getattr(table, key) for key in _TREES})
+    blend = ensemble.blend
+    assert blend is not None
+    whole = blend_of(
+        [closed_over(member, values) for member in blend.members],
+        blend.shares,
+        blend.way,
+        ensemble.feature_names,
+        place,
+        weights=blend.weights,
+        intercept=blend.intercept,
+        is_sum=blend.is_sum,
+        name=ensemble.name,
+        source=ensemble.source,
+        classes=ensemble.classes,
+        # What stands behind the sum is of the whole.
+        link=Link.IDENTITY if blend.is_sum else ensemble.link,
+        task=ensemble.task,
+    )
+    tables = {name: values[name] for name in ensemble.open_features}
+    return replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES}).validate()
+
+
+def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> Ensemble:
+    """A tree with a cell for each value, and one for the numbers between two of them, which no domain holds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.asarray(number.made(np.asarray(values, np.float64)), np.float64)
+    if not np.isfinite(made).all():
+        name, wrong = features[number.feature].name, float(values[np.flatnonzero(~np.isfinite(made))[0]])
+        message = f"the library makes no finite number of the value {wrong:g} of `{name}`"
+        raise ModelError(message, place=place, remedy="give the feature a smaller domain")
+    after = np.nextafter(values, np.inf)
+    cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
+    table = made[np.searchsorted(values, np.concatenate([values[:1], cuts]), side="right") - 1]
+    missing = 0.0 if np.isnan(number.missing) else number.missing
+    nodes = term_tree([Numbers(number.feature, cuts)], np.concatenate([[missing], table])[:, None])
+    return ensemble_of(
+        nodes,
+        features,
+        place,
+        name=features[number.feature].name,
+        number_type=NumberType.FLOAT64,
+        comparison="<",
+        tree_output=np.zeros(1, np.int32),
+        tree_weight=np.ones(1),
+        base=np.zeros(1),
+        link=Link.IDENTITY,
+        task=Task.REGRESSION,
+        accumulation=Accumulation.FLOAT64_BASE_LAST,
+        source=ModelSource(format="sklearn"),
+    )

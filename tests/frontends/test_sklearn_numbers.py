@@ -1,0 +1,148 @@
+"""Linear and logistic regression on numbers: scikit-learn's own predictions judge the kit, and all inputs of small domains."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treesens as ts
+from treesens.errors import DataError, ModelError, TreesensError
+from treesens.frontends import conformance
+
+compose = pytest.importorskip("sklearn.compose")
+linear = pytest.importorskip("sklearn.linear_model")
+pipeline = pytest.importorskip("sklearn.pipeline")
+preprocessing = pytest.importorskip("sklearn.preprocessing")
+impute = pytest.importorskip("sklearn.impute")
+calibration = pytest.importorskip("sklearn.calibration")
+svm = pytest.importorskip("sklearn.svm")
+
+AGES, DEBTS, TOWNS = range(18, 40), range(0, 12), "abc"
+NUMBERS = ["age", "debt"]
+
+
+def rows() -> tuple[pd.DataFrame, np.ndarray]:
+    random, n = np.random.default_rng(5), 240
+    x = pd.DataFrame({"age": random.choice(AGES, n), "town": random.choice(list(TOWNS), n)})
+    x["debt"], x["gaps"] = random.choice(DEBTS, n), np.where(random.random(n) < 0.2, np.nan, random.normal(0, 1e4, n))
+    score = x.age / 8 - x.debt / 3 + (x.town == "a") + random.normal(0, 0.5, n)
+    return x, np.asarray(score - score.mean())
+
+
+def piped(numbers: Any, model: Any, names: list[str] | None = None, **hot: Any) -> Any:
+    columns = [("numbers", numbers, names or NUMBERS), ("town", preprocessing.OneHotEncoder(**hot), ["town"])]
+    return pipeline.make_pipeline(compose.ColumnTransformer(columns), model)
+
+
+def filled() -> Any:
+    return pipeline.make_pipeline(impute.SimpleImputer(add_indicator=True), preprocessing.StandardScaler())
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "scaled": lambda: piped(preprocessing.StandardScaler(), linear.LogisticRegression(), handle_unknown="ignore"),
+    "plain": lambda: piped("passthrough", linear.LogisticRegression(max_iter=2000), sparse_output=False),
+    "min-max, cut off": lambda: piped(preprocessing.MinMaxScaler(clip=True), linear.LogisticRegression()),
+    "filled": lambda: piped(filled(), linear.LogisticRegression(), ["age", "gaps"], drop="first"),
+    "beside bins": lambda: pipeline.make_pipeline(
+        compose.ColumnTransformer(
+            [("age", "passthrough", ["age"]), ("debt", preprocessing.KBinsDiscretizer(3, strategy="uniform"), ["debt"])]
+        ),
+        linear.LogisticRegression(max_iter=2000),
+    ),
+    "values": lambda: piped(preprocessing.RobustScaler(), linear.Ridge()),
+    "values, alone": lambda: linear.LinearRegression(),
+    "values, quantiles": lambda: piped(preprocessing.QuantileTransformer(n_quantiles=20), linear.LinearRegression()),
+    "margin of a ridge": lambda: piped(preprocessing.StandardScaler(), linear.RidgeClassifier()),
+    "margin of an SVM": lambda: piped(preprocessing.StandardScaler(), svm.LinearSVC(random_state=1)),
+    "calibrated": lambda: calibration.CalibratedClassifierCV(
+        piped(preprocessing.StandardScaler(), linear.LogisticRegression()), ensemble=False
+    ),
+}
+
+
+def fitted(name: str) -> Any:
+    x, score = rows()
+    alone = x[NUMBERS] if "alone" in name else x
+    return MODELS[name]().fit(alone, score if name.startswith("values") else (score > 0).astype(int))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_the_kit_finds_no_difference(name: str) -> None:
+    loaded = ts.load(fitted(name))
+    assert "age" in loaded.ensemble.open_features
+    conformance.check(loaded, rows=15).raise_if_wrong()
+
+
+def ask(model: Any, queries: str, domain: str = "domain from d\n") -> Any:
+    text = f'model m from "m"\ndata d from "d"\n{domain}{queries}'
+    return ts.check_text(text, models={"m": ts.load(model)}, data={"d": rows()[0]})
+
+
+def every() -> pd.DataFrame:
+    table = pd.DataFrame(list(itertools.product(AGES, DEBTS, TOWNS)), columns=["age", "debt", "town"])
+    return table.assign(gaps=0.0)
+
+
+@pytest.mark.parametrize("name", ["scaled", "plain"])
+def test_answers_over_whole_numbers_are_those_of_all_inputs(name: str) -> None:
+    model, table = fitted(name), every()
+    shown = model.predict_proba(table)[:, 1].reshape(len(AGES), len(DEBTS), len(TOWNS))
+    reach_of_town = float(np.minimum(shown.max(axis=2) - 0.5, 0.5 - shown.min(axis=2)).max())
+    reach_of_debt = float(np.minimum(shown.max(axis=1) - 0.5, 0.5 - shown.min(axis=1)).max())
+    margins = model.decision_function(table)
+    text = "".join(
+        f"query {kind}_{feature}: sensitive m to {{{feature}}} gap {reach + move:.12f}\n"
+        for feature, reach in (("town", reach_of_town), ("debt", reach_of_debt))
+        for kind, move in (("yes", -1e-9), ("no", 1e-9))
+    )
+    text += "query best: find a maximize margin(a)\nquery worst: find a minimize margin(a)\n"
+    # The numbers of both points are the same: they cancel, whatever they are.
+    text += "query shared: find a, b such that a = b except {town} maximize margin(a) - margin(b)\n"
+    answers = ask(model, text)
+    verdicts = {name: str(answers[name].verdict) for name in ("yes_town", "no_town", "yes_debt", "no_debt")}
+    assert verdicts == {"yes_town": "found", "no_town": "none", "yes_debt": "found", "no_debt": "none"}
+    by_town = margins.reshape(-1, len(TOWNS))
+    largest = float((by_town.max(axis=1) - by_town.min(axis=1)).max())
+    for question, value in (("best", margins.max()), ("worst", margins.min()), ("shared", largest)):
+        objective = answers[question].result.objective
+        assert objective.value == pytest.approx(value, abs=1e-9)
+        assert objective.bound == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("declared", ["", "feature age: real\n", "feature age: integer in [0, inf]\n"])
+def test_a_number_without_end_is_refused_with_what_to_declare(declared: str) -> None:
+    with pytest.raises(TreesensError, match="E314") as caught:
+        ask(
+            fitted("scaled"),
+            "query q: find a such that prob(a) >= 0.5\n",
+            f"feature debt: integer in [0, 5]\n{declared}",
+        )
+    assert "integer in [LOW, HIGH]" in str(caught.value)
+
+
+def test_before_a_domain_nothing_reads_its_cells() -> None:
+    loaded = ts.load(fitted("scaled"))
+    ensemble, row = loaded.ensemble, np.array([[20.0, 0.0, 1.0, 0.0]])
+    for call in (ensemble.grid, ensemble.bands, lambda: ensemble.margins_emulated(row), lambda: ensemble.leaves(row)):
+        with pytest.raises(ModelError, match="reaches the score as a number"):
+            call()
+    assert "age" in ensemble.used_features
+
+
+def test_rows_outside_of_the_domain_have_no_score(tmp_path: Path) -> None:
+    """A table of ages holds no other age: what is read of it must not be taken for one."""
+    x, score = rows()
+    y = (score > 0).astype(int)
+    table = x.assign(y=y)
+    table.loc[0, "age"] = 55
+    domain = tmp_path / "domain.sens"
+    domain.write_text("feature age: integer in [18, 40]\nfeature debt: integer in [0, 12]\n")
+    with pytest.raises(DataError, match="55 is no value of the domain of `age`"):
+        ts.groups(ts.load(fitted("scaled")), table, by=["town"], label="y", domain=domain)
