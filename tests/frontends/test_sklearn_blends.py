@@ -25,6 +25,7 @@ calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")
 trees = pytest.importorskip("sklearn.tree")
 linear = pytest.importorskip("sklearn.linear_model")
+naive_bayes = pytest.importorskip("sklearn.naive_bayes")
 xgboost = pytest.importorskip("xgboost")
 lightgbm = pytest.importorskip("lightgbm")
 
@@ -349,9 +350,9 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
     against_all.final_estimator_.solver = "liblinear"  # what older versions of scikit-learn fit
     refused = {
         "no function of its scores": vote([ada, *members("two", "F")], voting="soft").fit(x, y),
-        "LogisticRegression is not supported": vote(
-            [("l", linear.LogisticRegression()), *members("two", "F")], voting="soft"
-        ).fit(x, y),
+        "GaussianNB is not supported": vote([("l", naive_bayes.GaussianNB()), *members("two", "F")], voting="soft").fit(
+            x, y
+        ),
         "stack over boosted models": stack(members("two", "FG"), cv=2).fit(x, y),
         "last model is RandomForestClassifier": stack(
             members("two", "F"), final_estimator=members("two", "F")[0][1], cv=2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -50,6 +50,10 @@ class Declarations:
     decisions: dict[str, ast.Decision] = field(default_factory=dict)
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
     """By table, kind of mistake and place: the message about texts in columns, and these columns."""
+    steps: int = 0
+    """Of a number that reaches a score and has too many values for a table; 0 if it needs one (`binder/numbers.py`)."""
+    chosen: Mapping[str, FloatArray] = field(default_factory=dict)
+    """Values of such numbers, float64[n] ascending, in place of steps: a question is about these alone then."""
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()

@@ -20,6 +20,7 @@ from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.explained import explained
 from treesens.binder.formulas import formula
 from treesens.binder.inputs import region
+from treesens.binder.numbers import check_asks_in_steps
 from treesens.binder.objectives import objective, present_values
 from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
@@ -32,6 +33,15 @@ from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import frontend
 from treesens.grammar.tree import ast
+
+
+@dataclass(frozen=True, eq=False)
+class InSteps:
+    """The same question with other steps, or about chosen values of the numbers that have steps: `again(steps, chosen)`."""
+
+    steps: int
+    names: tuple[str, ...]
+    again: Callable[[int, Mapping[str, FloatArray]], ResolvedQuestion]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +64,8 @@ class ResolvedQuestion:
     conjuncts: tuple[Conjunct, ...] = ()
     background: tuple[q.Constraint, ...] = ()
     """What the question says besides its conjuncts: `onehot` declarations."""
+    in_steps: InSteps | None = None
+    """Of a question about a model in which a number has steps: no answer of `query` is one of the question itself."""
 
     @property
     def name(self) -> str:
@@ -96,16 +108,19 @@ def bind(
     diagnostics: Diagnostics | None = None,
     names: Sequence[str] = (),
     keep_going: bool = False,
+    steps: int = 0,
 ) -> ResolvedFile:
     """The typed questions of a file whose paths are relative to `base`; of `names` alone if some are given.
 
     `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
     `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` a
     mistake in one query does not cost the others: it is in `broken`. Mistakes in declarations concern every query, and are
-    raised.
+    raised. With `steps` a number that reaches the score of a model, and has no finitely many values, has so many steps: only
+    `answer_question` answers such questions.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
+    found.steps = steps
     keep_going = keep_going and not messages.errors
     binder = Binder(found)
     queries: list[ResolvedQuestion] = []
@@ -200,9 +215,18 @@ class Binder:
     def question(self, asked: Asked) -> ResolvedQuestion:
         """One of them, bound."""
         inputs = self._inputs(asked.models)
+        names = tuple(dict.fromkeys(name for model in inputs.models for name in model.ensemble.names_in_steps))
+        if names:
+            check_asks_in_steps(self.found, asked.find, names)
         if isinstance(asked.find, ast.Explain):
             return self._explained(inputs, asked, asked.find)
-        return _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
+        question = _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
+        again = partial(self._again, asked)
+        return replace(question, in_steps=InSteps(self.found.steps, names, again)) if names else question
+
+    def _again(self, asked: Asked, steps: int, chosen: Mapping[str, FloatArray]) -> ResolvedQuestion:
+        """One of them with other steps, or with chosen values in their place."""
+        return Binder(replace(self.found, steps=steps, chosen=chosen, diagnostics=Diagnostics())).question(asked)
 
     def _explained(self, inputs: Inputs, asked: Asked, node: ast.Explain) -> ResolvedQuestion:
         """Why a row has its class: a typed question with one about each class inside."""

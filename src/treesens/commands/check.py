@@ -191,10 +191,13 @@ class Run:
 
     def ask(self, path: Path, names: tuple[str, ...], interruption: Interruption) -> None:
         """Answers the questions of a file, and shows each answer when it is there."""
+        from treesens.compiler.model.numbers import LEVELS
         from treesens.report.show import Progress, show_result
         from treesens.solve.question import explain_none
 
-        bound = load_file(path, names, trust_pickle=self.trust_pickle)
+        # Questions in steps are bound anew while they are answered: not in other processes.
+        alone = self.parts is None and self.jobs <= 1
+        bound = load_file(path, names, trust_pickle=self.trust_pickle, steps=LEVELS[0] if alone else 0)
         wanted = chosen(bound, names)
         here = Asked(path, bound, [])
         self.asked.append(here)
@@ -214,7 +217,7 @@ class Run:
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
         """All answers in the order of the file. Known ones come from the journal; new ones are written to it."""
-        known = self.memory.known(here.path, here.bound, wanted)
+        known = self.memory.known(here.path, here.bound, [query for query in wanted if query.in_steps is None])
         left = [query for query in wanted if query.name not in known]
         fresh = self._answers(here.path, left, interruption, progress)
         for query in wanted:
@@ -224,7 +227,8 @@ class Run:
             answered = next(fresh, None)
             if answered is None:
                 return
-            self.memory.keep(here.path, here.bound, query, answered[1])
+            if query.in_steps is None:
+                self.memory.keep(here.path, here.bound, query, answered[1])
             yield answered
 
     def _answers(

@@ -236,12 +236,12 @@ trust_option = click.option(
 )
 
 
-def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False) -> ResolvedFile:
+def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = False, steps: int = 0) -> ResolvedFile:
     """Reads, parses and binds a `.sens` file, or standard input (`-`); warnings go to standard error. Pickled models are read
     only if they are trusted.
 
     Of the queries those of `names` are bound (all without names). A mistake in one of them costs the others nothing: it is
-    shown, and `exit_code_of` makes the command end with 2.
+    shown, and `exit_code_of` makes the command end with 2. For `steps` see `bind`.
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
@@ -257,6 +257,7 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
         diagnostics=diagnostics,
         names=names,
         keep_going=True,
+        steps=steps,
     )
     for item in diagnostics:
         if item.severity != "error":

@@ -76,7 +76,10 @@ def blend_of(
         comparison=own[0].comparison,
         zero_band=own[0].zero_band,
         base=base,
-        accumulation=Accumulation.FLOAT64_BASE_LAST,
+        # Products of numbers are rounded, and the library for linear algebra adds them up in an order of its own.
+        accumulation=Accumulation.FLOAT64_ANY_ORDER
+        if any(member.open_features for member in own)
+        else Accumulation.FLOAT64_BASE_LAST,
         average=average,
         blend=blend,
         **_joined(built),

@@ -1,4 +1,5 @@
-"""Models with a coefficient times a number, over a domain of finitely many values: each number becomes a table of its values.
+"""Models with a coefficient times a number, over a domain: each number becomes a table of its values, or of the steps of an
+interval.
 
 What the library makes of a value (it scales, it fills) is computed element by element with its own arithmetic, so that a cell
 holds the float that the library multiplies. The sum of the products is as the library adds it up, in an order that depends on
@@ -7,24 +8,26 @@ the machine: the band of the model is around every order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
-from treesens.compiler.model.numbers import OpenNumber
+from treesens.compiler.model.numbers import OpenNumber, Steps
 from treesens.errors import ModelError
 from treesens.frontends.additive import Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
 
+_DIGIT = Fraction(1, 1 << 50)
 _TREES = (
     "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
     "leaf_node", "tree_output", "tree_weight", "category_set", "set_offset", "set_codes", "zero_missing", "base",
-    "average", "blend",
+    "average", "blend", "number_type", "comparison", "zero_band",
 )  # fmt: skip
 """The fields of an ensemble that depend on its members."""
 
@@ -34,8 +37,9 @@ def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -
     return replace(_table(number, features, place, np.zeros(1)), number=number)
 
 
-def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensemble:
-    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that reaches it as a number.
+def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
+    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that reaches it as a number, or
+    the steps of an interval.
 
     Itself if it is closed. ModelError for a value of which the library makes an infinity.
     """
@@ -43,13 +47,17 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensembl
         return ensemble
     place = ensemble.source.path
     if ensemble.number is not None:
-        name = ensemble.feature_names[ensemble.number.feature]
-        table = _table(ensemble.number, ensemble.features, place, values[name])
-        return replace(ensemble, number=None, **{key: getattr(table, key) for key in _TREES})
+        own = values[ensemble.feature_names[ensemble.number.feature]]
+        if isinstance(own, Steps):
+            table = _steps(ensemble.number, ensemble.features, place, own)
+        else:
+            table = _table(ensemble.number, ensemble.features, place, own)
+        columns = {key: getattr(table, key) for key in _TREES}
+        return replace(ensemble, number=None, spread=table.spread, **columns)
     blend = ensemble.blend
     assert blend is not None
     whole = blend_of(
-        [closed_over(member, values) for member in blend.members],
+        [closed_over(_renamed(member, ensemble.feature_names), values) for member in blend.members],
         blend.shares,
         blend.way,
         ensemble.feature_names,
@@ -64,21 +72,62 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray]) -> Ensembl
         link=Link.IDENTITY if blend.is_sum else ensemble.link,
         task=ensemble.task,
     )
-    tables = {name: values[name] for name in ensemble.open_features}
-    return replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES}).validate()
+    known = {name: values[name] for name in ensemble.open_features}
+    tables = {name: own for name, own in known.items() if not isinstance(own, Steps)}
+    closed = replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES})
+    if closed.names_in_steps:
+        # Of sums that are known up to a step nobody asks for the last digits.
+        closed = replace(closed, accumulation=whole.accumulation)
+    return closed.validate()
+
+
+def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
+    """A member with the names that the whole has for its features."""
+    return replace(
+        member, features=tuple(replace(own, name=name) for own, name in zip(member.features, names, strict=True))
+    )
 
 
 def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> Ensemble:
     """A tree with a cell for each value, and one for the numbers between two of them, which no domain holds."""
+    made = _made(number, features, place, values)
+    after = np.nextafter(values, np.inf)
+    cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
+    table = made[np.searchsorted(values, np.concatenate([values[:1], cuts]), side="right") - 1]
+    return _tree(number, features, place, cuts, table)
+
+
+def _steps(number: OpenNumber, features: tuple[Feature, ...], place: str, steps: Steps) -> Ensemble:
+    """A tree with a cell for each step: the middle of what its ends are. What the library makes of a number never falls."""
+    first, after = steps.edges[:-1], steps.edges[1:]
+    last = np.append(np.nextafter(after[:-1], -np.inf), after[-1])
+    low, high = _made(number, features, place, first), _made(number, features, place, last)
+    if (high < low).any() or (low[1:] < high[:-1]).any():
+        message = f"what the library makes of `{features[number.feature].name}` falls by its last digits"
+        raise ModelError(message, place=place, remedy="declare whole numbers: `integer in [LOW, HIGH]`")
+    middle = low / 2 + high / 2
+    ends = zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)
+    apart = max(max(Fraction(h) - Fraction(m), Fraction(m) - Fraction(lo)) for lo, m, h in ends)
+    # An interpolation may fall by a last digit within a step.
+    apart += Fraction(max(abs(float(low[0])), abs(float(high[-1])))) * _DIGIT
+    return replace(_tree(number, features, place, steps.edges[1:-1], middle), spread=apart)
+
+
+def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> FloatArray:
+    """What the library makes of values, float64[n]. ModelError if that is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.asarray(number.made(np.asarray(values, np.float64)), np.float64)
     if not np.isfinite(made).all():
         name, wrong = features[number.feature].name, float(values[np.flatnonzero(~np.isfinite(made))[0]])
         message = f"the library makes no finite number of the value {wrong:g} of `{name}`"
         raise ModelError(message, place=place, remedy="give the feature a smaller domain")
-    after = np.nextafter(values, np.inf)
-    cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
-    table = made[np.searchsorted(values, np.concatenate([values[:1], cuts]), side="right") - 1]
+    return made
+
+
+def _tree(
+    number: OpenNumber, features: tuple[Feature, ...], place: str, cuts: FloatArray, table: FloatArray
+) -> Ensemble:
+    """A tree of one feature: `table` float64[cuts + 1] holds its values between the cuts."""
     missing = 0.0 if np.isnan(number.missing) else number.missing
     nodes = term_tree([Numbers(number.feature, cuts)], np.concatenate([[missing], table])[:, None])
     return ensemble_of(

@@ -21,6 +21,7 @@ from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
+from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
@@ -82,7 +83,7 @@ def check(
         unknown,
     )  # fmt: skip
     settings, diagnostics = CallSettings.of(given), Diagnostics()
-    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
+    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics, steps=LEVELS[0])
     notes = notes_of(diagnostics, declared=True)
     warn(notes)
     return answer_file(bound, queries, None, settings, notes)

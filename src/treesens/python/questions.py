@@ -13,6 +13,7 @@ from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.interruption import Hurry, interruptible
+from treesens.compiler.model.numbers import LEVELS
 from treesens.data.tables import Table, read_table
 from treesens.errors import TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
@@ -101,7 +102,7 @@ def answer_declared(
 ) -> Answers:
     """The answers with notes: as declarations, or as arguments where the caller has not `declared` the features."""
     settings, diagnostics = CallSettings.of(options), Diagnostics()
-    bound = bound_tree(file, models, data, diagnostics)
+    bound = bound_tree(file, models, data, diagnostics, steps=LEVELS[0])
     frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
     notes = notes_of(diagnostics, declared=declared)
     warn(notes)
@@ -109,9 +110,14 @@ def answer_declared(
 
 
 def bound_tree(
-    file: ast.File, models: Mapping[str, Any], data: Mapping[str, Any] | None, diagnostics: Diagnostics
+    file: ast.File,
+    models: Mapping[str, Any],
+    data: Mapping[str, Any] | None,
+    diagnostics: Diagnostics,
+    *,
+    steps: int = 0,
 ) -> ResolvedFile:
-    """The typed questions of a syntax tree over live models and frames."""
+    """The typed questions of a syntax tree over live models and frames; for `steps` see `bind`."""
     arguments: dict[str, object] = {"models": models, "data": data}
     for argument, given in arguments.items():
         if given is not None and not isinstance(given, Mapping):
@@ -131,7 +137,9 @@ def bound_tree(
             return table_of(source, label, rows, [loaded.get(name) or load(model) for name, model in models.items()])
         return table_of(source, label, rows)
 
-    return bind(file, Path(), keep_going=True, load_model=model_of, load_table=table, diagnostics=diagnostics)
+    return bind(
+        file, Path(), keep_going=True, load_model=model_of, load_table=table, diagnostics=diagnostics, steps=steps
+    )
 
 
 def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:

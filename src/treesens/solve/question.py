@@ -25,6 +25,7 @@ from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
+from treesens.solve.tasks.in_steps import answer_in_steps
 from treesens.values.contradictions import without_clashes
 from treesens.values.witness import Witness
 
@@ -85,6 +86,9 @@ def answer_question(
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or Budget.of(options.time_limit)
+    if query.in_steps is not None:
+        result = answer_in_steps(query, options, answer, budget, confirm)
+        return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     with reused() if options.certificates is not None else nullcontext():
         result = _without_certificates(query, plain, budget.share(0.5) if wants_share else budget, confirm, progress)
@@ -272,6 +276,8 @@ def explain_none(
     """
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
+    if query.in_steps is not None:
+        return replace(result, notes=(*result.notes, "no core: a number stands in steps")) if always else result
     if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
     if options.require_certificate:

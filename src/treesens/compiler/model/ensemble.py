@@ -25,7 +25,14 @@ from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
 from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
-from treesens.compiler.model.numbers import OpenNumber, check_closed, check_values, open_features
+from treesens.compiler.model.numbers import (
+    OpenNumber,
+    Stepped,
+    check_closed,
+    check_values,
+    open_features,
+    stepped_numbers,
+)
 from treesens.compiler.model.ties import Ties
 from treesens.compiler.model.validate import validate
 from treesens.errors import ModelError
@@ -72,6 +79,7 @@ class Ensemble:
     With a `blend` the trees are those of several models, whose predictions the library averages in its own way.
     With a `number` its only tree stands for a number, and whoever holds it is open (`numbers.py`): it has no cells yet.
     `tables` are the values, by feature, that a number has in the domain over which it was closed: it knows no others.
+    With a `spread` its scores are known up to that alone: values in the steps of a number differ. `bands` hold it.
     Inputs with |x| <= zero_band are read as 0; at nodes flagged in zero_missing [N] they follow default_left instead.
     """
 
@@ -112,6 +120,7 @@ class Ensemble:
     ties: Ties | None = None
     number: OpenNumber | None = None
     tables: Mapping[str, FloatArray] = field(default_factory=dict)
+    spread: Fraction = Fraction(0)
     zero_band: float = 0.0
     zero_missing: Bools = field(default_factory=_no_flags)
 
@@ -161,6 +170,18 @@ class Ensemble:
     def open_features(self) -> tuple[str, ...]:
         """The features that reach the score as numbers, which only a domain makes a table of."""
         return open_features(self)
+
+    @cached_property
+    def names_in_steps(self) -> tuple[str, ...]:
+        """The features that reach the score as numbers and have steps, in each of which one value stands for several."""
+        own = self.used_features if self.spread else []
+        inside = [name for m in (self.blend.members if self.blend else ()) for name in m.names_in_steps]
+        return tuple(dict.fromkeys([*own, *inside]))
+
+    @cached_property
+    def steps(self) -> tuple[Stepped, ...]:
+        """The numbers with steps of which its only score is a sum; none if it is no sum, or has several scores."""
+        return stepped_numbers(self)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -309,7 +330,9 @@ class Ensemble:
 
     @cached_property
     def _bands(self) -> tuple[Fraction, ...]:
-        return evaluate.bands(self) if self.blend is None else self.blend.bands()
+        if self.blend is not None:
+            return self.blend.bands()
+        return tuple(band + self.spread for band in evaluate.bands(self))
 
     def band(self) -> Fraction:
         """The largest of `bands`."""

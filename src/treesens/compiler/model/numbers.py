@@ -3,12 +3,15 @@
 A model is over cells. A coefficient times a number has a value of its own for each number, and so the ensemble of such a model
 is *open*: a tree of one leaf keeps the place of the number. Over a domain of finitely many values the number is a table like
 any other, each value in a cell of its own (`frontends/tables_of_numbers.py`); what lies between two values is in no domain.
+Over an interval it is a table of steps, and sums are known up to half of a step: only `solve/tasks/in_steps.py` asks about
+such an ensemble.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +24,18 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 1 << 14
 """Of one feature; each is a cell of its own, and so are the numbers between two of them."""
+LEVELS = (64, 1024, 16384)
+"""Steps of an interval: a question that these leave open is asked with those that come next."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """An interval in steps: step k holds the numbers from edges[k] on, below edges[k + 1]; the last one holds its end, too.
+
+    `edges` float64[steps + 1] ascend. In a step one value stands for all, and the band of the ensemble holds how far they are.
+    """
+
+    edges: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +59,31 @@ def open_features(ensemble: Ensemble) -> tuple[str, ...]:
 def _places(ensemble: Ensemble) -> list[int]:
     own = [] if ensemble.number is None else [ensemble.number.feature]
     return own + [f for member in (ensemble.blend.members if ensemble.blend else ()) for f in _places(member)]
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A number with steps in a sum: the score has `weight` times what the library makes of it, which differs by at most `apart`
+    from that of its step. `column` tells the columns that are made of one feature apart.
+    """
+
+    column: int
+    feature: str
+    weight: Fraction
+    apart: Fraction
+
+
+def stepped_numbers(ensemble: Ensemble) -> tuple[Stepped, ...]:
+    """The numbers with steps of which the only score of an ensemble is a sum, in the order of its members."""
+    blend = ensemble.blend
+    if blend is None or not blend.is_sum or ensemble.n_outputs != 1:
+        return ()
+    pairs = enumerate(zip(blend.members, blend.shares, strict=True))
+    return tuple(
+        Stepped(column, member.used_features[0], share, member.spread)
+        for column, (member, share) in pairs
+        if member.spread
+    )
 
 
 def check_closed(ensemble: Ensemble) -> None:

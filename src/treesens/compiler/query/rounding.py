@@ -6,6 +6,7 @@ has only answers that the library confirms; one that is easier has all that the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import exp
@@ -41,6 +42,7 @@ from treesens.compiler.query.query import (
     ProbabilitySum,
     Query,
     Quotient,
+    SameExcept,
     ScoreTerm,
 )
 
@@ -113,6 +115,19 @@ def soften(query: Query) -> Query:
     return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
 
 
+def loosen(query: Query) -> Query:
+    """The question with every score constraint easier by its band: every input that answers the question in exact arithmetic
+    answers this one, if its scores are those of a model within the band.
+    """
+
+    def easier(row: AtLeast | ProbabilitySum) -> Constraint:
+        if isinstance(row, ProbabilitySum):
+            return replace(row, bound=row.bound - _band_of_sum(query, row), strict=False)
+        return _easier_by(row, band_of(query, row))
+
+    return replace(query, constraints=tuple(with_rows(c, easier) for c in query.constraints))
+
+
 def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
     """The constraint with every lead of one class over an earlier one so large that the library shows it anywhere."""
 
@@ -140,11 +155,44 @@ def told_apart_anywhere(query: Query, constraint: Constraint) -> Constraint:
 
 def band_of(query: Query, row: AtLeast) -> Fraction:
     """How far the library's value of the left side may be from the exact one, in units of scores."""
-    total = Fraction(0)
-    for term in row.form.scores:
-        ensemble = _ensemble(query, term.point)
-        total += unit_of(term, ensemble) * ensemble.bands()[term.output]
-    return total
+    return _band_of_scores(query, row.form.scores)
+
+
+def _band_of_scores(query: Query, terms: Sequence[ScoreTerm]) -> Fraction:
+    """The bands of all terms. A number with steps is off by the same at points where it is equal, and may cancel there."""
+    total, shared = Fraction(0), dict[tuple[int, int, int], Fraction]()
+    for term in terms:
+        ensemble, model = _ensemble(query, term.point), query.points[term.point].model
+        total += _off(query, term)
+        for number in ensemble.steps:
+            total -= unit_of(term, ensemble) * abs(number.weight) * number.apart
+            root = _first_equal(query, term.point, query.space.names.index(number.feature))
+            key = model, number.column, root
+            factor = term.coefficient * ensemble.average * number.weight * number.apart
+            shared[key] = shared.get(key, Fraction(0)) + factor
+    return total + sum(map(abs, shared.values()), Fraction(0))
+
+
+def _first_equal(query: Query, point: int, feature: int) -> int:
+    """The first point of which the question says that the feature is the same there."""
+    equal = {point}
+    links = [c for c in query.constraints if isinstance(c, SameExcept) and feature not in c.varied]
+    for _ in links:
+        for link in links:
+            if link.left in equal or link.right in equal:
+                equal |= {link.left, link.right}
+    return min(equal)
+
+
+def objective_band(query: Query) -> Fraction:
+    """How far the library's value of what is optimised may be from the exact one, in the units of the objective."""
+    goal = query.objective
+    if goal is None:
+        return Fraction(0)
+    moved = _band_of_scores(query, goal.form.scores)
+    if goal.probability is not None:
+        moved += _band_of_sum(query, goal.probability)
+    return abs(goal.unit) * moved
 
 
 def _off_by(query: Query, row: AtLeast) -> Fraction:

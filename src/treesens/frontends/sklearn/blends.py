@@ -272,6 +272,9 @@ def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str])
     e = model.ensemble
     if np.array_equal(used, np.arange(len(names))):
         return model
+    if e.open_features:
+        message = "a linear model inside sees some of the columns alone (max_features, or columns drawn twice)"
+        raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or give the models one by one")
     features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
     for own, f in zip(e.features, used.tolist(), strict=True):
         features[f] = replace(own, name=names[f])

@@ -114,9 +114,6 @@ def read_linear(
         task=Task.BINARY if classifier else Task.REGRESSION,
         ranks_scores=True,
     )
-    if ensemble.open_features:
-        # Products of numbers are rounded, and the library for linear algebra adds them up in an order of its own.
-        ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
     return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
 
 

@@ -62,6 +62,11 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
             place=place,
             remedy="report this pipeline, please",
         )
+    if model is not None and model.ensemble.open_features:
+        # A linear model is read with the columns that reach it: what stands around it stands around the pipeline, too.
+        message = f"{type(last).__name__} over a linear model stands behind other steps"
+        remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
+        raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
     for source, values in categories.items():

@@ -1,0 +1,124 @@
+"""Questions about linear models of real numbers: the ends of intervals and all categories give the exact answers."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treesens as ts
+from treesens.errors import TreesensError
+
+compose = pytest.importorskip("sklearn.compose")
+linear = pytest.importorskip("sklearn.linear_model")
+pipeline = pytest.importorskip("sklearn.pipeline")
+preprocessing = pytest.importorskip("sklearn.preprocessing")
+
+NUMBERS, TOWNS = ["income", "debt"], "abc"
+
+
+@cache
+def rows() -> pd.DataFrame:
+    random, n = np.random.default_rng(5), 200
+    x = pd.DataFrame({"income": random.normal(3e4, 1e4, n), "debt": random.normal(0, 40, n)})
+    x["town"] = random.choice(list(TOWNS), n)
+    score = (x.income - 3e4) / 1e4 - x.debt / 40 + (x.town == "a") + random.normal(0, 0.5, n)
+    return x.assign(y=(score > 0).astype(int))
+
+
+@cache
+def model() -> Any:
+    columns = [("n", preprocessing.StandardScaler(), NUMBERS), ("t", preprocessing.OneHotEncoder(), ["town"])]
+    made = pipeline.make_pipeline(compose.ColumnTransformer(columns), linear.LogisticRegression())
+    return made.fit(rows()[[*NUMBERS, "town"]], rows().y)
+
+
+def corners() -> pd.DataFrame:
+    """All ends of the domain: a score that rises or falls with each number is greatest, and least, at one of them."""
+    ends = [(rows()[name].min(), rows()[name].max()) for name in NUMBERS]
+    return pd.DataFrame(list(itertools.product(*ends, TOWNS)), columns=[*NUMBERS, "town"])
+
+
+def by_town() -> np.ndarray:
+    """What the town alone adds to a score."""
+    return np.asarray(model().decision_function(rows().iloc[[0] * 3].assign(town=list(TOWNS))))
+
+
+def ask(queries: dict[str, str], domain: str = "domain from d\n", **options: Any) -> Any:
+    text = f'model m from "m"\ndata d from "d" label y\n{domain}' + "".join(
+        f"query {name}: {query}\n" for name, query in queries.items()
+    )
+    return ts.check_text(text, models={"m": ts.load(model())}, data={"d": rows()}, **options)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-9])
+def test_verdicts_beside_the_exact_ends(apart: float) -> None:
+    margins, towns = model().decision_function(corners()), by_town()
+    best, swing = float(margins.max()), float(towns.max() - towns.min())
+    pair = "find a, b such that a = b except {town} and "
+    middle = f"margin(a) >= {swing / 2 + apart:.15f} and margin(b) <= {-swing / 2 - apart:.15f}"
+    answers = ask(
+        {
+            "yes": f"find a such that margin(a) >= {best - apart:.15f}",
+            "no": f"find a such that margin(a) >= {best + apart:.15f}",
+            "less": f"{pair}margin(a) - margin(b) >= {swing - apart:.15f}",
+            "more": f"{pair}margin(a) - margin(b) >= {swing + apart:.15f}",
+            # Two rows, each of which every number can meet: only together they cannot hold.
+            "both": pair + middle,
+        }
+    )
+    verdicts = {name: str(answers[name].verdict) for name in ("yes", "no", "less", "more", "both")}
+    assert verdicts == {"yes": "found", "no": "none", "less": "found", "more": "none", "both": "none"}
+
+
+def test_optima_are_those_of_the_exact_ends_and_bounds_hold() -> None:
+    margins, towns = model().decision_function(corners()), by_town()
+    answers = ask(
+        {
+            "best": "find a maximize margin(a)",
+            "worst": "find a minimize margin(a)",
+            "swing": "find a, b such that a = b except {town} maximize margin(a) - margin(b)",
+        }
+    )
+    exact = {"best": margins.max(), "worst": margins.min(), "swing": towns.max() - towns.min()}
+    for name, value in exact.items():
+        found = answers[name].result.objective
+        sign = -1 if name == "worst" else 1
+        assert sign * found.value <= sign * value + 1e-9 <= sign * found.bound + 2e-9
+        assert found.value == pytest.approx(value, rel=2e-6)
+        assert found.bound == pytest.approx(value, rel=2e-6)
+
+
+def test_an_answer_is_what_the_library_predicts() -> None:
+    answers = ask({"q": "find a, b such that a = b except {income} and prob(a) >= 0.9 and prob(b) <= 0.6"})
+    pair = answers["q"].pair
+    shown = model().predict_proba(pd.DataFrame(pair)[[*NUMBERS, "town"]])[:, 1]
+    assert shown[0] >= 0.9
+    assert shown[1] <= 0.6
+    assert pair["debt"].nunique() == 1
+
+
+def test_what_steps_cannot_answer_says_so(tmp_path: Path) -> None:
+    for query in (
+        "find a such that prob(a) >= 0.5 top 3",
+        "find a such that prob(a) >= 0.5 maximize likelihood(a, d)",
+        "count rows of d as a such that prob(a) >= 0.5",
+        "explain row 3 of d",
+    ):
+        with pytest.raises(TreesensError, match="E314"):
+            ask({"q": query})
+    with pytest.raises(TreesensError, match=r"(?s)E314.*two ends"):
+        ask({"q": "find a such that prob(a) >= 0.5"}, "")
+    with pytest.raises(TreesensError, match="E314"):
+        ts.audit(ts.load(model()), rows(), label="y", vary=["town"])
+
+
+def test_an_answer_in_steps_has_no_certificate_and_no_second_opinion() -> None:
+    answers = ask({"q": "find a such that margin(a) >= 100"}, confirm="z3")
+    assert str(answers["q"].verdict) == "none"
+    assert "an answer in steps is not confirmed" in answers["q"].result.notes
