@@ -133,6 +133,9 @@ def formats() -> dict[str, Fit]:
         "calibrated folds": piped(calibration.CalibratedClassifierCV(boosted(), cv=2)),
         "calibrated folds, isotonic": piped(calibration.CalibratedClassifierCV(forest(), cv=2, method="isotonic")),
         "logistic behind bins": piped(linear_model.LogisticRegression(max_iter=500), bins, hot),
+        "logistic of numbers": piped(
+            linear_model.LogisticRegression(max_iter=500), preprocessing.StandardScaler(), hot
+        ),
         "means of the target": piped(forest(), names=means),
         "quantiles": piped(boosted(), preprocessing.QuantileTransformer(n_quantiles=50)),
         "powers": piped(boosted(), preprocessing.PowerTransformer()),

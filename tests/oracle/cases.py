@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import models_additive, models_boosted, models_files, models_sklearn
+from tests.oracle import models_additive, models_boosted, models_files, models_linear, models_outputs, models_sklearn
 from tests.oracle.brute import World
 from tests.oracle.draw_spaces import draw_features, draw_wide
 from tests.oracle.language import measure_name, text_of
@@ -33,6 +33,8 @@ TRAINERS: dict[str, tuple[Callable[..., Model], list[str], bool, float]] = {
         False,
         1.5,
     ),
+    "linear": (models_linear.train_linear, ["integer", "integer", "label", "category", "stored"], False, 1),
+    "output": (models_outputs.train_output, ["integer", "integer", "category", "onehot"], False, 1),
     "calibrated": (models_sklearn.train_calibrated, NUMBERS, False, 1),
     "vote": (models_sklearn.train_vote, NUMBERS, False, 1),
     "counted vote": (models_sklearn.train_count, NUMBERS, False, 1),
@@ -404,7 +406,8 @@ def save_case(case: Case, folder: Path) -> None:
             shutil.copy(model.source, folder / file)
         else:
             file = model.save(folder) if model.save else name
-        text = text.replace(f'model {name} from "{name}"', f'model {name} from "{file}"')
+        form = f" as `{model.form}`" if model.form else ""
+        text = text.replace(f'model {name} from "{name}"', f'model {name} from "{file}"{form}')
     for name, frame in case.frames.items():
         form = "parquet" if case.forms[name] == "parquet" else "csv"
         frame.to_parquet(folder / f"{name}.parquet") if form == "parquet" else frame.to_csv(

@@ -62,6 +62,8 @@ class Model:
     """The probabilities of an isotonic calibration that are exact; between them the library rounds a line."""
     celled: bool = True
     """Whether its cells are known here: not of a pipeline, nor of features that it reads as categories."""
+    form: str = ""
+    """The format to name for its file, if the file alone does not say what is read of it."""
     coded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The features that it reads as categories, with their labels (none for codes)."""
 

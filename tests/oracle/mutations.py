@@ -50,6 +50,26 @@ MUTATIONS = (
         r'case "<":\n\1return [(-math.inf, spec.above(number))]',
     ),
     Mutation(
+        "questions about numbers in steps are no easier", "compiler/query/rounding.py",
+        r"return _easier_by\(row, band_of\(query, row\)\)", "return row",
+        test="tests/solve/test_in_steps.py",
+    ),
+    Mutation(
+        "the band leaves out how far values are from their step", "compiler/model/ensemble.py",
+        r"return tuple\(band \+ self\.spread for band in", "return tuple(band for band in",
+        test="tests/solve/test_in_steps.py",
+    ),
+    Mutation(
+        "numbers that vary cancel as equal ones do", "compiler/query/rounding.py",
+        r"if isinstance\(c, SameExcept\) and feature not in c\.varied\]", "if isinstance(c, SameExcept)]",
+        test="tests/solve/test_in_steps.py",
+    ),
+    Mutation(
+        "a number between two values of its domain has the score of one of them", "compiler/model/ensemble.py",
+        r"\n        check_values\(self, rows\)", "",
+        test="tests/frontends/test_sklearn_numbers.py",
+    ),
+    Mutation(
         "calibrated probabilities are compared as their margins are", "binder/scores.py",
         r"return first == second and not isinstance\(first, Isotonic\)", "return True",
         test="tests/solve/test_probability_rows.py",

@@ -237,6 +237,7 @@ class Asking:
         words += flags(study.name, arguments)
         if study.name != "learn":
             words.append("--trust-pickle")
+            words += ["--format", self.model.form] if self.model.form else []
         (main,) = (e.load() for e in entry_points(group="console_scripts") if e.name == "treesens")
         out, said = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
         code: Any = 0
@@ -258,17 +259,22 @@ class Asking:
 
     def file(self, name: str) -> str:
         model = self.case.models[name]
-        if isinstance(model.source, str):
+        if isinstance(model.source, str) and not model.form:
             return model.source
         assert model.save is not None
         place = self.folder / name
         place.mkdir(exist_ok=True)
         return str(place / model.save(place))
 
+    @property
+    def one_form(self) -> bool:
+        """Whether one format names both models, as commands take it."""
+        return len({model.form for model in self.case.models.values()}) == 1
+
     def study(self, name: str, **arguments: Any) -> Study:
         if self.label is not None and name != "learn":
             arguments["label"] = self.label
-        return Study(name, arguments, self.chance(PRINTED))
+        return Study(name, arguments, self.chance(PRINTED) and self.one_form)
 
     # Studies of pairs ----------------------------------------------------------------------------------------------------
 

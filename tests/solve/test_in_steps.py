@@ -62,8 +62,11 @@ def test_verdicts_beside_the_exact_ends(apart: float) -> None:
     best, swing = float(margins.max()), float(towns.max() - towns.min())
     pair = "find a, b such that a = b except {town} and "
     middle = f"margin(a) >= {swing / 2 + apart:.15f} and margin(b) <= {-swing / 2 - apart:.15f}"
+    ends = rows().income.min(), rows().income.max()
+    by_income = np.diff(model().decision_function(rows().iloc[[0, 0]].assign(income=ends)))[0]
     answers = ask(
         {
+            "by_income": f"find a, b such that a = b except {{income}} and margin(a) - margin(b) >= {by_income - apart:.15f}",
             "yes": f"find a such that margin(a) >= {best - apart:.15f}",
             "no": f"find a such that margin(a) >= {best + apart:.15f}",
             "less": f"{pair}margin(a) - margin(b) >= {swing - apart:.15f}",
@@ -72,8 +75,9 @@ def test_verdicts_beside_the_exact_ends(apart: float) -> None:
             "both": pair + middle,
         }
     )
-    verdicts = {name: str(answers[name].verdict) for name in ("yes", "no", "less", "more", "both")}
-    assert verdicts == {"yes": "found", "no": "none", "less": "found", "more": "none", "both": "none"}
+    verdicts = {name: str(answers[name].verdict) for name in ("yes", "no", "less", "more", "both", "by_income")}
+    expected = {"yes": "found", "no": "none", "less": "found", "more": "none", "both": "none", "by_income": "found"}
+    assert verdicts == expected
 
 
 def test_optima_are_those_of_the_exact_ends_and_bounds_hold() -> None:
