@@ -47,7 +47,11 @@ def others(x: np.ndarray, y: np.ndarray, trees: int, depth: int, folder: Path) -
     import lightgbm
     import onnxruntime
     import skl2onnx
+    from skops import io as skops_io
     from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     light = lightgbm.LGBMClassifier(n_estimators=trees, num_leaves=2**depth, verbosity=-1, n_jobs=1).fit(x, y)
     path = folder / "model.txt"
@@ -61,6 +65,12 @@ def others(x: np.ndarray, y: np.ndarray, trees: int, depth: int, folder: Path) -
     path = folder / "model.onnx"
     path.write_bytes(skl2onnx.to_onnx(forest, x[:1].astype(np.float32)).SerializeToString())
     yield "ONNX", path, lambda path=path: onnxruntime.InferenceSession(str(path))
+    linear = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
+    for name, model in (("forest", forest), ("logistic regression of numbers", linear)):
+        path = folder / f"{name}.skops"
+        skops_io.dump(model, path)
+        types = skops_io.get_untrusted_types(file=path)
+        yield f"skops, {name}", path, lambda path=path, types=types: skops_io.load(path, trusted=types)
     yield from _of_java(x, y, trees, depth, folder)
 
 

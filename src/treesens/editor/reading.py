@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from treesens.binder.declarations import Declarations, Unbound, read_declarations
 from treesens.binder.file import Binder
 from treesens.compiler.base.diagnostics import Diagnostic, Diagnostics, Source, Span
+from treesens.compiler.model.numbers import LEVELS
 from treesens.editor.library import Library, Stamp, stamp
 from treesens.errors import TreesensError
 from treesens.grammar.parsing import layout
@@ -99,6 +100,8 @@ class Reader:
         paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
         stamps = tuple(stamp(self.path.parent / path) for path in paths)
         if self._kept is None or (self._kept.nodes, self._kept.stamps) != (key, stamps):
+            # As `check` answers them.
+            found.steps = LEVELS[0]
             self._kept = _Kept(key, stamps, Binder(found))
         return self._kept
 
