@@ -47,11 +47,11 @@ def others(x: np.ndarray, y: np.ndarray, trees: int, depth: int, folder: Path) -
     import lightgbm
     import onnxruntime
     import skl2onnx
-    from skops import io as skops_io
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
+    from skops import io as skops_io
 
     light = lightgbm.LGBMClassifier(n_estimators=trees, num_leaves=2**depth, verbosity=-1, n_jobs=1).fit(x, y)
     path = folder / "model.txt"
