@@ -51,6 +51,7 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
     guard = [when ^ 1] if when != TRUE else []
     x, y = (relation.left, relation.feature), (relation.right, relation.other)
     runs: dict[int, tuple[int, int]] = {}
+    legal = np.array([j for j, found in enumerate(right) if found is not None], np.int64)
     for i, fits in enumerate(compatible_cells(relation, left, right)):
         is_i = [builder.at_most(*x, i) ^ 1, builder.at_most(*x, i - 1)]
         if len(fits) == 0:
@@ -58,7 +59,9 @@ def lower_difference(builder: Builder, relation: Difference, when: int) -> None:
             continue
         first, last = int(fits[0]), int(fits[-1])
         runs[i] = (first, last)
-        for j in set(range(first, last)) - set(fits.tolist()):
+        # Cells without a legal value are excluded already; whole numbers may leave one between every two.
+        inside = legal[legal.searchsorted(first) : legal.searchsorted(last)]
+        for j in np.setdiff1d(inside, fits).tolist() if len(inside) >= len(fits) else ():
             builder.clause([*guard, *is_i, builder.at_most(*y, j) ^ 1, builder.at_most(*y, j - 1)])
     for end, above in ((0, True), (1, False)):
         _staircase(builder, guard, x, y, {i: run[end] for i, run in runs.items()}, above=above)

@@ -22,9 +22,9 @@ from treesens.errors import DataError, ModelError
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
 
-MOST_VALUES = 1 << 14
+MOST_VALUES = 1 << 12
 """Of one feature; each is a cell of its own, and so are the numbers between two of them."""
-LEVELS = (64, 1024, 16384)
+LEVELS = (64, 512, 4096)
 """Steps of an interval: a question that these leave open is asked with those that come next."""
 
 
