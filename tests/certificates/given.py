@@ -22,20 +22,31 @@ DIGITS = decimal.Context(prec=80, Emax=10**12, Emin=-(10**12))
 CLOSE = Fraction(1, 10**50)
 
 
+class Reached:
+    """The numbers of the leaves that XGBoost reaches from a point, tree by tree. It is asked once about every point."""
+
+    def __init__(self, booster: xgboost.Booster) -> None:
+        self.booster = booster
+        self.values = [dict(_leaves(json.loads(text))) for text in booster.get_dump(dump_format="json")]
+        self.known: dict[tuple[float | None, ...], list[Fraction]] = {}
+
+    def leaves(self, point: list[float | None]) -> list[Fraction]:
+        key = tuple(point)
+        if key not in self.known:
+            row = np.array([[math.nan if x is None else x for x in point]], np.float32)
+            (reached,) = self.booster.predict(xgboost.DMatrix(row, nthread=1), pred_leaf=True).reshape(1, -1)
+            self.known[key] = [tree[int(n)] for tree, n in zip(self.values, reached, strict=True)]
+        return self.known[key]
+
+
 class Inputs:
     """Points of a model with one output; None is missing. A margin is a base and the sum of the leaves that XGBoost reaches."""
 
     def __init__(
-        self, booster: xgboost.Booster, base: Fraction, points: list[list[float | None]], trees: int | None = None
+        self, reached: Reached, base: Fraction, points: list[list[float | None]], trees: int | None = None
     ) -> None:
         self.points = points
-        rows = np.array([[math.nan if x is None else x for x in point] for point in points], np.float32)
-        reached = booster.predict(xgboost.DMatrix(rows), pred_leaf=True).reshape(len(rows), -1)
-        values = [dict(_leaves(json.loads(text))) for text in booster.get_dump(dump_format="json")]
-        self.margins = [
-            base + sum((tree[int(n)] for tree, n in list(zip(values, row, strict=True))[:trees]), Fraction(0))
-            for row in reached
-        ]
+        self.margins = [base + sum(reached.leaves(point)[:trees], Fraction(0)) for point in points]
 
     def satisfy(self, asked: dict[str, Any]) -> bool:
         """All that is asked, part by part."""

@@ -13,17 +13,25 @@ from tests.certificates.truth import Truth
 Document = dict[str, Any]
 
 
-def share_of(truth: Truth, claim: Document) -> tuple[Fraction, Fraction]:
-    """The measure of what certainly is concerned, however inputs are spread within the sets of it, and of what may be."""
+Known = dict[tuple[tuple[int, Any], ...], bool]
+"""Of kinds of values of some features: whether inputs with them satisfy a statement."""
+
+
+def share_of(truth: Truth, claim: Document, known: Known | None = None) -> tuple[Fraction, Fraction]:
+    """The measure of what certainly is concerned, however inputs are spread within the sets of it, and of what may be.
+
+    `known` is what was found out for other claims about the same statement; what is found out now is added to it.
+    """
     statement = claim["whole"]["statement"]
     certain = possible = Fraction(0)
-    known: dict[tuple[tuple[int, float], ...], bool] = {}
+    known = {} if known is None else known
     listed = {f for p, f, _ in statement["domain"] if p == 0}
     present = [[0, f, {"runs": [[None, None]]}] for f in range(truth.features) if f not in listed]
     entries = {one[0]: [entry[0] for entry in one[1]] for one in claim["measure"] if one[0] is not None}
     values = {f: truth.values_of(statement, f, sets) for f, sets in entries.items()}
     # A missing value is looked at wherever a set of the measure has it.
     values = {f: [*dict.fromkeys(x for x in mine if not math.isnan(x)), math.nan] for f, mine in values.items()}
+    kinds = {f: dict(zip(mine, truth.kinds(statement, f, mine), strict=True)) for f, mine in values.items()}
     for weight, chosen in choices(claim["measure"]):
         inside = [
             [x for x, holds in zip(values[f], truth.inside(s, values[f]), strict=True) if holds]
@@ -31,7 +39,7 @@ def share_of(truth: Truth, claim: Document) -> tuple[Fraction, Fraction]:
         ]
         answers = []
         for point in itertools.product(*inside):
-            key = tuple((f, -9e99 if math.isnan(x) else x) for f, x in sorted(zip(chosen, point, strict=True)))
+            key = tuple(sorted((f, kinds[f][x]) for f, x in zip(chosen, point, strict=True)))
             if key not in known:
                 pins = [[0, f, pin(x)] for f, x in zip(chosen, point, strict=True)]
                 asked = {**statement, "domain": [*statement["domain"], *present, *pins]}

@@ -16,7 +16,7 @@ import xgboost
 from treesens.certificates.treesens_verify import shares
 from treesens.certificates.treesens_verify.by_value import Given
 
-from tests.certificates.given import Inputs
+from tests.certificates.given import Inputs, Reached
 from tests.certificates.models import train
 from treesens.binder.file import bind
 from treesens.certificates import produce, row_cells
@@ -103,14 +103,14 @@ def test_an_answer_has_a_certificate(kind: str, folder: Path, capfd: pytest.Capt
     (asked, *_) = [c for one in (further, *inner) for c in one.get("cavities", [])]
     assert all(lies_in_none(folder, point, asked["width"]) for point in document["inputs"])
     booster, base = xgboost.Booster(model_file=folder / "m.json"), document["statement"]["models"][0]["base"][0]
-    assert Inputs(booster, Fraction(base), document["inputs"]).satisfy(further)
+    assert Inputs(Reached(booster), Fraction(base), document["inputs"]).satisfy(further)
     assert len(asked["rows"]) < len(table())
     outcomes = []
     for row in range(len(asked["rows"])):
         fewer = asked | {"rows": asked["rows"][:row] + asked["rows"][row + 1 :]}
         planted = json.loads(json.dumps(document).replace(json.dumps(asked), json.dumps(fewer)))
         outcomes.append(accepts(folder, planted))
-        assert outcomes[-1] == Inputs(booster, Fraction(base), document["inputs"]).satisfy(
+        assert outcomes[-1] == Inputs(Reached(booster), Fraction(base), document["inputs"]).satisfy(
             planted["statement"]["further"]
         )
     assert not all(outcomes)
@@ -171,7 +171,7 @@ def test_the_checker_finds_every_cavity(folder: Path) -> None:
         problem = checker.Problem.__new__(checker.Problem)
         problem.largest = 3e38
         given = Given(problem, [[float("nan") if x is None else x for x in point]])
-        assert given.satisfies(further) == Inputs(booster, Fraction(0), [point]).satisfy(further)
+        assert given.satisfies(further) == Inputs(Reached(booster), Fraction(0), [point]).satisfy(further)
         outcomes.append(given.satisfies(further))
     assert 40 < sum(outcomes) < 360
 

@@ -20,7 +20,7 @@ import xgboost
 from treesens.certificates.treesens_verify.cases import check_found
 from treesens.certificates.treesens_verify.numbers import exp_bounds
 
-from tests.certificates.given import Inputs
+from tests.certificates.given import Inputs, Reached
 from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
@@ -109,7 +109,7 @@ def test_an_answer_has_a_certificate_that_says_all(
         document
     )
     booster = xgboost.Booster(model_file=folder / "m.json")
-    inputs = Inputs(booster, Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"])
+    inputs = Inputs(Reached(booster), Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"])
     assert inputs.satisfy(document["statement"]["further"])
     (path,) = (folder / kind.replace(" ", "_")).glob("*.cert.xz")
     assert run_checker([path], [folder / "m.json"], {}) == 0
@@ -144,7 +144,9 @@ def test_inputs_that_do_not_satisfy_it_are_rejected(kind: str, made: Callable[[s
             one = relations(further)[number]
             end = "most" if "most" in one else "least"
             one[end] = str(Fraction(one[end]) + Fraction(move))
-            inputs = Inputs(booster, Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"])
+            inputs = Inputs(
+                Reached(booster), Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"]
+            )
             assert accepts(folder, document) == inputs.satisfy(further), (one, move)
             outcomes.add(accepts(folder, document))
     assert outcomes == {True, False} or kind == "alternatives"
@@ -329,7 +331,7 @@ def test_functions_of_a_score(curve: Document | None, made: Callable[[str], Docu
     """Bounds on both sides of what decimals say of the sum of a curve at two points."""
     document = made("two points")
     booster = xgboost.Booster(model_file=folder / "m.json")
-    given = Inputs(booster, Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"])
+    given = Inputs(Reached(booster), Fraction(document["statement"]["models"][0]["base"][0]), document["inputs"])
     scores = [[["1", 0, 0]], [["1", 1, 0], ["-1/3", 0, 0]]]
     terms = [["1", scores[0], curve], ["-1/2", scores[1], curve]]
     value = sum(Fraction(c) * given.curve_of(scores, curve) for c, scores, _ in terms)

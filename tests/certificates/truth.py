@@ -136,17 +136,21 @@ class Truth:
     def _unlike(self, statement: dict[str, Any], feature: int, values: list[float]) -> Any:
         """One value of all those that no split, set or cost tells apart; all of them if an order compares them."""
         x = np.array(values)
+        # The first of every kind, in the order of the values.
+        first = {kind: place for place, kind in reversed([*enumerate(self.kinds(statement, feature, values))])}
+        return x[np.sort([*first.values()])]
+
+    def kinds(self, statement: dict[str, Any], feature: int, values: list[float]) -> list[Any]:
+        """Of every value what splits, sets and costs tell of it: an answer with one has all others of its kind, too."""
         if any(f == feature for _, _, f in statement["orders"]):
-            return x
+            return ["missing" if math.isnan(x) else x for x in values]
+        x = np.array(values)
         seen = [self._cell(x, self.cuts[feature])]
         sets = [*statement["domain"], *(part for clause in statement["clauses"] for part in clause)]
         seen += [self._inside(s, x) for _, f, s in sets if f == feature]
         costs = [steps for row in statement["rows"] for _, f, steps, _ in row["costs"] if f == feature]
         seen += [self._cell(x, np.array(sorted(s for s, _ in steps if s is not None))) for steps in costs]
-        kinds = zip(*(one.tolist() for one in seen), strict=True)
-        # The first of every kind, in the order of the values.
-        first = {kind: place for place, kind in reversed([*enumerate(kinds)])}
-        return x[np.sort([*first.values()])]
+        return list(zip(*(one.tolist() for one in seen), strict=True))
 
     def _values(self, statement: dict[str, Any], feature: int) -> list[float]:
         numbers = {-LARGEST, LARGEST, 0.0, *self.cuts[feature]}
