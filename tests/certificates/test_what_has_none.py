@@ -106,6 +106,29 @@ def test_these_say_why_they_have_none(question: str, reason: str, tmp_path: Path
     assert all(reason in c.reason for c in claims), [c.reason for c in claims]
 
 
+UNPROVED = "a.f0 + a.f1 + a.f2 >= 1.6; a.f0 + a.f1 <= 1; a.f0 + a.f2 <= 1; a.f1 + a.f2 <= 1"
+"""No values satisfy these sums, which no cells say."""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        f"find a in m such that margin(a) >= -9; ({either}); {UNPROVED.partition('; ')[2]}"
+        for either in (
+            f"margin(a) >= 9 or {UNPROVED.partition(';')[0]}",
+            f"{UNPROVED.partition(';')[0]} or margin(a) >= 9",
+        )
+    ],
+)
+def test_no_case_of_what_is_not_proved_as_a_whole_is_left_in_the_folder(question: str, tmp_path: Path) -> None:
+    """Of two cases one is proved, whichever is tried first; it would be taken for a proof of the question."""
+    claims = claims_of(question, tmp_path)
+    assert [(c.claim, bool(c.path)) for c in claims] == [("none", False)]
+    alone = claims_of("find a in m such that margin(a) >= 9", tmp_path)
+    assert [(c.claim, bool(c.path)) for c in alone] == [("none", True)]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [Path(alone[0].path).name]
+
+
 @pytest.mark.parametrize(("norm", "cases"), [("l0", 3), ("l1", 3), ("l2", 3), ("linf", 1)])
 def test_the_nearest_of_rows_has_a_certificate_for_each_row(norm: str, cases: int, tmp_path: Path) -> None:
     """Of linf nothing is nearer than a row itself: no values at all, which is one case for all rows."""

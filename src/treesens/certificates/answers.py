@@ -1,7 +1,8 @@
 """Answers with their certificates: files in a folder, and in the result what they are or why there are none.
 
 What has no certificate as a whole may have one for each of its cases. Then a manifest says what the whole is, and the checker
-finds that no case of it is left out.
+finds that no case of it is left out. Cases are proved in a folder of their own, since a part of what is not proved as a whole
+would be taken for the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from treesens.binder.ladders import distance_to_row
-from treesens.certificates.attach import attempt, beyond_gap, form_limit
+from treesens.certificates.attach import attempt, beyond_gap, form_limit, whole_or_nothing
 from treesens.certificates.case_tree import proved_in_parts
 from treesens.certificates.cases import MOST, cases_of
 from treesens.certificates.lines import Lines, no_lines, with_lines
@@ -106,18 +107,21 @@ def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, sec
     if len(rows) > MOST:
         return [Certified("bound", reason=f"distances to the nearest of more than {MOST} rows")]
     near = [replace(query, objective=distance_to_row(query.space, nearest, row)) for row in rows]
-    made: list[Certified] = []
-    for one in near:
-        mine = _in_cases("bound", one, partial(beyond, one, limit), folder, seconds)
-        if not mine[0].path:
-            return mine
-        made += mine
     bare = replace(query, objective=None)
 
     def whole() -> Whole:
         return with_alternatives(whole_of(bare), bare, [beyond(one, limit) for one in near])
 
-    return _joined("bound", query, whole, made, folder, seconds)
+    def prove(apart: Path) -> list[Certified]:
+        made: list[Certified] = []
+        for one in near:
+            mine = _in_cases("bound", one, partial(beyond, one, limit), apart, seconds)
+            if not mine[0].path:
+                return mine
+            made += mine
+        return _joined("bound", query, whole, made, apart, seconds)
+
+    return whole_or_nothing("bound", folder, query, prove)
 
 
 def _refuted(
@@ -156,24 +160,27 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
         return [one]
     own_grids = bool(learnt_of(*whole))
 
-    def prove(case: Refuted) -> Certified:
-        return attempt(claim, folder, case[0], lambda: refutation(*case, seconds=seconds, own_grids=own_grids))
+    def prove_cases(apart: Path) -> list[Certified]:
+        def prove(case: Refuted) -> Certified:
+            return attempt(claim, apart, case[0], lambda: refutation(*case, seconds=seconds, own_grids=own_grids))
 
-    cases, found = cases_of(*whole), list[Certified]()
-    for case in cases or []:
-        made = prove(case)
-        if not made.path:
-            return [one]
-        found.append(made)
-    if cases is None:
-        parts = proved_in_parts(*whole, prove, seconds)
-        if not parts:
-            return [one]
-        found = parts
-    joint = _joined(claim, query, lambda: whole_of(*whole), found, folder, seconds)
-    if joint[0].path:
-        return joint
-    return _joined(claim, query, lambda: whole_of(*whole, combined=True), found, folder, seconds)
+        cases, found = cases_of(*whole), list[Certified]()
+        for case in cases or []:
+            made = prove(case)
+            if not made.path:
+                return [one]
+            found.append(made)
+        if cases is None:
+            parts = proved_in_parts(*whole, prove, seconds)
+            if not parts:
+                return [one]
+            found = parts
+        joint = _joined(claim, query, lambda: whole_of(*whole), found, apart, seconds)
+        if joint[0].path:
+            return joint
+        return _joined(claim, query, lambda: whole_of(*whole, combined=True), found, apart, seconds)
+
+    return whole_or_nothing(claim, folder, query, prove_cases)
 
 
 def _joined(

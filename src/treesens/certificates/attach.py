@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -50,8 +51,12 @@ def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certif
     except NoCertificate as reason:
         return Certified(claim, reason=str(reason))
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
-        failed = told(error, f"a certificate for {query.name}")
-        return Certified(claim, reason=f"error[{failed.code}]: certificate: {failed.message}")
+        return _failed(claim, error, query)
+
+
+def _failed(claim: str, error: Exception, query: Query) -> Certified:
+    failed = told(error, f"a certificate for {query.name}")
+    return Certified(claim, reason=f"error[{failed.code}]: certificate: {failed.message}")
 
 
 def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:
@@ -75,6 +80,28 @@ def _written(claim: str, packed: bytes, folder: Path, name: str) -> Certified:
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, packed)
     return Certified(claim, str(path), digest, len(packed))
+
+
+def whole_or_nothing(
+    claim: str, folder: Path, query: Query, prove: Callable[[Path], list[Certified]]
+) -> list[Certified]:
+    """What is proved in a folder of its own, moved into `folder` if every claim of it has a certificate.
+
+    What has none as a whole leaves no part behind that could be taken for the answer.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
+            made = prove(Path(scratch))
+            if not all(one.path for one in made):
+                return made
+            names = {Path(one.path).name for one in made}
+            for file in Path(scratch).iterdir():
+                if file.name in names or file.name.endswith(TREES):
+                    file.replace(folder / file.name)
+            return [replace(one, path=str(folder / Path(one.path).name)) for one in made]
+    except OSError as error:
+        return [_failed(claim, error, query)]
 
 
 def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:
