@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost
-from treesens.certificates.treesens_verify import boxes
+from treesens.certificates.treesens_verify import bits, boxes
 from treesens.certificates.treesens_verify.core import MALFORMED
 
 from tests.certificates.made import make, query_of
@@ -138,7 +138,7 @@ def test_no_bound_is_lower_than_that_of_the_checker(made: list[tuple[Document, b
                 ]
                 if not problem.propagate(domain):
                     continue
-                mine = proof.bound(domain, proof.ends, {}, weights, 0, [])
+                mine = proof.bound(domain, weights, 0, [])
                 yours = exact.bound(domain, weights, 0, [])
                 assert mine == yours == -1 or mine << proof.layer(weights).shift >= yours
                 asked, same = asked + 1, same + (mine << proof.layer(weights).shift == yours)
@@ -146,24 +146,86 @@ def test_no_bound_is_lower_than_that_of_the_checker(made: list[tuple[Document, b
     assert same > asked / 3
 
 
-def test_boxes_in_arrays_of_their_own_have_the_same_bounds(
-    made: list[tuple[Document, bytes]], monkeypatch: pytest.MonkeyPatch
+GAPS = "feature f0: integer in [-3, 3]\nfeature f2: integer in [-2, 2]\nfeature f1: real in [-3, 3] or missing\n"
+
+
+def random_cuts(problem: Any, dice: random.Random, depth: int) -> list[Any]:
+    """A tree of random cuts, in preorder; its leaves have some weights. Domains may be cut down to nothing."""
+    if depth == 0 or dice.random() < 0.1:
+        return [[[1] * len(problem.constant), 0, []]]
+    v = dice.choice([v for v, size in enumerate(problem.sizes) if size > 1])
+    sides = (random_cuts(problem, dice, depth - 1) for _ in range(2))
+    return [[v, dice.randrange(1, problem.sizes[v])], *(node for side in sides for node in side)]
+
+
+def leaves_of(problem: Any, nodes: list[Any]) -> dict[int, list[int]]:
+    """The cells of every leaf that has some, as the checker cuts them."""
+    found, stack = dict[int, list[int]](), [list(problem.domain)]
+    for number, node in enumerate(nodes):
+        domain = stack.pop()
+        if len(node) == 2:
+            sides = (-1 << node[1], (1 << node[1]) - 1)
+            stack += [[cells & s if v == node[0] else cells for v, cells in enumerate(domain)] for s in sides]
+        elif all(domain):
+            found[number] = domain
+    return found
+
+
+@pytest.mark.parametrize("whole", [2, 1 << 20])
+def test_bits_have_the_bounds_of_boxes_and_none_is_below_that_of_the_checker(
+    whole: int, made: list[tuple[Document, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At every leaf of honest proofs, with copies of few boxes at every cut and with none."""
+    """At every leaf of honest proofs and of random cuts, with gaps and missing values; in parts of few nodes and in one."""
+    monkeypatch.setattr(bits, "WHOLE", whole)
+    monkeypatch.setattr(bits, "SMALL", min(whole // 2, bits.SMALL))
+    monkeypatch.setattr(bits, "PARTS", 2)
+    deep(1, tmp_path / "m.json")
+    text = f'model m from "m.json"\n{GAPS}query q: {QUESTIONS["two features"].replace("$", "4")}'
+    gaps = json.loads(json.dumps(refutation(query_of(text, tmp_path), check=False).document))
+    dice, asked, same = random.Random(7), 0, 0
+    honest = [one for one in made if not messages_in(one[0])]
+    for number, (document, data) in enumerate([*honest, (gaps, (tmp_path / "m.json").read_bytes())]):
+        problem = checker.problem_of(document, [data], first_trees=True)
+        problem.make_factors(set(document["apart"]))
+        exact, turns = checker.Proof(problem), 3 if number % 2 == 0 or document is gaps else 1
+        for turn in range(turns):
+            nodes = random_cuts(problem, dice, 9) if turn or document is gaps else document["nodes"]
+            proof, leaves = boxes.BoxProof(problem), leaves_of(problem, nodes)
+            ((weights, _),) = Counter(tuple(node[0]) for node in nodes if len(node) == 3).most_common(1)
+            leaves = {i: domain for i, domain in leaves.items() if tuple(nodes[i][0]) == weights}
+            cuts = bits.Cuts(problem, proof.ends, nodes, weights, proof.bound_at)
+            assert set(cuts.asked) == set(leaves)
+            told = dict[int, int]()
+            for at, bounds in bits.bounds_of(cuts, proof.layer(weights)):
+                told |= dict(zip(at.tolist(), bounds.tolist(), strict=True))
+            for leaf, domain in leaves.items():
+                mine = proof.bound(domain, *nodes[leaf])
+                assert told.get(leaf, -1) == mine, leaf
+                asked += 1
+            for leaf in dice.sample(sorted(leaves), min(4, len(leaves))):
+                yours = exact.bound(leaves[leaf], *nodes[leaf])
+                bound = told.get(leaf, -1)
+                assert bound == yours == -1 or bound << proof.layer(weights).shift >= yours
+                same += bound == yours
+    assert asked > 700
+    assert same > 5
 
-    def bounds(document: Document, data: bytes, large: int) -> list[int]:
-        monkeypatch.setattr(boxes, "LARGE", large)
-        monkeypatch.setattr(boxes, "FEW", 1)
-        told, bound = list[int](), boxes.Layer.bound
-        with monkeypatch.context() as patched:
-            patched.setattr(boxes.Layer, "bound", lambda self, mine: told.append(bound(self, mine)) or told[-1])
-            assert by_boxes(document, data)
-        return told
 
-    asked = [(document, data) for document, data in made if not messages_in(document)]
-    told = [bounds(document, data, 1) for document, data in asked]
-    assert told == [bounds(document, data, 1 << 60) for document, data in asked]
-    assert max(map(len, told)) > 50
+def test_a_leaf_that_is_not_refuted_is_found_among_all_others(made: list[tuple[Document, bytes]]) -> None:
+    """Of honest proofs one cut is made a leaf: boxes accept that only if the checker does."""
+    dice, outcomes = random.Random(2), Counter[bool]()
+    for document, data in made:
+        nodes = document["nodes"]
+        cuts = [
+            i for i, node in enumerate(nodes[:-2]) if len(node) == 2 and len(nodes[i + 1]) == len(nodes[i + 2]) == 3
+        ]
+        if messages_in(document) or not cuts:
+            continue
+        i = dice.choice(cuts)
+        wrong = {**document, "nodes": [*nodes[:i], nodes[i + 1], *nodes[i + 3 :]]}
+        assert by_itself(wrong, data) or not by_boxes(wrong, data)
+        outcomes[by_boxes(wrong, data)] += 1
+    assert outcomes[False] > 3, outcomes
 
 
 def run_of_cells(size: int, dice: random.Random) -> int:

@@ -83,8 +83,8 @@ def test_it_imports_the_standard_library_alone() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            # Nothing imports boxes.py unless --numpy is asked for (tests/certificates/test_boxes.py).
-            allowed = {"numpy"} if file.name == "boxes.py" else set[str]()
+            # Nothing imports boxes.py, and bits.py by it, unless --numpy is asked for (tests/certificates/test_boxes.py).
+            allowed = {"numpy"} if file.name in ("boxes.py", "bits.py") else set[str]()
             assert all(name in allowed or name in sys.stdlib_module_names for name in names)
             if isinstance(node, ast.ImportFrom) and node.level:
                 assert node.level == 1
@@ -122,7 +122,7 @@ def test_the_core_is_short() -> None:
         (("attainable",), "{} lines more (`attainable.py`)"),
         (("together", "cases"), "{} lines more (`together.py`, `cases.py`)"),
         (("shares",), "those of shares on {} more (`shares.py`)"),
-        (("boxes",), "{} lines (`boxes.py`)"),
+        (("boxes", "bits"), "{} lines (`boxes.py`, `bits.py`)"),
     ],
 )
 def test_the_page_says_how_much_there_is_to_read(files: tuple[str, ...], words: str) -> None:

@@ -424,28 +424,63 @@ PROOFS = (
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
+        "cases of what is not proved as a whole are left behind", "certificates/answers.py",
+        r"return whole_or_nothing\(claim, folder, query, prove_cases\)", "return prove_cases(folder)",
+        test="tests/certificates/test_what_has_none.py",
+    ),
+    Mutation(
         "values of boxes are rounded down", "certificates/treesens_verify/boxes.py",
         r"return -\(-x >> shift\)", "return x >> shift",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
         "boxes hold no missing values", "certificates/treesens_verify/boxes.py",
-        r"meets \|= gone\.take\(boxes\)", "pass",
+        r"meets \|= self\.column\(v, 2\)\.take\(boxes\)", "pass",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
         "a box ends a cell too early", "certificates/treesens_verify/boxes.py",
-        r"meets = stops\.take\(boxes\) > low", "meets = stops.take(boxes) > low + 1",
+        r"self\.column\(v, 1\)\.take\(boxes\) > low", "self.column(v, 1).take(boxes) > low + 1",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "a few boxes have the values of other ones", "certificates/treesens_verify/boxes.py",
-        r"self\.factor\.take\(boxes\), self\.value\.take\(boxes\)", "self.factor.take(boxes), self.value[: len(boxes)]",
+        "a few boxes have the values of other ones", "certificates/treesens_verify/bits.py",
+        r"True, layer\.value\.take\(boxes\), factor", "True, layer.value[: len(boxes)], factor",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "a value that may be missing is not looked for at both ends", "certificates/treesens_verify/boxes.py",
-        r"if not before\[2\] and low == before\[0\]:", "if low == before[0]:",
+        "bits forget boxes with a missing value alone", "certificates/treesens_verify/bits.py",
+        r"packed\(meets \| self\.column\(v, 2\) if kind == ABOVE_OR_MISSING else meets\)", "packed(meets)",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "a value that may no longer be missing needs no cell", "certificates/treesens_verify/bits.py",
+        r"second\[i\] = self\.number\(v, ABOVE, start\)", "pass",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "the last cell below a cut is left out in bits", "certificates/treesens_verify/bits.py",
+        r"mine < cells if", "mine < cells - 1 if",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "a tree whose best boxes are far behind counts for nothing", "certificates/treesens_verify/bits.py",
+        r"np\.add\.at\(total, leaf, self\.best\(at, found\)\)", "pass",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "leaves with weights that few have are not looked at", "certificates/treesens_verify/bits.py",
+        r"require\(bound\(now, weights, exponent\) < 0", "require(bound is not None",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "cells left out of a domain are taken to be there in bits", "certificates/treesens_verify/bits.py",
+        r"if allowed is not None and low < high:", "if False:",
+        test="tests/certificates/test_boxes.py",
+    ),
+    Mutation(
+        "two points that take one way are at one leaf from the first split on", "certificates/treesens_verify/boxes.py",
+        r"np\.where\(along, child, n\)", "np.where(n == old[j], child, n)",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(

@@ -48,7 +48,7 @@ def numbers_of(problem, sets):
 
 
 def tree(model, t, unit, at=0):
-    node = model.trees[t][at]
+    node = model.trees[t].nodes[at]
     if len(node) == 1:
         pairs = [x.as_integer_ratio() for x in node[0]]
         return [0, *listed(above * (model.scale // below) for above, below in pairs)]

@@ -1,37 +1,32 @@
-"""Proofs of deep trees with numpy: leaves that are weights alone, without messages. Nothing else in this folder needs numpy.
+"""Proofs of deep trees with numpy: leaves that are weights alone, without messages. Only this file and bits.py need numpy.
 
-Of every tree those boxes are kept, the most valuable first, that a node of the proof still meets; a node has no more than the
-sum of the first ones. A box is a run of cells of every variable, and perhaps its missing value: what a domain has in between is
-taken to be there, and values are rounded upwards to units that fit 64 bits. Of rows that cancel only boxes above 0 are
-kept, since one that is not kept has no more than 0. All of this only makes bounds greater: what is accepted here the
-proof in core.py accepts, too, if it has the time. What is not accepted here is left to that one.
+A box is a combination of leaves of one tree: a run of cells of every variable, and perhaps its missing value. What a domain
+has in between is taken to be there, and values are rounded upwards to units that fit 64 bits. Of rows that cancel only boxes
+above 0 are kept, since one that is not kept has no more than 0. All of this only makes bounds greater: what is accepted here
+the proof in core.py accepts, too, if it has the time. What is not accepted here is left to that one.
 """
 
-from collections import Counter, namedtuple
-from copy import copy
+from collections import Counter
 from operator import mul
 
 import numpy as np
 
-from .core import MOST_ENTRIES, MOST_SHIFT, Proof, highest, lowest
+from .bits import Cuts, are_refuted
+from .core import MOST_SHIFT, Proof, highest, lowest
 from .core import check as check_by
 from .models import read_model
 from .numbers import Rejected, require
 
 BITS = 62  # of a sum
-MOST_BOXES = 1 << 24  # combinations of leaves of one tree that are gone through
-LARGE, FEW = 10_000, 8  # a layer of so many boxes, and how much smaller one of a part of them is made
-Seen = namedtuple(
-    "Seen", "tree top place"
-)  # at a point: by node the greatest value from there on, and where its variable stands
+MOST_BOXES = 1 << 25  # combinations of leaves that are gone through at a time
+MOST_CELLS = 1 << 24  # nodes of trees that are looked at together, times their features
 
 
 class BoxProof:
     """Goes through a tree of cuts in preorder, as `Proof` does."""
 
     def __init__(self, problem):
-        self.problem, self.layers, self.trees = problem, {}, {}
-        self.free = not problem.clauses and not problem.orders
+        self.problem, self.layers = problem, {}
         self.ends = [self.ends_of(v, cells) for v, cells in enumerate(problem.domain)]
 
     def check(self, nodes):
@@ -43,53 +38,32 @@ class BoxProof:
             Proof(self.problem).check(nodes)
 
     def go_through(self, nodes):
-        problem = self.problem
-        weights = Counter(tuple(node[0]) for node in nodes if len(node) == 3).most_common(1)
-        kept = {
-            key: (self.layer(key), self.layer(key).every) for key, _ in weights
-        }  # others are narrowed at their leaves
-        stack = [(list(problem.domain), self.ends, kept)]
-        for node in nodes:
-            require(stack, "there are nodes after the last one")
-            require(len(stack) * len(stack[0][0]) <= MOST_ENTRIES, "too many parts of the domain wait")
-            domain, ends, kept = stack.pop()
-            possible = all(domain) if self.free else problem.propagate(domain)
-            if len(node) == 2:
-                v, cell = node
-                require(0 <= v < len(domain) and 0 < cell < problem.sizes[v], "a cut between no cells")
-                for side in (-1 << cell, (1 << cell) - 1):
-                    cells = domain[v] & side
-                    child = [*ends[:v], self.ends_of(v, cells), *ends[v + 1 :]]
-                    fewer = {
-                        key: layer.compact(layer.narrowed(boxes, v, ends[v], child[v]))
-                        for key, (layer, boxes) in kept.items()
-                    }
-                    stack.append(([*domain[:v], cells, *domain[v + 1 :]], child, fewer))
-            elif possible:
-                require(
-                    node and self.bound(domain, ends, kept, *node) < 0, "a leaf of the proof does not refute its cells"
-                )
-        require(not stack, "a part of the domain is not dealt with")
+        """The leaves with the weights that most have are looked at together, all others one by one."""
+        if self.problem.clauses or self.problem.orders:
+            walk = Proof(self.problem)  # its cuts and its propagation
+            walk.bound = self.bound
+            return walk.check(nodes)
+        usual = Counter(tuple(node[0]) for node in nodes if len(node) == 3).most_common(1)
+        layer = self.layer(usual[0][0]) if usual else None
+        cuts = Cuts(self.problem, self.ends, nodes, usual[0][0] if usual else None, self.bound_at)
+        require(not len(cuts.asked) or are_refuted(cuts, layer), "a leaf of the proof does not refute its cells")
+
+    def suits(self, nodes):
+        """Whether all leaves are weights alone, all splits cut numbers, and no row has costs."""
+        plain = (
+            self.problem.features
+            and not any(self.problem.costs)
+            and not any(model.categories for model in self.problem.points)
+        )
+        return plain and all(len(node) != 1 and (len(node) != 3 or node[2] == []) for node in nodes)
 
     def layer(self, weights):
         require(len(weights) == len(self.problem.constant), "one weight per row is needed")
         require(all(type(x) is int and x >= 0 for x in weights), "no weights")
         key = tuple(weights)
         if key not in self.layers:
-            self.layers[key] = Layer(self.problem, key, self.ends, self.tree)
+            self.layers[key] = Layer(self.problem, key, self.ends)
         return self.layers[key]
-
-    def tree(self, p, t):
-        """The arrays of a tree at a point."""
-        key = id(self.problem.points[p]), t
-        if key not in self.trees:
-            self.trees[key] = Tree(self.problem, p, t)
-        return self.trees[key]
-
-    def suits(self, nodes):
-        """Whether all leaves are weights alone, all splits cut numbers, and no row has costs."""
-        plain = not any(self.problem.costs) and not any(model.categories for model in self.problem.points)
-        return plain and all(len(node) != 1 and (len(node) != 3 or node[2] == []) for node in nodes)
 
     def ends_of(self, v, cells):
         """The first cell with a value, the one after the last, and whether it may be missing."""
@@ -97,75 +71,72 @@ class BoxProof:
         present = cells & (1 << missing) - 1
         return (lowest(present), highest(present) + 1, bool(cells >> missing)) if present else (0, 0, True)
 
-    def bound(self, domain, ends, kept, weights, exponent, _):
+    def bound(self, domain, weights, exponent, _):
         """At most this is the weighted sum of what all rows have left, anywhere in the domain, in units of the layer."""
+        return self.bound_at([self.ends_of(v, cells) for v, cells in enumerate(domain)], weights, exponent)
+
+    def bound_at(self, ends, weights, exponent):
         require(type(exponent) is int and 0 <= exponent <= MOST_SHIFT, "no weights")
-        key, layer = tuple(weights), self.layer(weights)
-        (layer, boxes), before = (kept[key], ends) if key in kept else ((layer, layer.every), self.ends)
-        if key not in kept or not self.free:  # what clauses and orders leave of it, too
-            for v, cells in enumerate(domain):
-                boxes = layer.narrowed(boxes, v, before[v], self.ends_of(v, cells))
+        layer = self.layer(weights)
+        boxes = layer.every
+        for v, (before, mine) in enumerate(zip(self.ends, ends)):
+            boxes = layer.narrowed(boxes, v, before, mine)
         return layer.bound(boxes)
 
 
 class Layer:
     """The boxes of all trees for some weights of the rows: by tree, and the most valuable ones first."""
 
-    def __init__(self, problem, weights, ends, tree_of):
-        self.ends = ends
+    def __init__(self, problem, weights, ends):
+        self.problem, self.ends, self.columns, self.tables = problem, ends, {}, {}
         constant = sum(w * c for w, c in zip(weights, problem.constant))
-        parts, most = [], abs(constant)
+        groups, most = {}, abs(constant)
+        largest = [max(map(abs, model.units.values()), default=0) for model in problem.points]
         for t, points in problem.factors:
             sums = {p: problem_sums(problem, weights, p, t) for p in points}
-            values = {p: tree_of(p, t).values(own) for p, own in sums.items() if any(own)}
-            cancels = len(points) == 2 and not any(map(sum, zip(*sums.values())))
-            if values:
-                parts.append((t, values, cancels))
-            most += sum(int(abs(own).max()) for own in values.values())
+            own = {p: one for p, one in sums.items() if any(one)}
+            if own:  # else it adds nothing
+                cancels = len(points) == 2 and not any(map(sum, zip(*sums.values())))
+                groups.setdefault((tuple(own), cancels), []).append((t, own))
+                most += sum(sum(map(abs, one)) * largest[p] for p, one in own.items())
         self.shift = max(0, most.bit_length() - BITS + 1)
         self.constant = rounded_up(constant, self.shift)
-        made = []
-        for t, values, cancels in parts:
-            whole = {p: rounded_up(own, self.shift).astype(np.int64) for p, own in values.items()}
-            made.append(Boxes(problem, {p: tree_of(p, t) for p in values}, whole, cancels, ends))
-        self.must = np.array([not cancels for *_, cancels in parts], bool)
-        self.factor = joined([np.full(len(box.value), number) for number, box in enumerate(made)], np.int32)
-        self.value = joined([box.value for box in made], np.int64)
+        self.made, self.must, factor = [], [], []
+        for (points, cancels), trees in groups.items():
+            for some in batches(problem, points, trees):
+                values = {p: [self.values(p, t, tuple(own[p])) for t, own in some] for p in points}
+                made = Boxes(problem, values, [t for t, _ in some], cancels, ends)
+                factor.append(made.tree + len(self.must))
+                self.made.append(made)
+                self.must += [not cancels] * len(some)
+        self.must, self.factor = np.array(self.must, bool), joined(factor, np.int32)
+        self.value = joined([made.value for made in self.made], np.int64)
         self.every = np.arange(len(self.value))
-        self.columns = [self.column(v, made) for v in range(len(problem.sizes))]
 
-    def column(self, v, boxes):
-        """First cells, the cells after the last ones, and missing values of all boxes about a variable."""
-        low, high, missing = self.ends[v]
-        kind = np.uint16 if high < 1 << 16 else np.int32
-        found = [box.columns.get(v) or tuple(np.full(len(box.value), x) for x in (low, high, missing)) for box in boxes]
-        return tuple(
-            joined([one[i] for one in found], kind if i < 2 else bool) for i in range(3)
-        )  # fmt: skip
+    def values(self, p, t, sums):
+        """The values of the leaves of a tree at a point."""
+        model = self.problem.points[p]
+        key = id(model), sums
+        if key not in self.tables:
+            self.tables[key] = Values(model, sums, self.shift)
+        return self.tables[key].of(model.trees[t])
+
+    def column(self, v, i):
+        """First cells (0), the cells after the last ones (1), or missing values (2) of all boxes about a variable."""
+        if (v, i) not in self.columns:
+            kind = bool if i == 2 else np.uint16 if self.problem.sizes[v] < 1 << 16 else np.int32
+            self.columns[v, i] = joined([made.column(v, i, self.ends[v][i]) for made in self.made], kind)
+        return self.columns[v, i]
 
     def narrowed(self, boxes, v, before, ends):
         """The boxes that meet the ends of a variable, of those that met earlier ones."""
         if ends == before:
             return boxes
-        (low, high, missing), (starts, stops, gone) = ends, self.columns[v]
-        if not before[2] and low == before[0]:  # so all of them meet the end that stays
-            meets = starts.take(boxes) < high
-        elif not before[2] and high == before[1]:
-            meets = stops.take(boxes) > low
-        else:
-            meets = (starts.take(boxes) < high) & (stops.take(boxes) > low)
+        low, high, missing = ends
+        meets = (self.column(v, 0).take(boxes) < high) & (self.column(v, 1).take(boxes) > low)
         if missing:
-            meets |= gone.take(boxes)
+            meets |= self.column(v, 2).take(boxes)
         return boxes.compress(meets)
-
-    def compact(self, boxes):
-        """A layer of few boxes alone, with arrays that are small, and all of its boxes; this one with them if they are many."""
-        if len(self.every) < LARGE or len(boxes) * FEW > len(self.every):
-            return self, boxes
-        small = copy(self)
-        small.factor, small.value, small.every = self.factor.take(boxes), self.value.take(boxes), np.arange(len(boxes))
-        small.columns = [tuple(x.take(boxes) for x in one) for one in self.columns]
-        return small, small.every
 
     def bound(self, boxes):
         """The sum of the best boxes, the first ones of their trees; -1 if a tree that has to have one has none left."""
@@ -177,100 +148,178 @@ class Layer:
 
 
 class Boxes:
-    """The combinations of leaves of one tree at some points, with their values and, by variable, their cells."""
+    """The combinations of leaves of some trees at some points with their values, by tree, the most valuable ones first."""
 
-    def __init__(self, problem, trees, values, cancels, ends):
-        self.scope = sorted({problem.variable[p, f] for p, tree in trees.items() for f in tree.uses})
-        place = {v: i for i, v in enumerate(self.scope)}
-        self.seen = []
-        for p, tree in trees.items():
-            of = np.array([place.get(problem.variable[p, f], 0) for f in range(len(problem.features))], np.int32)
-            self.seen.append(Seen(tree, tree.greatest(values[p]), of[tree.feature]))
-        low, high = (np.array([[ends[v][i] for v in self.scope]], np.int32) for i in range(2))
-        missing = np.array([[ends[v][2] for v in self.scope]], bool)
-        front, done, held = ([np.zeros(1, np.int32) for _ in trees], low, high, missing), [], 0
-        equal = next(iter(trees.values())).goes_along(problem) if cancels else None
-        while len(front[1]):
-            held += len(front[1])
-            require(held <= MOST_BOXES, "too many combinations of leaves of one tree")
-            at, low, high, missing = front
+    def __init__(self, problem, values, trees, cancels, ends):
+        self.problem, self.points, points = problem, [*values], [*values]
+        self.forest = forest = Forest(problem, points[0], trees)
+        self.ends = [forest.ends(problem, p, ends) for p in points]
+        here = [problem.variable[points[0], f] for f in forest.features]
+        self.shared = np.array([problem.variable[points[-1], f] == v for f, v in zip(forest.features, here)], bool)
+        tops = [forest.greatest(values[p]) for p in points]
+        along = forest.goes_along(self.shared) if cancels else None
+        front, done, held = [forest.roots] * len(points), [], 0
+        while len(front[0]):
             if cancels:  # equal leaves, and whatever is not above 0, is no box
-                keep = sum(one.top[n] for one, n in zip(self.seen, at)) > 0
-                keep &= ~((at[0] == at[1]) & equal[at[0]])
-                at, low, high, missing = [n[keep] for n in at], low[keep], high[keep], missing[keep]
-            ended, sides = np.ones(len(low), bool), []
-            for j, one in enumerate(self.seen):
-                parted = ended & ~one.tree.leaf[at[j]]
-                ended &= one.tree.leaf[at[j]]
-                sides += self.parted(j, [n[parted] for n in at], low[parted], high[parted], missing[parted])
-            done.append(([n[ended] for n in at], low[ended], high[ended], missing[ended]))
-            there = [np.concatenate([side[0][i] for side in sides]) for i in range(len(self.seen))]
-            front = there, *(np.concatenate([side[i] for side in sides]) for i in (1, 2, 3))
-        value = joined([sum(one.top[n] for one, n in zip(self.seen, at)) for at, *_ in done], np.int64)
-        order = np.argsort(-value, kind="stable")
-        self.value = value[order]
-        table = [np.concatenate([one[i] for one in done])[order] for i in (1, 2, 3)]
-        self.columns = {v: tuple(x[:, i] for x in table) for i, v in enumerate(self.scope)}
+                keep = sum(top[n] for top, n in zip(tops, front)) > 0
+                keep &= ~((front[0] == front[-1]) & along[front[0]])
+                front = [n[keep] for n in front]
+            ended = np.logical_and.reduce([forest.leaf[n] for n in front])
+            done.append([n[ended] for n in front])
+            front = self.after([n[~ended] for n in front])
+            held += len(done[-1][0])
+            require(held + len(front[0]) <= MOST_BOXES, "too many combinations of leaves")
+        self.at = [joined([one[j] for one in done], np.int32) for j in range(len(points))]
+        value, tree = sum(top[n] for top, n in zip(tops, self.at)), forest.tree[self.at[0]]
+        order = np.lexsort((-value, tree))
+        self.at, self.value, self.tree = [n[order] for n in self.at], value[order], tree[order]
 
-    def parted(self, j, at, low, high, missing):
-        """Both sides of the splits at which some combinations are at one point."""
-        (tree, _, place), node, rows = self.seen[j], at[j], np.arange(len(at[j]))
-        column, cell, gone = place[node], tree.cell[node], tree.missing[node]
-        for child, is_left in ((tree.left, True), (tree.right, False)):
-            least, end, absent = low[rows, column], high[rows, column], missing[rows, column]
-            if is_left:
-                end, absent = np.minimum(end, cell), absent & gone
-            else:
-                least, absent = np.maximum(least, cell), absent & ~gone
-            meets = np.flatnonzero((least < end) | absent)
-            narrowed, where = [x[meets] for x in (low, high, missing)], (np.arange(len(meets)), column[meets])
-            for x, mine in zip(narrowed, (least, end, absent)):
-                x[where] = mine[meets]
-            yield [(child[node] if i == j else n)[meets] for i, n in enumerate(at)], *narrowed
+    def after(self, front):
+        """The combinations that follow: a split of a feature on which two points agree is one for both if they are at it."""
+        forest, found = self.forest, [[] for _ in front]
+        feature, last = [forest.feature[n] for n in front], len(front) - 1
+        both = (front[0] == front[last]) & self.shared[feature[0]] if last else np.zeros(len(front[0]), bool)
+        first = ~forest.leaf[front[0]] & (
+            forest.leaf[front[last]] | (forest.level[front[0]] <= forest.level[front[last]])
+        )
+        for j in range(len(front)):
+            moves = np.flatnonzero(first if j == 0 else ~first)
+            old, f, along = [n[moves] for n in front], feature[j][moves], both[moves]
+            for children in (forest.left, forest.right):
+                child = children[old[j]]
+                new = [child if i == j else np.where(along, child, n) for i, n in enumerate(old)]
+                meets = self.meets(j, new, f)
+                for mine, n in zip(found, new):
+                    mine.append(n[meets])
+        return [np.concatenate(mine) for mine in found]
+
+    def meets(self, j, at, f):
+        """Whether some cell, or a missing value, of the variable of a feature at one point reaches all of its nodes."""
+        low, high, gone = (one[f] for one in self.ends[j])
+        apart = ~self.shared[f]
+        for i, n in enumerate(at):
+            start, end, may = self.forest.cells_of(f, n)
+            if i != j:  # of a variable of its own
+                start[apart], end[apart], may[apart] = 0, high[apart], True
+            low, high, gone = np.maximum(low, start), np.minimum(high, end), gone & may
+        return (low < high) | gone
+
+    def column(self, v, i, end):
+        """First cells, cells after the last ones, or missing values of the boxes about a variable whose domain has this end."""
+        f, table = self.problem.feature_of[v], self.forest.tables[i]
+        found, narrow = np.full(len(self.value), end, table.dtype), (np.maximum, np.minimum, np.logical_and)[i]
+        if f in self.forest.place:
+            for p, n in zip(self.points, self.at):
+                if self.problem.variable[p, f] == v:
+                    found = narrow(found, table[self.forest.place[f]].take(n))
+        return found
 
 
-class Tree:
-    """A tree, node by node, and the numbers of its leaves; `levels` are its nodes from the root on."""
+class Forest:
+    """Some trees of the model of a point, node by node, one after the other, and the cells that reach every node.
 
-    def __init__(self, problem, p, t):
+    `features` are those that they use, and splits name them by their place. `levels` are the splits from the roots on.
+    """
+
+    def __init__(self, problem, p, trees):
         model = problem.points[p]
-        nodes, self.uses = model.whole[t], model.uses[t]
-        feature, test, missing, left, right = zip(*(n if len(n) > 1 else (0, 0.0, False, 0, 0) for n in nodes))
-        self.leaf = np.array([len(n) == 1 for n in nodes])
-        self.numbers = [n[0] for n in nodes if len(n) == 1]
-        self.most = max(abs(x) for row in self.numbers for x in (*row, 0))
-        self.feature, self.missing = np.array(feature, np.int32), np.array(missing)
-        self.left, self.right, tests = np.array(left, np.int32), np.array(right, np.int32), np.array(test, np.float64)
-        self.cell = np.zeros(len(nodes), np.int32)
-        for f in self.uses:
-            mine = ~self.leaf & (self.feature == f)
-            self.cell[mine] = np.searchsorted(np.array(problem.cuts[f]), tests[mine] + 0.0, side="right")
-        self.levels, level = [], np.zeros(1, np.int32)
-        while len(level):
-            self.levels.append(level[~self.leaf[level]])
-            level = np.concatenate((self.left[self.levels[-1]], self.right[self.levels[-1]]))
+        self.features = sorted(set().union(*(model.uses[t] for t in trees))) or [0]
+        self.place = {f: i for i, f in enumerate(self.features)}
+        sizes = np.array([model.trees[t].size for t in trees])
+        self.roots, count = (np.cumsum(sizes) - sizes).astype(np.int32), int(sizes.sum())
+        at = np.concatenate([start + np.array(model.trees[t].at, np.int32) for start, t in zip(self.roots, trees)])
+        self.tree, self.leaf = np.repeat(np.arange(len(trees), dtype=np.int32), sizes), np.ones(count, bool)
+        self.leaf[at] = False
+        inner, start = ~self.leaf, self.roots[self.tree[at]]
+        columns = ([x for t in trees for x in model.trees[t].splits[i]] for i in range(5))
+        feature, tests, missing, left, right = columns
+        self.feature, self.left, self.right, self.cell = (np.zeros(count, np.int32) for _ in range(4))
+        self.missing, self.level = np.zeros(count, bool), np.zeros(count, np.int32)
+        of = np.zeros(len(problem.features), np.int32)
+        of[self.features] = np.arange(len(self.features))
+        self.feature[inner], self.missing[inner] = of[np.array(feature, np.int64)], np.array(missing, bool)
+        self.left[inner], self.right[inner] = np.array(left, np.int32) + start, np.array(right, np.int32) + start
+        tests = np.array(tests, np.float64) + 0.0
+        for f, place in self.place.items():
+            mine = self.feature[inner] == place
+            self.cell[at[mine]] = np.searchsorted(np.array(problem.cuts[f]), tests[mine], side="right")
+        self.reach([len(problem.cuts[f]) + 1 for f in self.features])
 
-    def values(self, sums):
-        """What some weights make of every leaf: whole numbers, of 64 bits if they fit."""
-        if sum(map(abs, sums)) * self.most < 1 << BITS:
-            return np.array(self.numbers, np.int64).reshape(len(self.numbers), -1) @ np.array(sums, np.int64)
-        return np.array([sum(map(mul, sums, row)) for row in self.numbers], object)
+    def reach(self, cells):
+        """What reaches every node, level by level."""
+        kind = np.uint16 if max(cells, default=0) < 1 << 16 else np.int32
+        shape = len(self.leaf), len(cells)
+        low, high, gone = np.zeros(shape, kind), np.zeros(shape, kind), np.ones(shape, bool)
+        high[self.roots], self.levels, level = cells, [], self.roots
+        while len(level):
+            level = level[~self.leaf[level]]
+            self.levels.append(level)
+            feature, cell = self.feature[level], self.cell[level].astype(kind)
+            for child, is_left in ((self.left[level], True), (self.right[level], False)):
+                self.level[child] = len(self.levels)
+                for table in (low, high, gone):
+                    table[child] = table[level]
+                if is_left:
+                    high[child, feature] = np.minimum(high[child, feature], cell)
+                else:
+                    low[child, feature] = np.maximum(low[child, feature], cell)
+                gone[child, feature] &= self.missing[level] == is_left
+            level = np.concatenate((self.left[level], self.right[level]))
+        self.tables = [np.ascontiguousarray(table.T) for table in (low, high, gone)]
+
+    def cells_of(self, feature, nodes):
+        """What reaches nodes of a feature, or of a feature each: the first cell, the one after the last, and missing values."""
+        place = nodes + feature * np.int64(len(self.leaf))
+        return [table.ravel().take(place) for table in self.tables]
+
+    def ends(self, problem, p, ends):
+        """The ends of the domain of every feature at a point."""
+        mine = [ends[problem.variable[p, f]] for f in self.features]
+        return [np.array([one[i] for one in mine], bool if i == 2 else self.tables[0].dtype) for i in range(3)]
 
     def greatest(self, values):
         """Of every node the greatest value of a leaf at or below it."""
         top = np.zeros(len(self.leaf), np.int64)
-        top[self.leaf] = values
+        top[self.leaf] = joined(values, np.int64)
         for level in reversed(self.levels):
             top[level] = np.maximum(top[self.left[level]], top[self.right[level]])
         return top
 
-    def goes_along(self, problem):
+    def goes_along(self, shared):
         """Of every node whether two points that reach it reach one leaf, as they agree on all features below."""
-        agree = [problem.variable[0, f] == problem.variable[1, f] for f in range(len(problem.features))]
-        along = self.leaf | np.array(agree, bool)[self.feature]
+        along = self.leaf | shared[self.feature]
         for level in reversed(self.levels):
             along[level] &= along[self.left[level]] & along[self.right[level]]
         return along
+
+
+class Values(dict):
+    """What some weights, one for each output, make of the numbers of a leaf: in units of 1 / 2^shift, rounded upwards.
+
+    Most leaves of a forest hold the same few numbers, which are looked at once.
+    """
+
+    def __init__(self, model, sums, shift):
+        self.units, self.sums, self.shift = model.units, sums, shift
+
+    def __missing__(self, numbers):
+        self[numbers] = rounded_up(sum(map(mul, self.sums, map(self.units.get, numbers))), self.shift)
+        return self[numbers]
+
+    def of(self, tree):
+        return np.fromiter(map(self.__getitem__, map(tuple, tree.leaves)), np.int64, len(tree.leaves))
+
+
+def batches(problem, points, trees):
+    """The trees, some at a time, so that the cells that reach their nodes can be held."""
+    model, some, nodes, features = problem.points[points[0]], [], 0, set()
+    for one in trees:
+        more, used = nodes + model.trees[one[0]].size, features | model.uses[one[0]]
+        if some and more * len(used) > MOST_CELLS:
+            yield some
+            some, more, used = [], model.trees[one[0]].size, model.uses[one[0]]
+        some, nodes, features = [*some, one], more, used
+    yield some
 
 
 def problem_sums(problem, weights, p, t):

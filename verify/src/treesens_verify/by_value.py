@@ -77,9 +77,9 @@ class Given:
         """The exact output of a point."""
         if (p, o) not in self.known:
             model, total = self.problem.points[p], Fraction(0)
-            for nodes, outputs in zip(model.trees, model.outputs):
+            for tree, outputs in zip(model.trees, model.outputs):
                 if o in outputs:
-                    total += sum(Fraction(v) for v, output in zip(self.leaf(p, nodes), outputs) if output == o)
+                    total += sum(Fraction(v) for v, output in zip(self.leaf(p, tree.nodes), outputs) if output == o)
             self.known[p, o] = Fraction(model.base[o]) + total / model.average
         return self.known[p, o]
 

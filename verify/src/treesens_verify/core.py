@@ -130,7 +130,7 @@ class Problem:
         """A tree over cells: nodes (feature, cells that go left, left, right) or (whole values of a leaf,)."""
         model = self.points[p]
         if (id(model), t) not in self.trees:
-            nodes = [n if len(n) == 1 else (n[0], self.left(*n[:3]), *n[3:]) for n in model.whole[t]]
+            nodes = [n if len(n) == 1 else (n[0], self.left(*n[:3]), *n[3:]) for n in model.whole(t)]
             self.trees[id(model), t] = nodes
         return self.trees[id(model), t]
 

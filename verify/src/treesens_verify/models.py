@@ -9,6 +9,9 @@ import json
 import math
 import struct
 from fractions import Fraction
+from functools import cached_property
+from itertools import chain
+from operator import eq, lt
 
 from .numbers import LARGEST, Rejected, common, float32, fraction, require
 
@@ -18,8 +21,39 @@ MOST_FEATURES = 1 << 22
 UBJSON = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D": ">d"}
 
 
+class Tree:
+    """A tree in columns: `splits` are features, tests, flags (missing goes left), left and right children of the nodes `at`.
+
+    All other nodes are leaves, each with its numbers. A node is an object of its own only if somebody asks for `nodes`.
+    """
+
+    def __init__(self, size, at, splits, leaves):
+        self.size, self.at, self.splits, self.leaves = size, at, splits, leaves
+
+    @cached_property
+    def nodes(self):
+        """Nodes (feature, test, missing goes left, left, right), and leaves (values,)."""
+        found, leaves = [None] * self.size, iter(self.leaves)
+        for i, split in zip(self.at, zip(*self.splits)):
+            found[i] = split
+        return [(tuple(next(leaves)),) if node is None else node for node in found]
+
+    def checked(self, features):
+        """Children come later and have one parent, so that every way ends in a leaf and a tree is a tree."""
+        feature, _, _, left, right = self.splits
+        require({*map(type, chain(feature, left, right))} <= {int}, "an index is not a whole number")
+        later = (
+            all(map(lt, self.at, left)) and all(map(lt, self.at, right)) and max(left + right, default=-1) < self.size
+        )
+        require(later, "a child does not follow its parent")
+        require(all(0 <= f < features for f in {*feature}), "a split uses a feature that does not exist")
+        require(len({*left, *right}) == 2 * len(left), "a node has two parents")
+        require(self.size, "a tree without nodes")
+        return self
+
+
 class Model:
-    """Trees of nodes (feature, test, missing goes left, left, right), and leaves (values,), one value per output of the tree.
+    """Trees whose splits have a feature and a test, and whose leaves hold one number per output of the tree.
 
     x goes left iff x < test, or if the test is a set: iff it holds the category x. A margin is base + sum of leaves / average.
     The file has `total` trees. `made_from` is the SHA-256 of the model that a trees file says to be made from; trees that are
@@ -33,18 +67,21 @@ class Model:
         self.total, self.made_from, self.learnt = total, made_from, learnt
         self.features, self.trees, self.outputs, self.base = features, trees, outputs, base
         self.number, self.average, self.cuts = number, average, [set() for _ in features]
-        self.categories, self.uses = set(), [{n[0] for n in nodes if len(n) > 1} for nodes in trees]
-        for f, test in {n[:2] for nodes in trees for n in nodes if len(n) > 1}:
+        self.categories, self.uses = set(), [{*tree.splits[0]} for tree in trees]
+        for f, test in {*chain.from_iterable(zip(*tree.splits[:2]) for tree in trees)}:
             if isinstance(test, frozenset):
                 self.categories.add(f)
                 self.cuts[f] |= {0.0} | {float(code + i) for code in test for i in (0, 1)}
             else:
                 self.cuts[f].add(test + 0.0)
-        numbers = {x for nodes in trees for n in nodes if len(n) == 1 for x in n[0]} | set(base)
+        numbers = {*chain.from_iterable(chain.from_iterable(tree.leaves for tree in trees)), *base}
         ratios = {x: x.as_integer_ratio() for x in numbers}  # most leaves of a forest hold the same few numbers
         self.scale = common(b for _, b in ratios.values())
-        units = {x: a * (self.scale // b) for x, (a, b) in ratios.items()}
-        self.whole = [[(tuple(map(units.get, n[0])),) if len(n) == 1 else n for n in nodes] for nodes in trees]
+        self.units = {x: a * (self.scale // b) for x, (a, b) in ratios.items()}
+
+    def whole(self, t):
+        """The nodes of a tree, the numbers of leaves in units of 1 / scale."""
+        return [(tuple(map(self.units.get, n[0])),) if len(n) == 1 else n for n in self.trees[t].nodes]
 
 
 def beside(model, others):
@@ -52,9 +89,9 @@ def beside(model, others):
     trees, outputs, base = list(model.trees), list(model.outputs), list(model.base)
     for other in others:
         outputs += [tuple(len(base) + o for o in own) for own in other.outputs]
-        for nodes in other.trees:  # a margin divides by the average of the model
-            whole = [(tuple(Fraction(x) * model.average for x in n[0]),) if len(n) == 1 else n for n in nodes]
-            trees.append(whole)
+        for tree in other.trees:  # a margin divides by the average of the model
+            leaves = [tuple(Fraction(x) * model.average for x in numbers) for numbers in tree.leaves]
+            trees.append(Tree(tree.size, tree.at, tree.splits, leaves))
         base += other.base
     return Model(model.features, trees, outputs, base, len(trees), model.number, model.average) if others else model
 
@@ -121,21 +158,6 @@ def is_xgboost(data):
     return False
 
 
-def checked_nodes(nodes, features):
-    """Nodes whose children come later and have one parent, so that every way ends in a leaf and a tree is a tree."""
-    children = []
-    for i, node in enumerate(nodes):
-        if len(node) > 1:
-            f, _, _, left, right = node
-            require(type(f) is type(left) is type(right) is int, "an index is not a whole number")
-            require(i < left < len(nodes) and i < right < len(nodes), "a child does not follow its parent")
-            require(0 <= f < features, "a split uses a feature that does not exist")
-            children += (left, right)
-    require(len(set(children)) == len(children), "a node has two parents")
-    require(nodes, "a tree without nodes")
-    return nodes
-
-
 def read_trees(file, stated):
     """The neutral format. Numbers of leaves may be texts of fractions, and thresholds `inf` or `-inf`."""
     require(file["format"] == "treesens-trees" and file["version"] == 1, "no trees of version 1")
@@ -150,25 +172,35 @@ def read_trees(file, stated):
     for tree in file["trees"][: stated["trees"]]:
         outputs.append(tuple(tree["outputs"]))
         require(all(type(o) is int and 0 <= o < len(base) for o in outputs[-1]), "a tree feeds no output")
-        nodes = []
-        for node in tree["nodes"]:
-            if len(node) == 1:
-                nodes.append((tuple(x if type(x) is float else fraction(x) for x in node[0]),))
-                require(len(node[0]) == len(outputs[-1]), "a leaf has another number of values than its tree")
-                continue
-            feature, test, missing, left, right = node
-            if isinstance(test, list):
-                require(all(type(c) is int and c >= 0 for c in test), "a category is no whole number")
-                test = frozenset(test)
-            else:
-                require(type(test) in (int, float) or test in ("inf", "-inf"), "a threshold is none")
-                test = float(test)
-                require(test == test, "a threshold is none")
-            require(type(missing) is bool, "a flag is neither true nor false")
-            nodes.append((feature, test, missing, left, right))
-        trees.append(checked_nodes(nodes, len(file["features"])))
+        trees.append(neutral_tree(tree["nodes"], len(outputs[-1])).checked(len(file["features"])))
     total = len(file["trees"])
     return Model(file["features"], trees, outputs, base, total, file["number"], file["average"], made_from, learnt)
+
+
+def neutral_tree(nodes, outputs):
+    """The columns of lists: [feature, test, missing goes left, left, right], or [[value, ...]] for a leaf."""
+    require({*map(type, nodes)} <= {list} and {*map(len, nodes)} <= {1, 5}, "a node is neither a split nor a leaf")
+    flat = list(chain.from_iterable(node for node in nodes if len(node) == 5))
+    feature, tests, missing, left, right = (flat[i::5] for i in range(5))
+    tests = tests if {*map(type, tests)} <= {float} else list(map(neutral_test, tests))
+    require(all(map(eq, tests, tests)), "a threshold is none")
+    require({*map(type, missing)} <= {bool}, "a flag is neither true nor false")
+    leaves = [node[0] for node in nodes if len(node) == 1]
+    require({*map(type, leaves)} <= {list}, "a leaf is no list of numbers")
+    require({*map(len, leaves)} <= {outputs}, "a leaf has another number of values than its tree")
+    if not {*map(type, chain.from_iterable(leaves))} <= {float}:
+        leaves = [[x if type(x) is float else fraction(x) for x in numbers] for numbers in leaves]
+    at = [i for i, node in enumerate(nodes) if len(node) == 5]
+    return Tree(len(nodes), at, [feature, tests, missing, left, right], leaves)
+
+
+def neutral_test(test):
+    """A threshold, or a set of categories."""
+    if isinstance(test, list):
+        require(all(type(c) is int and c >= 0 for c in test), "a category is no whole number")
+        return frozenset(test)
+    require(type(test) in (int, float) or test in ("inf", "-inf"), "a threshold is none")
+    return float(test)
 
 
 def read_xgboost(file, stated):
@@ -218,7 +250,9 @@ def xgboost_tree(tree, weight, features):
     kinds = tree.get("split_type") or [0] * len(nodes)
     inner = {n for n, node in enumerate(nodes) if len(node) > 1}
     require({n for n in inner if kinds[n]} == inner & right_sets.keys(), "categories of a split that has none")
-    return checked_nodes(nodes, features)
+    at = sorted(inner)
+    splits = list(map(list, zip(*(nodes[i] for i in at)))) or [[] for _ in range(5)]
+    return Tree(len(nodes), at, splits, [n[0] for n in nodes if len(n) == 1]).checked(features)
 
 
 def check_base(objective, score, margin):
