@@ -61,6 +61,8 @@ WIDE = 0.06
 """Share of cases with 18 to 200 features."""
 CLUSTERED = 0.06
 """Share of tables with some hundred rows in a few tight clusters."""
+CALIBRATED_TWICE = 0.6
+"""Share of cases of a calibrated model with a second one, which has a calibration of its own."""
 SECOND_TRIES = 4
 """Models that are trained for one with the classes and scores of the first."""
 LARGEST = 20_000
@@ -181,9 +183,9 @@ def _models(rng: np.random.Generator, trainer: str, shares: Shares) -> tuple[lis
         features = [replace(f, name=f"f{i}") for i, f in enumerate(features)]
     kind = str(rng.choice(shares.kinds))
     models = {"m": train(rng, features, "m", kind)}
-    if rng.random() < shares.second:
+    if rng.random() < (max(shares.second, CALIBRATED_TWICE) if models["m"].link == "calibrated" else shares.second):
         reals = any(f.kind == "real" for f in features)
-        for _ in range(shares.second_tries):
+        for _ in range(max(shares.second_tries, 12) if models["m"].link == "calibrated" else shares.second_tries):
             try:
                 one, two = models["m"], (second_trainer(rng, features) or train)(rng, features, "n", kind)
             except ValueError:  # as in `draw_case`

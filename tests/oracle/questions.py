@@ -206,7 +206,7 @@ def draw_constraint(d: Draw, points: list[list[str]], free: list[str] | None, de
             if free is None:
                 forms += [pair_distance, pair_distance, pair_distance]
     if two:
-        forms.append(two_scores)
+        forms += [two_scores] * (5 if all(d.models[m].link == "calibrated" for _, m in points) else 1)
     if depth < 2:  # a loop writes no declarations
         forms.append(decided)
     node: Node = d.pick(forms)(d, points)
@@ -524,11 +524,14 @@ def differ(d: Draw, points: list[list[str]]) -> Node:
 
 def two_scores(d: Draw, points: list[list[str]]) -> Node:
     m, n = (d.models[model] for _, model in points)
-    if m.kind != "regression" and (m.link == "counted" or d.chance(0.5)):
+    calibrated = m.link == n.link == "calibrated"
+    if m.kind != "regression" and (m.link == "counted" or d.chance(0.2 if calibrated else 0.5)):
         return ["classes", "a", d.pick(["=", "!=", "!="]), "b"]
-    if m.link == n.link == "calibrated":
-        sums = [[sign, ["prob", p, quoted_class(d.pick(x.classes))]] for sign, p, x in (("1", "a", m), ("-1", "b", n))]
-        return ["compare", sums, d.pick(["<", "<=", ">=", ">"]), one(d.pick(["0", "0", "0.1", "-0.05"]))]
+    if calibrated:  # most often whose probability of a class is greater, which margins tell for one calibration alone
+        c = d.pick(m.classes)
+        other = c if d.chance(0.7) else d.pick(n.classes)
+        sums = [["1", ["prob", "a", quoted_class(c)]], ["-1", ["prob", "b", quoted_class(other)]]]
+        return ["compare", sums, d.pick(["<", "<=", ">=", ">"]), one(d.pick(["0", "0", "0", "0.1", "-0.05"]))]
     term = "value" if m.kind == "regression" else "prob" if m.linear and d.chance(0.5) else "margin"
     if m.link in ("exp", "votes", "calibrated") or n.link != m.link:
         return score(d, points)
