@@ -1,8 +1,10 @@
 """Certificates of all `none` of the published instances, of sets of features, of iris and the examples, and of bounds.
 
     python -m benchmarks.certificates [--bench DIR] [--output FILE] [--only GROUP] [--seconds S] [--limit S]
+    python -m benchmarks.certificates [--bench DIR] --forests 12,16,0 [--limit S]
 
-DIR is the folder of published models (`benchmarks/published.py`). Seconds are CPU time of one process.
+DIR is the folder of published models (`benchmarks/published.py`). Seconds are CPU time of one process. With `--forests` random
+forests on adult of these depths (0: without a limit) are asked instead; the checker with numpy is measured part by part.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.certificate_forests import forest_lines
 from benchmarks.certificate_groups import example_rows, gap_rows
 from benchmarks.certificate_rows import Models, Row, none_row
 from benchmarks.published import FOLDER, VERDICTS
@@ -90,7 +93,14 @@ def main() -> None:
     parser.add_argument("--only", help="One group alone.")
     parser.add_argument("--seconds", type=float, default=5.0, help="Seconds per largest gap.")
     parser.add_argument("--limit", type=float, default=60.0, help="Seconds per answer, and per proof.")
+    parser.add_argument("--forests", help="Deep forests of these depths instead.")
+    parser.add_argument("--gap", default="0.4", help="Of deep forests.")
     asked = parser.parse_args()
+    if asked.forests is not None:
+        table_of_data = asked.bench / "data" / "adult" / "train.csv"
+        for line in forest_lines(table_of_data, [int(d) for d in asked.forests.split(",")], asked.gap, asked.limit):
+            print(line, flush=True)
+        return
     found = []
     for row in rows(asked):
         found.append(row)
