@@ -12,8 +12,8 @@ import numpy as np
 from .core import MOST_ENTRIES, MOST_SHIFT
 from .numbers import require
 
-WHOLE, SMALL, PARTS = 2048, 64, 12
-"""So many nodes are looked at together; of more, those that begin a twelfth of all and those with next to none below."""
+WHOLE, SMALL, PARTS = 4096, 256, 12
+"""So many nodes are looked at together; of more, those that begin a twelfth of all, and those with few below."""
 MOST_BYTES = 1 << 26  # of nodes that are looked at together
 BELOW, ABOVE, ABOVE_OR_MISSING = range(3)
 NEAR = 4  # so many words of a tree are looked at one after the other
@@ -219,7 +219,7 @@ def bounds_of(cuts, layer):
     stack = [(layer, 0, None)]
     while stack:
         layer_of, root, row = stack.pop()
-        boxes = layer.every if row is None else np.flatnonzero(np.unpackbits(row, bitorder="little"))
+        boxes = layer.every if row is None else np.flatnonzero(np.unpackbits(row, bitorder="little").view(bool))
         block = Block(layer_of, boxes, cuts)
         if block.lacks:
             continue
@@ -232,7 +232,8 @@ def bounds_of(cuts, layer):
         bits, rows, leaves = block.bits(sides), block.every[None], []
         for number, (at, parent, later) in enumerate(levels):
             if number:
-                rows = rows[parent] & bits[place[cuts.side[at]]]
+                rows = rows[parent]
+                rows &= bits[place[cuts.side[at]]]
                 more = np.flatnonzero(cuts.second[at])
                 if len(more):
                     rows[more] &= bits[place[cuts.second[at[more]]]]
