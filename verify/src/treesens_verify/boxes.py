@@ -14,11 +14,12 @@ import numpy as np
 from .bits import Cuts, are_refuted
 from .core import MOST_SHIFT, Proof, highest, lowest
 from .core import check as check_by
-from .models import read_model
+from .models import no_circles, read_model
 from .numbers import Rejected, require
 
 BITS = 62  # of a sum
 MOST_BOXES = 1 << 25  # combinations of leaves that are gone through at a time
+NARROW = np.maximum, np.minimum, np.logical_and  # of first cells, cells after the last ones, and missing values
 MOST_CELLS = 1 << 24  # nodes of trees that are looked at together, times their features
 
 
@@ -26,7 +27,7 @@ class BoxProof:
     """Goes through a tree of cuts in preorder, as `Proof` does."""
 
     def __init__(self, problem):
-        self.problem, self.layers = problem, {}
+        self.problem, self.layers, self.forests = problem, {}, {}
         self.ends = [self.ends_of(v, cells) for v, cells in enumerate(problem.domain)]
 
     def check(self, nodes):
@@ -62,8 +63,15 @@ class BoxProof:
         require(all(type(x) is int and x >= 0 for x in weights), "no weights")
         key = tuple(weights)
         if key not in self.layers:
-            self.layers[key] = Layer(self.problem, key, self.ends)
+            self.layers[key] = Layer(self.problem, key, self.ends, self.forest)
         return self.layers[key]
+
+    def forest(self, p, trees):
+        """Some trees of the model of a point, which is the same for all weights."""
+        key = id(self.problem.points[p]), *trees
+        if key not in self.forests:
+            self.forests[key] = Forest(self.problem, p, trees)
+        return self.forests[key]
 
     def ends_of(self, v, cells):
         """The first cell with a value, the one after the last, and whether it may be missing."""
@@ -87,7 +95,7 @@ class BoxProof:
 class Layer:
     """The boxes of all trees for some weights of the rows: by tree, and the most valuable ones first."""
 
-    def __init__(self, problem, weights, ends):
+    def __init__(self, problem, weights, ends, forest_of):
         self.problem, self.ends, self.columns, self.tables = problem, ends, {}, {}
         constant = sum(w * c for w, c in zip(weights, problem.constant))
         groups, most = {}, abs(constant)
@@ -105,7 +113,7 @@ class Layer:
         for (points, cancels), trees in groups.items():
             for some in batches(problem, points, trees):
                 values = {p: [self.values(p, t, tuple(own[p])) for t, own in some] for p in points}
-                made = Boxes(problem, values, [t for t, _ in some], cancels, ends)
+                made = Boxes(problem, values, forest_of(points[0], [t for t, _ in some]), cancels, ends)
                 factor.append(made.tree + len(self.must))
                 self.made.append(made)
                 self.must += [not cancels] * len(some)
@@ -150,10 +158,10 @@ class Layer:
 class Boxes:
     """The combinations of leaves of some trees at some points with their values, by tree, the most valuable ones first."""
 
-    def __init__(self, problem, values, trees, cancels, ends):
-        self.problem, self.points, points = problem, [*values], [*values]
-        self.forest = forest = Forest(problem, points[0], trees)
+    def __init__(self, problem, values, forest, cancels, ends):
+        self.problem, self.forest, self.points, points = problem, forest, [*values], [*values]
         self.ends = [forest.ends(problem, p, ends) for p in points]
+        self.missing = any(one[2].any() for one in self.ends)
         here = [problem.variable[points[0], f] for f in forest.features]
         self.shared = np.array([problem.variable[points[-1], f] == v for f, v in zip(forest.features, here)], bool)
         tops = [forest.greatest(values[p]) for p in points]
@@ -195,23 +203,22 @@ class Boxes:
 
     def meets(self, j, at, f):
         """Whether some cell, or a missing value, of the variable of a feature at one point reaches all of its nodes."""
-        low, high, gone = (one[f] for one in self.ends[j])
-        apart = ~self.shared[f]
+        found, apart = [one[f] for one in self.ends[j]], ~self.shared[f]
         for i, n in enumerate(at):
-            start, end, may = self.forest.cells_of(f, n)
-            if i != j:  # of a variable of its own
-                start[apart], end[apart], may[apart] = 0, high[apart], True
-            low, high, gone = np.maximum(low, start), np.minimum(high, end), gone & may
-        return (low < high) | gone
+            for k in range(3 if self.missing else 2):
+                mine = self.forest.cells_of(k, f, n)  # what is of a variable of its own narrows nothing
+                found[k] = NARROW[k](found[k], mine if i == j else np.where(apart, found[k], mine))
+        low, high, gone = found
+        return (low < high) | gone if self.missing else low < high
 
     def column(self, v, i, end):
         """First cells, cells after the last ones, or missing values of the boxes about a variable whose domain has this end."""
-        f, table = self.problem.feature_of[v], self.forest.tables[i]
-        found, narrow = np.full(len(self.value), end, table.dtype), (np.maximum, np.minimum, np.logical_and)[i]
+        f, kind = self.problem.feature_of[v], self.forest.tables[i].dtype
+        found = np.full(len(self.value), end, kind)
         if f in self.forest.place:
             for p, n in zip(self.points, self.at):
                 if self.problem.variable[p, f] == v:
-                    found = narrow(found, table[self.forest.place[f]].take(n))
+                    found = NARROW[i](found, self.forest.cells_of(i, self.forest.place[f], n))
         return found
 
 
@@ -267,10 +274,9 @@ class Forest:
             level = np.concatenate((self.left[level], self.right[level]))
         self.tables = [np.ascontiguousarray(table.T) for table in (low, high, gone)]
 
-    def cells_of(self, feature, nodes):
-        """What reaches nodes of a feature, or of a feature each: the first cell, the one after the last, and missing values."""
-        place = nodes + feature * np.int64(len(self.leaf))
-        return [table.ravel().take(place) for table in self.tables]
+    def cells_of(self, i, feature, nodes):
+        """What reaches nodes, of one feature or one each: first cells (0), cells after the last (1), or missing values (2)."""
+        return self.tables[i].ravel().take(nodes + feature * np.int64(len(self.leaf)))
 
     def ends(self, problem, p, ends):
         """The ends of the domain of every feature at a point."""
@@ -338,4 +344,5 @@ def joined(arrays, kind):
 
 def check(certificate, data, read=read_model, **allowed):
     """What `check` in core.py does, with numpy for proofs that suit."""
-    return check_by(certificate, data, read, prove=BoxProof, **allowed)
+    with no_circles():
+        return check_by(certificate, data, read, prove=BoxProof, **allowed)

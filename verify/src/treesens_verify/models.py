@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import struct
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -96,15 +97,22 @@ def beside(model, others):
     return Model(model.features, trees, outputs, base, len(trees), model.number, model.average) if others else model
 
 
-def read_model(data, stated):
-    """A model file (bytes) as a certificate says to use it."""
+@contextmanager
+def no_circles():
+    """Python does not look for circles of objects: nodes are many objects without any, and looking takes as long as reading."""
     collects = gc.isenabled()
-    gc.disable()  # a node is many objects, and none of them is in a circle: looking for circles takes as long as reading
+    gc.disable()
     try:
-        return read_any(data, stated)
+        yield
     finally:
         if collects:
             gc.enable()
+
+
+def read_model(data, stated):
+    """A model file (bytes) as a certificate says to use it."""
+    with no_circles():
+        return read_any(data, stated)
 
 
 def read_any(data, stated):
