@@ -179,6 +179,7 @@ def test_bits_have_the_bounds_of_boxes_and_none_is_below_that_of_the_checker(
     monkeypatch.setattr(bits, "WHOLE", whole)
     monkeypatch.setattr(bits, "SMALL", min(whole // 2, bits.SMALL))
     monkeypatch.setattr(bits, "PARTS", 2)
+    monkeypatch.setattr(bits, "MOST_BYTES", 1000 if whole == 2 else bits.MOST_BYTES)
     deep(1, tmp_path / "m.json")
     text = f'model m from "m.json"\n{GAPS}query q: {QUESTIONS["two features"].replace("$", "4")}'
     gaps = json.loads(json.dumps(refutation(query_of(text, tmp_path), check=False).document))

@@ -82,8 +82,8 @@ class Cuts:
         """The nodes below one that are looked at together, level by level, with the places of their parents; and which of
         them begin a part of their own. All are, if they are few; else those with many nodes below, and with next to none.
         """
-        whole, small, size = min(WHOLE, most), min(SMALL, most // PARTS), int(self.size[root])
-        limit = max(size // PARTS, whole) if size > whole else 0
+        whole, small, size = min(WHOLE, most), max(min(SMALL, most // PARTS), 1), int(self.size[root])
+        limit, held = max(size // PARTS, whole) if size > whole else 0, 1
         levels = [(np.array([root]), None, np.zeros(1, bool))]
         while True:
             at, _, later = levels[-1]
@@ -92,8 +92,10 @@ class Cuts:
             keep = self.wanted[child]
             if not keep.any():
                 return levels
-            child, sizes = child[keep], self.size[child[keep]]
-            levels.append((child, np.tile(inner, 2)[keep], (sizes > small) & (sizes <= limit)))
+            child, sizes, held = child[keep], self.size[child[keep]], held + len(child)
+            # Of cuts that lead far down one side there would be too many at a time.
+            later = sizes > 1 if held > 4 * most else (sizes > small) & (sizes <= limit)
+            levels.append((child, np.tile(inner, 2)[keep], later))
 
     def side_of(self, v, before, mine, second, i):
         """The number of the side of a cut that some ends say; 0 if they are those before."""
