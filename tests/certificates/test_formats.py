@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import treesens.certificates.treesens_verify as checker
+from treesens.certificates.treesens_verify.models import neutral_tree
 
 from tests.certificates.made import query_of
 from treesens.binder.file import bind
@@ -250,3 +252,45 @@ def test_a_strict_row_about_one_of_two_models_is_said_on_its_own_grid(tmp_path: 
     bound = checker.read(next(one.path for one in result.certificates if one.claim == "bound"))
     leads = next(row for row in bound["statement"]["rows"] if row["name"] == "class.a")
     assert (leads["bound"]["rational"], leads["strict"]) == ("1", False)
+
+
+SPLIT, LEAVES = [0, 0.5, False, 1, 2], [[[0.25]], [["1/3"]]]
+"""A split of the first of two features, and its leaves, as a trees file has them."""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [
+        ([[0, 0.5, False, 1, 1], *LEAVES], "two parents"),
+        ([[0, 0.5, False, 1, 2], [1, 0.5, False, 2, 3], *LEAVES], "two parents"),
+        ([[0, 0.5, False, 0, 1], *LEAVES], "does not follow"),
+        ([[0, 0.5, False, 1, 3], *LEAVES], "does not follow"),
+        ([[0, 0.5, False, 1, 2.0], *LEAVES], "no whole number|not a whole number"),
+        ([[True, 0.5, False, 1, 2], *LEAVES], "not a whole number"),
+        ([[2, 0.5, False, 1, 2], *LEAVES], "does not exist"),
+        ([[-1, 0.5, False, 1, 2], *LEAVES], "does not exist"),
+        ([[0, 0.5, 0, 1, 2], *LEAVES], "neither true nor false"),
+        ([[0, math.nan, False, 1, 2], *LEAVES], "a threshold is none"),
+        ([[0, "nan", False, 1, 2], *LEAVES], "a threshold is none"),
+        ([[0, [1, -1], False, 1, 2], *LEAVES], "no whole number"),
+        ([[0, [True], False, 1, 2], *LEAVES], "no whole number"),
+        ([SPLIT, [[0.25, 0.5]], [[0.5]]], "another number of values"),
+        ([SPLIT, ["1"], [[0.5]]], "no list of numbers"),
+        ([SPLIT, [[True]], [[0.5]]], "a flag is no number"),
+        ([SPLIT, [[0.25], [0.5]], [[0.5]]], "neither a split nor a leaf"),
+        ([SPLIT, {"0": [0.5]}, [[0.5]]], "neither a split nor a leaf"),
+        (["01234", *LEAVES], "neither a split nor a leaf"),
+        ([], "without nodes"),
+    ],
+)
+def test_trees_that_could_be_read_in_two_ways_are_refused(nodes: list[Any], reason: str) -> None:
+    with pytest.raises(checker.Rejected, match=reason):
+        neutral_tree(nodes, 1).checked(2)
+
+
+def test_trees_are_the_same_if_their_nodes_are() -> None:
+    one = neutral_tree([SPLIT, *LEAVES], 1).checked(2)
+    assert one.nodes == [tuple(SPLIT), ((0.25,),), ((Fraction(1, 3),),)]
+    assert one == neutral_tree([[0, 0.5, False, 1, 2], [["1/4"]], [["1/3"]]], 1)
+    for other in ([[0, 0.75, False, 1, 2], *LEAVES], [SPLIT, LEAVES[1], LEAVES[0]], [[0, 0.5, False, 2, 1], *LEAVES]):
+        assert one != neutral_tree(other, 1)

@@ -429,6 +429,21 @@ PROOFS = (
         test="tests/certificates/test_what_has_none.py",
     ),
     Mutation(
+        "models are the same if their trees have as many nodes", "certificates/treesens_verify/models.py",
+        r"return self\.nodes == other\.nodes", "return self.size == other.size",
+        test="tests/certificates/test_formats.py",
+    ),
+    Mutation(
+        "a node of a trees file may have two parents", "certificates/treesens_verify/models.py",
+        r"len\(\{\*left, \*right\}\) == 2 \* len\(left\)", "True",
+        test="tests/certificates/test_formats.py",
+    ),
+    Mutation(
+        "the columns of a tree are put together the other way round", "certificates/treesens_verify/models.py",
+        r"zip\(self\.at, zip\(\*self\.splits\)\)", "zip(self.at[::-1], zip(*self.splits))",
+        test="tests/certificates/test_formats.py",
+    ),
+    Mutation(
         "values of boxes are rounded down", "certificates/treesens_verify/boxes.py",
         r"return -\(-x >> shift\)", "return x >> shift",
         test="tests/certificates/test_boxes.py",

@@ -31,6 +31,11 @@ class Tree:
     def __init__(self, size, at, splits, leaves):
         self.size, self.at, self.splits, self.leaves = size, at, splits, leaves
 
+    def __eq__(self, other):
+        return self.nodes == other.nodes
+
+    __hash__ = None
+
     @cached_property
     def nodes(self):
         """Nodes (feature, test, missing goes left, left, right), and leaves (values,)."""
