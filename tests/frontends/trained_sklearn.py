@@ -14,7 +14,7 @@ from tests.frontends.trained import frame, target
 pytest.importorskip("sklearn", reason="the tests compare with the library; pip install treesens[sklearn]")
 
 from sklearn import ensemble, tree
-from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 
@@ -110,7 +110,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
         ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2), n_estimators=2), "two"
     ),
     "IsolationForest": lambda: ensemble.IsolationForest(n_estimators=3).fit(numeric()),
-    "LogisticRegression": lambda: fitted(LogisticRegression(), "two"),
+    "KNeighborsClassifier": lambda: fitted(KNeighborsClassifier(), "two"),
     "initial estimator DecisionTreeClassifier": lambda: fitted(
         ensemble.GradientBoostingClassifier(init=tree.DecisionTreeClassifier(max_depth=1), n_estimators=2), "two"
     ),
