@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 from treesens.errors import TreesensError
 
 compose = pytest.importorskip("sklearn.compose")
@@ -126,3 +128,31 @@ def test_an_answer_in_steps_has_no_certificate_and_no_second_opinion() -> None:
     answers = ask({"q": "find a such that margin(a) >= 100"}, confirm="z3")
     assert str(answers["q"].verdict) == "none"
     assert "an answer in steps is not confirmed" in answers["q"].result.notes
+
+
+def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
+    """The town moves a score by what it adds; a session, processes and a sweep bind questions in steps by themselves."""
+    io = pytest.importorskip("skops.io")
+    io.dump(model(), tmp_path / "m.skops")
+    rows().to_csv(tmp_path / "d.csv", index=False)
+    half = (by_town().max() - by_town().min()) / 2
+    margins = {"found": half * 0.99, "none": half * 1.01}
+    asked = {name: f"sensitive m to {{town}} margin {margin}" for name, margin in margins.items()}
+    head = 'model m from "m.skops"\ndata d from "d.csv" label y\ndomain from d\n'
+    (tmp_path / "q.sens").write_text(head + "".join(f"query {name}: {query}\n" for name, query in asked.items()))
+    for door in (("--jobs", "2"), ("--workers", "2")):
+        done = run_command(tmp_path, "check", "q.sens", "--json", "-t", "20", *door)
+        results = json.loads(done.stdout)["results"]
+        assert {one["query"]: one["verdict"] for one in results} == {name: name for name in asked}, door
+    assert all("asked in one process: a number that stands in steps" in one["notes"][-1] for one in results)
+    with ts.session(model(), rows(), label="y", declarations="domain from d", time_limit=20) as session:
+        assert {name: str(session.ask(query).verdict) for name, query in asked.items()} == {
+            name: name for name in asked
+        }
+    (tmp_path / "s.toml").write_text(
+        'models = ["m.skops"]\ndata = "d.csv"\nlabel = "y"\nfeatures = ["town"]\ntime_limit = 20\n'
+        f"margins = {[*map(float, margins.values())]}\n"
+    )
+    done = run_command(tmp_path, "sweep", "s.toml", "--jobs", "1", "--json")
+    verdicts = [json.loads(line)["verdict"] for line in done.stdout.splitlines() if '"verdict"' in line]
+    assert sorted(verdicts) == sorted(asked), done.stdout + done.stderr

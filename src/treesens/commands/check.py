@@ -195,9 +195,7 @@ class Run:
         from treesens.report.show import Progress, show_result
         from treesens.solve.question import explain_none
 
-        # Questions in steps are bound anew while they are answered: not in other processes.
-        alone = self.parts is None and self.jobs <= 1
-        bound = load_file(path, names, trust_pickle=self.trust_pickle, steps=LEVELS[0] if alone else 0)
+        bound = load_file(path, names, trust_pickle=self.trust_pickle, steps=LEVELS[0])
         wanted = chosen(bound, names)
         here = Asked(path, bound, [])
         self.asked.append(here)

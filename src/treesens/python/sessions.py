@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from treesens.binder.session import Session as Declared
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
@@ -52,6 +53,7 @@ class Session:
             Path(),
             load_model=lambda _path, _format: loaded,
             load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
+            steps=LEVELS[0],
         )
 
     def __repr__(self) -> str:
