@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import DataError, ModelError, TreesensError
 from treesens.frontends import conformance
+from treesens.frontends.tables_of_numbers import closed_over
 
 compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")
@@ -22,6 +24,7 @@ preprocessing = pytest.importorskip("sklearn.preprocessing")
 ensemble = pytest.importorskip("sklearn.ensemble")
 impute = pytest.importorskip("sklearn.impute")
 calibration = pytest.importorskip("sklearn.calibration")
+svm = pytest.importorskip("sklearn.svm")
 
 AGES, DEBTS, TOWNS = range(18, 40), range(0, 12), "abc"
 NUMBERS = ["age", "debt"]
@@ -162,3 +165,77 @@ def test_rows_outside_of_the_domain_have_no_score(tmp_path: Path) -> None:
     domain.write_text("feature age: integer in [18, 40]\nfeature debt: integer in [0, 12]\n")
     with pytest.raises(DataError, match="55 is no value of the domain of `age`"):
         ts.groups(ts.load(fitted("scaled")), table, by=["town"], label="y", domain=domain)
+
+
+SEVERAL: dict[str, Callable[[], Any]] = {
+    "softmax": lambda: piped(preprocessing.StandardScaler(), linear.LogisticRegression(), handle_unknown="ignore"),
+    "softmax of a product": lambda: piped("passthrough", linear.LogisticRegressionCV(Cs=2, cv=2), sparse_output=False),
+    "softmax of categories": lambda: pipeline.make_pipeline(
+        compose.ColumnTransformer([("town", preprocessing.OneHotEncoder(), ["town"])]), linear.LogisticRegression()
+    ),
+    "raw margins of a ridge": lambda: piped(preprocessing.StandardScaler(), linear.RidgeClassifier()),
+    "raw margins, one against all": lambda: piped(
+        preprocessing.StandardScaler(), linear.SGDClassifier(loss="log_loss", random_state=1)
+    ),
+    "raw margins of an SVM": lambda: piped(preprocessing.StandardScaler(), svm.LinearSVC(), sparse_output=False),
+    "counted beside trees": lambda: ensemble.VotingClassifier(
+        [
+            ("a", piped(preprocessing.MinMaxScaler(), linear.LogisticRegression())),
+            ("b", piped("passthrough", ensemble.RandomForestClassifier(3, max_depth=2, random_state=1))),
+            ("c", piped("passthrough", linear.RidgeClassifier())),
+        ]
+    ),
+}
+
+
+def fitted_to_classes(name: str) -> Any:
+    x, score = rows()
+    return SEVERAL[name]().fit(x, np.digitize(score, [-1.5, 1.0]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_kit_finds_no_difference_in_the_scores_of_classes(name: str) -> None:
+    loaded = ts.load(fitted_to_classes(name))
+    assert loaded.ensemble.link.value == name.split(maxsplit=1)[0]
+    assert loaded.ensemble.accumulation.any_order
+    conformance.check(loaded, rows=15).raise_if_wrong()
+
+
+@pytest.mark.parametrize("name", ["softmax", "raw margins of a ridge"])
+def test_classes_over_whole_numbers_are_those_of_all_inputs(name: str) -> None:
+    model = fitted_to_classes(name)
+    label = model.predict(every()).reshape(len(AGES), len(DEBTS), len(TOWNS))
+    asked = [(one, other, f) for one, other in itertools.permutations(range(3), 2) for f in ("town", "debt")]
+    text = "".join(f"query {f}_{one}{other}: sensitive m to {{{f}}} from {one} to {other}\n" for one, other, f in asked)
+    if name == "softmax":
+        best = float(model.predict_proba(every())[:, 1].max())
+        text += f"query most: find a such that prob(a, 1) >= {best - 1e-9:.12f}\n"
+        text += f"query more: find a such that prob(a, 1) >= {best + 1e-9:.12f}\n"
+    answers = ask(model, text)
+    for one, other, f in asked:
+        axis = 1 if f == "debt" else 2
+        meet = ((label == one).any(axis=axis) & (label == other).any(axis=axis)).any()
+        assert str(answers[f"{f}_{one}{other}"].verdict) == ("found" if meet else "none"), (one, other, f)
+    if name == "softmax":
+        assert [str(answers[question].verdict) for question in ("most", "more")] == ["found", "none"]
+
+
+def test_classes_that_only_the_order_of_additions_decides_are_not_sure() -> None:
+    """Two classes of one score: the library chooses the first, another order of additions may choose the other one."""
+    model = fitted_to_classes("raw margins of a ridge")
+    last = model[-1]
+    last.coef_[2], last.intercept_[2] = last.coef_[1], last.intercept_[1]
+    loaded = closed_over(ts.load(model).ensemble, {"age": np.arange(18.0, 40.0), "debt": np.arange(12.0)})
+    band = float(loaded.bands()[1])
+    margins = np.array([[-1.0, 0.5, 0.5], [-1.0, 0.5, 0.5 + 3 * band], [-1.0, 0.5, 0.5 + 9 * band], [1.0, 0.5, 0.5]])
+    assert sure_classes(loaded, margins) == [None, None, 2, 0]
+
+
+def test_several_labels_and_targets_are_refused() -> None:
+    x, score = rows()
+    targets = np.stack([score, -score], axis=1)
+    for made in (linear.Ridge().fit(x[NUMBERS], targets), linear.RidgeClassifier().fit(x[NUMBERS], targets > 0)):
+        with pytest.raises(ModelError, match="several") as caught:
+            ts.load(made)
+        assert caught.value.remedy

@@ -65,6 +65,21 @@ MUTATIONS = (
         test="tests/solve/test_in_steps.py",
     ),
     Mutation(
+        "a number in steps is off by the same of all classes, whatever its weights are", "compiler/query/rounding.py",
+        r"            if number\.output != term\.output:\n                continue\n", "",
+        test="tests/solve/test_in_steps.py",
+    ),
+    Mutation(
+        "a number with steps does not cancel between two classes of one point", "compiler/query/rounding.py",
+        r"key = model, number\.column, root", "key = model, number.column + 1000 * number.output, root",
+        test="tests/solve/test_in_steps.py",
+    ),
+    Mutation(
+        "of several classes the first score alone depends on the order of additions", "compiler/query/predicted_classes.py",
+        r"if len\(own\) == 1:\n", "if own:\n",
+        test="tests/frontends/test_sklearn_numbers.py",
+    ),
+    Mutation(
         "a number between two values of its domain has the score of one of them", "compiler/model/ensemble.py",
         r"\n        check_values\(self, rows\)", "",
         test="tests/frontends/test_sklearn_numbers.py",

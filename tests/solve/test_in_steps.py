@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 from functools import cache
@@ -20,6 +21,7 @@ compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")
 pipeline = pytest.importorskip("sklearn.pipeline")
 preprocessing = pytest.importorskip("sklearn.preprocessing")
+optimize = pytest.importorskip("scipy.optimize")
 
 NUMBERS, TOWNS = ["income", "debt"], "abc"
 
@@ -156,3 +158,63 @@ def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
     done = run_command(tmp_path, "sweep", "s.toml", "--jobs", "1", "--json")
     verdicts = [json.loads(line)["verdict"] for line in done.stdout.splitlines() if '"verdict"' in line]
     assert sorted(verdicts) == sorted(asked), done.stdout + done.stderr
+
+
+@cache
+def model_of_classes() -> Any:
+    x = rows()
+    label = np.digitize((x.income - 3e4) / 1e4 - x.debt / 40 + (x.town == "a"), [-1.0, 1.0])
+    columns = [("n", preprocessing.StandardScaler(), NUMBERS), ("t", preprocessing.OneHotEncoder(), ["town"])]
+    made = pipeline.make_pipeline(compose.ColumnTransformer(columns), linear.LogisticRegression())
+    return made.fit(x[[*NUMBERS, "town"]], label)
+
+
+def ask_of_classes(model: Any, text: str) -> Any:
+    text = f'model m from "m"\ndata d from "d" label y\ndomain from d\n{text}'
+    return ts.check_text(text, models={"m": ts.load(model)}, data={"d": rows()})
+
+
+def can_change(model: Any, one: int, other: int) -> bool:
+    """Whether some numbers, and two towns, lead to classes `one` and `other`: linear programs of what classes lead by."""
+    x = rows()
+    low, high = x[NUMBERS].min().to_numpy(), x[NUMBERS].max().to_numpy()
+    for towns in itertools.product(TOWNS, repeat=2):
+        limits, sides = [], []
+        for town, wanted in zip(towns, (one, other), strict=True):
+            # Scores are linear: those of the lowest numbers, and what one whole range of each number adds.
+            at = pd.DataFrame([low, [high[0], low[1]], [low[0], high[1]]], columns=NUMBERS).assign(town=town)
+            base, *ends = model.decision_function(at)
+            for rest in {0, 1, 2} - {wanted}:
+                limits.append([end[rest] - base[rest] - end[wanted] + base[wanted] for end in ends])
+                sides.append(base[wanted] - base[rest])
+        if optimize.linprog([0.0, 0.0], A_ub=limits, b_ub=sides, bounds=[(0, 1), (0, 1)]).status == 0:
+            return True
+    return False
+
+
+def test_classes_of_real_numbers_are_those_of_linear_programs() -> None:
+    pairs = list(itertools.permutations(range(3), 2))
+    text = "".join(f"query c{one}{other}: sensitive m to {{town}} from {one} to {other}\n" for one, other in pairs)
+    answers = ask_of_classes(model_of_classes(), text)
+    expected = {pair: "found" if can_change(model_of_classes(), *pair) else "none" for pair in pairs}
+    assert set(expected.values()) == {"found", "none"}
+    assert {(i, j): str(answers[f"c{i}{j}"].verdict) for i, j in pairs} == expected
+
+
+def test_what_a_number_adds_to_all_classes_alike_cancels() -> None:
+    """The last class is behind the second one by a millionth, whatever the income is, which all three classes count alike."""
+    made = copy.deepcopy(model_of_classes())
+    last = made[-1]
+    last.coef_[:, :2] = [1000.0, 0.0]
+    last.coef_[2], last.intercept_[2] = last.coef_[1], last.intercept_[1] - 1e-6
+    answers = ask_of_classes(made, "query never: find a such that class(a) = 2\n")
+    assert str(answers["never"].verdict) == "none"
+
+
+@pytest.mark.parametrize(("lead", "verdict"), [(1e-8, "found"), (-1e-8, "none")])
+def test_a_class_that_wins_at_one_corner_by_little(lead: float, verdict: str) -> None:
+    made = copy.deepcopy(model_of_classes())
+    made[-1].intercept_[0] = -1e6
+    scores = made.decision_function(corners())
+    made[-1].intercept_[2] += lead - (scores[:, 2] - scores[:, 1]).max()
+    assert str(ask_of_classes(made, "query q: find a such that class(a) = 2\n")["q"].verdict) == verdict

@@ -78,7 +78,7 @@ def blend_of(
         base=base,
         # Products of numbers are rounded, and the library for linear algebra adds them up in an order of its own.
         accumulation=Accumulation.FLOAT64_ANY_ORDER
-        if any(member.open_features for member in own)
+        if any(member.open_features or member.accumulation.any_order for member in own)
         else Accumulation.FLOAT64_BASE_LAST,
         average=average,
         blend=blend,

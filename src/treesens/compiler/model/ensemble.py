@@ -180,7 +180,7 @@ class Ensemble:
 
     @cached_property
     def steps(self) -> tuple[Stepped, ...]:
-        """The numbers with steps of which its only score is a sum; none if it is no sum, or has several scores."""
+        """The numbers with steps of which its only score, or that of each class, is a sum; none if it is no sum."""
         return stepped_numbers(self)
 
     @cached_property

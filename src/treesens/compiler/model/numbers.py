@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.model.blend import Way
 from treesens.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -63,10 +64,11 @@ def _places(ensemble: Ensemble) -> list[int]:
 
 @dataclass(frozen=True)
 class Stepped:
-    """A number with steps in a sum: the score has `weight` times what the library makes of it, which differs by at most `apart`
-    from that of its step. `column` tells the columns that are made of one feature apart.
+    """A number with steps in a sum: score `output` has `weight` times what the library makes of it, which differs by at most
+    `apart` from that of its step. `column` tells the columns that are made of one feature apart; the scores share them.
     """
 
+    output: int
     column: int
     feature: str
     weight: Fraction
@@ -74,14 +76,18 @@ class Stepped:
 
 
 def stepped_numbers(ensemble: Ensemble) -> tuple[Stepped, ...]:
-    """The numbers with steps of which the only score of an ensemble is a sum, in the order of its members."""
+    """The numbers with steps of which the scores of an ensemble are sums, the only one or those of classes, by columns."""
     blend = ensemble.blend
-    if blend is None or not blend.is_sum or ensemble.n_outputs != 1:
+    if blend is None:
         return ()
-    pairs = enumerate(zip(blend.members, blend.shares, strict=True))
+    sums = [blend] if blend.is_sum and ensemble.n_outputs == 1 else []
+    if blend.way is Way.MATRIX:
+        # The members are the scores, and each is a sum over the same columns.
+        sums = [member.blend for member in blend.members if member.blend is not None]
     return tuple(
-        Stepped(column, member.used_features[0], share, member.spread)
-        for column, (member, share) in pairs
+        Stepped(output, column, member.used_features[0], share, member.spread)
+        for output, one in enumerate(sums)
+        for column, (member, share) in enumerate(zip(one.members, one.shares, strict=True))
         if member.spread
     )
 

@@ -142,8 +142,12 @@ def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """Whether another order of additions may lead to another class of two."""
-    return abs(Fraction(float(margins[0]))) <= 2 * ensemble.bands()[0]
+    """Whether another order of additions may lead to another class: both sums that are compared may be off by twice a band."""
+    bands, own = ensemble.bands(), [Fraction(float(margin)) for margin in margins]
+    if len(own) == 1:
+        return abs(own[0]) <= 2 * bands[0]
+    best = own.index(max(own))
+    return any(own[best] - m <= 2 * (bands[best] + bands[k]) for k, m in enumerate(own) if k != best)
 
 
 def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:

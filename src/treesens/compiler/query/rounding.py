@@ -159,12 +159,16 @@ def band_of(query: Query, row: AtLeast) -> Fraction:
 
 
 def _band_of_scores(query: Query, terms: Sequence[ScoreTerm]) -> Fraction:
-    """The bands of all terms. A number with steps is off by the same at points where it is equal, and may cancel there."""
+    """The bands of all terms. A number with steps is off by the same at points where it is equal, and in all scores of a point,
+    and may cancel there.
+    """
     total, shared = Fraction(0), dict[tuple[int, int, int], Fraction]()
     for term in terms:
         ensemble, model = _ensemble(query, term.point), query.points[term.point].model
         total += _off(query, term)
         for number in ensemble.steps:
+            if number.output != term.output:
+                continue
             total -= unit_of(term, ensemble) * abs(number.weight) * number.apart
             root = _first_equal(query, term.point, query.space.names.index(number.feature))
             key = model, number.column, root

@@ -21,16 +21,6 @@ from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.linear import check_finite
 
 
-def is_softmax(final: Any, classes: int) -> bool:
-    """Whether the last model is a softmax of one sum for each class, and not one against all others."""
-    own = getattr(final, "multi_class", "auto")
-    return (
-        len(final.classes_) == classes > 2
-        and final.solver != "liblinear"
-        and own in ("auto", "multinomial", "deprecated")
-    )
-
-
 def stack_of_classes(
     members: Sequence[Ensemble],
     final: Any,

@@ -1,8 +1,9 @@
 """Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
 
 Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
-and the model is their sum with the coefficients as weights, as a scorecard is. A column that is a number is open until a
-question gives it a domain (`treesens.frontends.tables_of_numbers`).
+and the model is their sum with the coefficients as weights, as a scorecard is. Of three classes or more each has a sum of its
+own over the same columns. A column that is a number is open until a question gives it a domain
+(`treesens.frontends.tables_of_numbers`).
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _CLASSES = (
     "SGDClassifier",
 )
 _HOMES = ("sklearn.linear_model", "sklearn.svm")
+_ONE_EACH = "give one model per target or label, with dense columns"
 _DIGITS = "leave it out, or put the column into bins (KBinsDiscretizer)"
 
 
@@ -65,11 +67,25 @@ def is_linear(estimator: Any) -> bool:
     return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
 
 
-def _link_of(estimator: Any) -> Link:
-    """What makes a probability of the sum; of margins (SVMs, perceptrons, ridges) nothing does."""
+def is_softmax(final: Any, classes: int) -> bool:
+    """Whether a logistic regression is a softmax of one sum for each class, and not one against all others."""
+    own = getattr(final, "multi_class", "auto")
+    return (
+        len(final.classes_) == classes > 2
+        and final.solver != "liblinear"
+        and own in ("auto", "multinomial", "deprecated")
+    )
+
+
+def _link_of(estimator: Any, classes: int) -> Link:
+    """What makes a probability of the sums; of margins (SVMs, perceptrons, ridges) nothing does. If each class is asked about
+    against all others, its probability is a quotient of several sums, which no link here is.
+    """
     name = type(estimator).__name__
     if name in _VALUES:
         return Link.IDENTITY
+    if classes > 2:
+        return Link.SOFTMAX if name in LOGISTIC and is_softmax(estimator, classes) else Link.RAW
     logistic = name in LOGISTIC or (name == "SGDClassifier" and estimator.loss in ("log_loss", "log"))
     return Link.LOGISTIC if logistic else Link.RAW
 
@@ -83,37 +99,50 @@ def check_finite(estimator: Any, place: str) -> None:
 def read_linear(
     estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
 ) -> Linear:
-    """The model over the user's columns. ModelError for several scores, and for numbers up to their last digits."""
+    """The model over the user's columns. ModelError for several targets or labels, and for numbers up to their last digits."""
     if not hasattr(estimator, "coef_"):
         raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
     classifier = type(estimator).__name__ in _CLASSES
+    if getattr(getattr(estimator, "_label_binarizer", None), "y_type_", "").startswith("multilabel"):
+        raise ModelError("a linear model of several labels is not supported", place=place, remedy=_ONE_EACH)
     classes = plain_classes(estimator, place) if classifier else ()
-    weights = np.asarray(estimator.coef_, dtype=np.float64)
-    if len(classes) > 2 or weights.size != len(columns):
-        message = "a linear model of several scores is not supported"
-        raise ModelError(message, place=place, remedy="use two classes, or one target, and dense columns")
+    weights, intercepts = (
+        np.asarray(estimator.coef_, np.float64),
+        np.ravel(np.asarray(estimator.intercept_, np.float64)),
+    )
+    scores = len(classes) if len(classes) > 2 else 1
+    if weights.size != scores * len(columns) or len(intercepts) not in (1, scores):
+        message = f"{weights.size} coefficients and {len(intercepts)} intercepts for {len(columns)} columns: these are "
+        message += "those of several targets, or of another model"
+        raise ModelError(message, place=place, remedy=_ONE_EACH)
     check_finite(estimator, place)
-    flat = weights.ravel().tolist()
     needs = {column.source for column in columns if np.isnan(column.missing)}
     known = tuple(replace(f, needs_value=i in needs) for i, f in enumerate(features))
-    members = [_table(column, known, place) for column in columns]
+    members, names = [_table(column, known, place) for column in columns], [f.name for f in features]
     way = Way.SPARSE if sparse else Way.DECISION if weights.ndim == 2 else Way.LINEAR
-    ensemble = blend_of(
-        members,
-        [Fraction(w) for w in flat],
-        way,
-        [f.name for f in features],
-        place,
-        weights=flat,
-        intercept=float(np.ravel(estimator.intercept_)[0]),
-        is_sum=True,
-        name="model",
-        source=ModelSource(format="sklearn", path=place),
-        classes=classes,
-        link=_link_of(estimator),
-        task=Task.BINARY if classifier else Task.REGRESSION,
-        ranks_scores=True,
-    )
+    task = Task.MULTICLASS if scores > 1 else Task.BINARY if classifier else Task.REGRESSION
+    facts: dict[str, Any] = {
+        "name": "model",
+        "source": ModelSource(format="sklearn", path=place),
+        "classes": classes,
+        "link": _link_of(estimator, len(classes)),
+        "task": task,
+        "ranks_scores": True,
+    }
+
+    def added_up(row: list[float], intercept: float, way: Way, **facts: Any) -> Ensemble:
+        shares = [Fraction(w) for w in row]
+        return blend_of(members, shares, way, names, place, weights=row, intercept=intercept, is_sum=True, **facts)
+
+    if scores == 1:
+        ensemble = added_up(weights.ravel().tolist(), float(intercepts[0]), way, **facts)
+    else:
+        inside = {**facts, "classes": (), "link": Link.IDENTITY, "task": Task.REGRESSION, "ranks_scores": False}
+        rows = zip(weights.reshape(scores, -1).tolist(), np.broadcast_to(intercepts, scores).tolist(), strict=True)
+        of_classes = [added_up(row, intercept, Way.LINEAR, **inside) for row, intercept in rows]
+        ensemble = blend_of(of_classes, [Fraction(1)] * scores, Way.MATRIX, names, place, is_sum=False, **facts)
+        # One product makes all scores, of rows that may be sparse, in an order that is not known.
+        ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
     return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
 
 

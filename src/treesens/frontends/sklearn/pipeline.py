@@ -76,7 +76,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     if model is None:
         sparse = bool(predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n))))
         linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
-        margins = predictor(pipeline, rows, linear.margins, 1)
+        margins = predictor(pipeline, rows, linear.margins, linear.ensemble.n_outputs)
         predicts = replayer(pipeline, rows, linear.ensemble)
         return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
     ensemble = pulled_back(model.ensemble, columns, tuple(features), place)
@@ -130,7 +130,8 @@ def read_alone(estimator: Any, place: str) -> LoadedModel:
     features = feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place)
     rows = RowMaker({}, None if names is None else list(names))
     linear = read_linear(estimator, [Column(i) for i in range(n)], features, place, sparse=False)
-    margins, predicts = predictor(estimator, rows, linear.margins, 1), replayer(estimator, rows, linear.ensemble)
+    margins = predictor(estimator, rows, linear.margins, linear.ensemble.n_outputs)
+    predicts = replayer(estimator, rows, linear.ensemble)
     return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
 
 

@@ -20,6 +20,7 @@ from treesens.binder.file import InSteps, ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import Closeness
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.numbers import LEVELS
 from treesens.compiler.query.domain import RealDomain, cell_range
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
@@ -187,21 +188,41 @@ def _is_score(form: LinearForm) -> bool:
 
 
 def _candidates(question: ResolvedQuestion, values: FloatArray) -> Iterator[FloatArray]:
-    """Values float64[points, features] of an answer in steps, and others in the same steps: at their ends, where the score of
-    each point is greatest, or least. A number that is the same at several points stays so.
+    """Values float64[points, features] of an answer in steps, and others in the same steps: at their ends, where a score of
+    each point is greatest, or least; or the lead of one class over another. A number that several points share stays shared.
     """
     yield values
     query = question.query
-    for directions in itertools.islice(itertools.product((True, False), repeat=len(query.points)), MOST_SUMS):
+    leads = [_leads(query.models[point.model].ensemble) for point in query.points]
+    chosen = itertools.islice(itertools.product(*(range(2 * len(own)) for own in leads)), MOST_SUMS)
+    for choice in chosen if all(leads) else ():
         moved = values.copy()
         for point in range(len(query.points)):
-            for number in query.models[query.points[point].model].ensemble.steps:
-                f = query.space.names.index(number.feature)
+            for name in leads[point][0]:
+                f = query.space.names.index(name)
                 alike = np.flatnonzero(values[:, f] == values[point, f])
-                rises = directions[alike[0] if len(alike) else point]
-                moved[point, f] = _end_of_cell(query, f, float(values[point, f]), up=rises is (number.weight > 0))
+                first = int(alike[0]) if len(alike) else point
+                lead = leads[first][choice[first] // 2]
+                up = (lead.get(name, Fraction(0)) > 0) is (choice[first] % 2 == 0)
+                moved[point, f] = _end_of_cell(query, f, float(values[point, f]), up=up)
         if not np.array_equal(moved, values, equal_nan=True):
             yield moved
+
+
+def _leads(ensemble: Ensemble) -> list[dict[str, Fraction]]:
+    """What a score gains by each number with steps; of several scores, what each gains on each later one. None if no score is
+    known to be a sum.
+    """
+    gains: list[dict[str, Fraction]] = [{} for _ in range(ensemble.n_outputs if ensemble.steps else 0)]
+    for number in ensemble.steps:
+        own = gains[number.output]
+        own[number.feature] = own.get(number.feature, Fraction(0)) + number.weight
+    if len(gains) == 1:
+        return gains
+    return [
+        {name: gain - other.get(name, Fraction(0)) for name, gain in one.items()}
+        for one, other in itertools.combinations(gains, 2)
+    ]
 
 
 def _end_of_cell(query: Query, feature: int, value: float, *, up: bool) -> float:
