@@ -239,3 +239,12 @@ def test_several_labels_and_targets_are_refused() -> None:
         with pytest.raises(ModelError, match="several") as caught:
             ts.load(made)
         assert caught.value.remedy
+
+
+def test_repair_says_that_coefficients_have_no_leaves(tmp_path: Path) -> None:
+    x, score = rows()
+    x.assign(y=(score > 0).astype(int)).to_csv(tmp_path / "d.csv", index=False)
+    model, output = ts.load(fitted("scaled")), tmp_path / "out.skops"
+    with pytest.raises(ModelError, match="a coefficient has none") as caught:
+        ts.repair(model, tmp_path / "d.csv", vary=["town"], label="y", gap=0.1, output=output)
+    assert "without the columns" in str(caught.value.remedy)

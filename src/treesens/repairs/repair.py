@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
-from treesens.errors import UsageError
+from treesens.errors import ModelError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.repairs.aside import Aside
 from treesens.repairs.candidate import Editor, on_disk
@@ -74,6 +74,12 @@ class Repair:
         stop: threading.Event,
         kept: FloatArray | None = None,
     ) -> None:
+        if names := model.ensemble.open_features:
+            raise ModelError(
+                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, and a coefficient has none",
+                place=model.ensemble.source.path,
+                remedy="repair a model of trees; fit a linear one again without the columns that must not decide",
+            )
         self.model, self.train, self.test, self.stop = model, train, test, stop
         rows = train.rows if test is None else np.concatenate([train.rows, test.rows])
         possible = possible_inputs(model, np.isnan(rows).any(axis=0), options.domain)
