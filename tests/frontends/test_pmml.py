@@ -122,7 +122,7 @@ def test_the_smallest_tree_is_read(tmp_path: Path) -> None:
         (a_tree("<DecisionTree/>" + SPLIT), 5, "DecisionTree in TreeModel is not supported"),
         (a_tree(SPLIT, schema='<MiningSchema><MiningField name="z"/></MiningSchema>'), 4, "the dictionary has no field"),
         ('<RegressionModel functionName="regression">' + SCHEMA + '<RegressionTable intercept="0">'
-         '<NumericPredictor name="x" coefficient="2"/></RegressionTable></RegressionModel>', 5, "no sum over trees"),
+         '<NumericPredictor name="x" coefficient="2" exponent="2"/></RegressionTable></RegressionModel>', 5, "powers"),
         ('<NeuralNetwork functionName="regression"/>', 4, "NeuralNetwork in PMML is not supported"),
         ('<MiningModel functionName="regression">' + SCHEMA + '<Segmentation multipleModelMethod="median"><Segment><True/>'
          + a_tree(SPLIT) + "</Segment><Segment><True/>" + a_tree(SPLIT) + "</Segment></Segmentation></MiningModel>",

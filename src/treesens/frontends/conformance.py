@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble, FeatureKind, Link
 from treesens.compiler.model.predicted import Predicted
 from treesens.compiler.query.predicted_classes import resolution_of, sure_classes
 from treesens.errors import ModelError
@@ -89,15 +89,15 @@ def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:
 
 
 def _numbers(ensemble: Ensemble, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Numbers for each feature that reaches the score as one."""
+    """Numbers for each feature that reaches the score as one, whole ones if the library takes no others."""
     rng = np.random.default_rng(seed)
     result = {}
     for name in ensemble.open_features:
         drawn = rng.normal(size=_NUMBERS) * 10.0 ** rng.integers(-3, 7, _NUMBERS)
         some = np.concatenate([[0.0, 1.0, -1.0], np.rint(drawn[: _NUMBERS // 4]), drawn])
-        result[name] = np.unique(
-            np.concatenate([some, np.nextafter(drawn, np.inf), np.nextafter(drawn, -np.inf)]) + 0.0
-        )
+        every = np.concatenate([some, np.nextafter(drawn, np.inf), np.nextafter(drawn, -np.inf)])
+        whole = ensemble.features[ensemble.feature_names.index(name)].kind is FeatureKind.INTEGER
+        result[name] = np.unique((np.rint(every) if whole else every) + 0.0)
     return result
 
 

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource
+from treesens.compiler.model import Ensemble, Feature, FeatureKind, Link, ModelSource, Task
 from treesens.compiler.model.blend import Way
+from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
     MAX_FEATURES,
@@ -32,6 +34,7 @@ from treesens.frontends.pmml.known import check_attributes
 from treesens.frontends.pmml.library import Evaluator
 from treesens.frontends.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.frontends.pmml.xml import Element, parse
+from treesens.frontends.tables_of_numbers import number_term
 from treesens.frontends.voting import vote_of
 
 _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
@@ -107,6 +110,8 @@ def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str,
 
 def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
     """A model that is a sum per output."""
+    if any(one.slopes for one in read.sums):
+        return _over_numbers(read, features, model, place, facts)
     trees, outputs, weights = trees_of(read)
     return ensemble_of(
         stack_trees(trees),
@@ -126,6 +131,45 @@ def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: 
         ranks_scores=bool(read.ballots),
         **facts,
     )
+
+
+def _over_numbers(
+    read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
+) -> Ensemble:
+    """A sum of coefficients times numbers, and of trees, which is open: each term is a member of it."""
+    (value, *others) = read.sums
+    if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
+        raise model.error(
+            "several sums over numbers, and those that are changed, are not supported",
+            "use two classes (logit), or bins (Discretize)",
+        )
+    members = [number_term(_open(slope.number), features, place) for slope in value.slopes]
+    weights = [-slope.coefficient if slope.number.falls else slope.coefficient for slope in value.slopes]
+    for tree in value.trees:
+        alone = Read((replace(value, trees=(tree,), slopes=(), base=0.0),), Task.REGRESSION, Link.IDENTITY)
+        members.append(_ensemble(alone, features, model, place, facts))
+        weights.append(1.0)
+    return blend_of(
+        members,
+        [Fraction(weight) for weight in weights],
+        Way.LINEAR,
+        [feature.name for feature in features],
+        place,
+        weights=weights,
+        intercept=value.base,
+        is_sum=True,
+        classes=read.classes,
+        link=read.link,
+        task=read.task,
+        cutoff=None if not read.chosen_from_half else _HALF,
+        **facts,
+    )
+
+
+def _open(number: Number) -> OpenNumber:
+    """The number that a coefficient is of; one that falls stands with its sign changed, so that it rises."""
+    sign = -1.0 if number.falls else 1.0
+    return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
 
 
 def _about_votes(values: Sequence[float]) -> str:

@@ -1,5 +1,6 @@
 """Models of a PMML file as sums of trees: single trees, segments that are added up or averaged, chains that end in a link,
-scorecards, and regressions over categories.
+scorecards, and regressions: coefficients of categories are trees, and a coefficient of a number is open until it has a domain
+(`treesens.frontends.tables_of_numbers`).
 
 A chain is how exporters write boosted trees: the first models give sums to fields, and a RegressionModel with coefficients of 1
 makes probabilities of them.
@@ -7,6 +8,7 @@ makes probabilities of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.model import Accumulation, Link, Task
 from treesens.frontends.columns import Nodes
-from treesens.frontends.pmml.fields import NUMBERS, Bins, Category, Fields, parse_number
+from treesens.frontends.pmml.fields import NUMBERS, Bins, Category, Fields, Number, parse_number
 from treesens.frontends.pmml.predicates import Always, predicate_of
 from treesens.frontends.pmml.tree_model import (
     Grown,
@@ -51,6 +53,14 @@ _EXPORT = "export the model without it"
 
 
 @dataclass(frozen=True, eq=False)
+class Slope:
+    """A coefficient of a number, in float64."""
+
+    number: Number
+    coefficient: float
+
+
+@dataclass(frozen=True, eq=False)
 class Sum:
     """scale * (sum of trees) / average + base, in one float type; one value per output.
 
@@ -70,6 +80,8 @@ class Sum:
     table: Element | None = None
     handed_on: str = ""
     """The field by which a model in a chain gives the sum to the next ones."""
+    slopes: tuple[Slope, ...] = ()
+    """Added to the trees, in an order that nobody relies on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +104,8 @@ class Read:
     def unpredicted(self) -> frozenset[int]:
         """Columns without which some inputs have no prediction."""
         own = frozenset().union(*(tree.unpredicted for part in self.sums for tree in part.trees))
+        numbers = [slope.number for part in self.sums for slope in part.slopes]
+        own = own.union(number.column.index for number in numbers if math.isnan(number.missing))
         return own.union(*(voter.read.unpredicted for voter in self.voters))
 
 
@@ -232,6 +246,8 @@ def _changed(value: Sum, scale: float, base: float, at: Element, model: Element 
     model = value.model if model is None else model
     if scale == 1.0 and base == 0.0:
         return value
+    if value.slopes:
+        raise at.error("a sum of numbers that is scaled or moved is not supported", "put it into the coefficients")
     moved = value.base != 0.0 or value.first or value.rounded
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
         raise at.error("a score that is scaled or moved twice is not supported", "do it once")
@@ -457,22 +473,25 @@ def _table(table: Element, model: Element, fields: Fields, context: _Context) ->
         if value.context != context.arithmetic:
             raise table.error("a sum that changes its arithmetic is not supported", _EXPORT)
         return _changed(value, number_in(predictor, "coefficient", context.arithmetic), intercept, predictor)
-    numbers = tuple(_numeric(predictor, fields, context.arithmetic) for predictor in numeric)
-    terms = (*numbers, *_terms(table, fields, context.arithmetic))
-    return Sum(terms, context.arithmetic, model, base=intercept, table=table)
+    numbers = [_numeric(predictor, fields, context.arithmetic) for predictor in numeric]
+    slopes = tuple(number for number in numbers if isinstance(number, Slope))
+    grown = [number for number in numbers if isinstance(number, Grown)]
+    terms = (*grown, *_terms(table, fields, context.arithmetic))
+    return Sum(terms, context.arithmetic, model, base=intercept, table=table, slopes=slopes)
 
 
-def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown:
-    """A coefficient of a field of finitely many numbers: weights of evidence, indicators."""
+def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slope:
+    """A coefficient of a field of finitely many numbers (weights of evidence, indicators), or of any number."""
     name = predictor.get("name") or predictor.require("field")
     found = fields.find(name, predictor)
-    if not isinstance(found, Category | Bins) or found.kind not in NUMBERS:
-        raise predictor.error(
-            f"a coefficient of the number `{name[:60]}` is no sum over trees", "use bins (Discretize), or a tree model"
-        )
     if predictor.get("exponent", "1") != "1" or arithmetic != "double":
         raise predictor.error("powers, and products in float32, are not supported", _EXPORT)
-    return numeric_term(found, number_in(predictor, "coefficient", arithmetic), predictor)
+    coefficient = number_in(predictor, "coefficient", arithmetic)
+    if isinstance(found, Number):
+        return Slope(found, coefficient)
+    if found.kind not in NUMBERS:
+        raise predictor.error(f"`{name[:60]}` is no number, and has a coefficient of one")
+    return numeric_term(found, coefficient, predictor)
 
 
 def _terms(table: Element, fields: Fields, arithmetic: str) -> tuple[Grown, ...]:
