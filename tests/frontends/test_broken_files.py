@@ -60,7 +60,7 @@ WRONG = {
     ),
     "linear booster": (
         _set("learner", "gradient_booster", "name", value="gblinear"),
-        "gblinear` is not a tree ensemble",
+        "model.weights: this field is missing",
     ),
     "no learner": (lambda d: d.pop("learner"), "no field `learner`"),
     "no base score": (

@@ -80,6 +80,16 @@ MUTATIONS = (
         test="tests/frontends/test_sklearn_numbers.py",
     ),
     Mutation(
+        "sums of products in float32 have the band of float64", "compiler/model/blend.py",
+        r"NumberType\.FLOAT32 if self\.way is Way\.SINGLE else NumberType\.FLOAT64", "NumberType.FLOAT64",
+        test="tests/frontends/test_xgboost_linear.py",
+    ),
+    Mutation(
+        "beside a cut-off of scores the order of additions decides nothing", "compiler/query/predicted_classes.py",
+        r"return abs\(own\[-1\] - Fraction\(ensemble\.decides_at\)\) <= 2 \* bands\[-1\]", "return False",
+        test="tests/frontends/test_xgboost_linear.py",
+    ),
+    Mutation(
         "a number between two values of its domain has the score of one of them", "compiler/model/ensemble.py",
         r"\n        check_values\(self, rows\)", "",
         test="tests/frontends/test_sklearn_numbers.py",

@@ -77,14 +77,18 @@ def blend_of(
         zero_band=own[0].zero_band,
         base=base,
         # Products of numbers are rounded, and the library for linear algebra adds them up in an order of its own.
-        accumulation=Accumulation.FLOAT64_ANY_ORDER
-        if any(member.open_features or member.accumulation.any_order for member in own)
-        else Accumulation.FLOAT64_BASE_LAST,
+        accumulation=_accumulation(own, way),
         average=average,
         blend=blend,
         **_joined(built),
         **facts,
     ).validate()
+
+
+def _accumulation(members: Sequence[Ensemble], way: Way) -> Accumulation:
+    if not any(member.open_features or member.accumulation.any_order for member in members):
+        return Accumulation.FLOAT64_BASE_LAST
+    return Accumulation.FLOAT32_ANY_ORDER if way is Way.SINGLE else Accumulation.FLOAT64_ANY_ORDER
 
 
 def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> tuple[Feature, ...]:

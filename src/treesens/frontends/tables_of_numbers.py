@@ -17,12 +17,15 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber, Steps
 from treesens.errors import ModelError
 from treesens.frontends.additive import Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
 
+MOST_TERMS = 2000
+"""Of a sum over numbers in a file; the time to read one grows with their square."""
 _DIGIT = Fraction(1, 1 << 50)
 _TREES = (
     "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
@@ -78,6 +81,9 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
     if closed.names_in_steps:
         # Of sums that are known up to a step nobody asks for the last digits.
         closed = replace(closed, accumulation=whole.accumulation)
+    if blend.way is Way.SINGLE:
+        # Sums of float32 that may be infinite have no bands.
+        closed.bands()
     return closed.validate()
 
 

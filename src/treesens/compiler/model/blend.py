@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.calibration import Isotonic
-from treesens.errors import InternalError
+from treesens.errors import InternalError, ModelError
 
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
-
-_UNIT = Fraction(1, 1 << NumberType.FLOAT64.precision)
 
 
 class Way(Enum):
@@ -40,6 +38,7 @@ class Way(Enum):
     DECISION = "the same by a classifier"
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
     SPARSE = "products of what is not 0, one after the other, and an intercept"
+    SINGLE = "products with coefficients that are added to an intercept one after the other, in float32"
     COUNT = "votes for the classes that the members predict, one after the other; the first of the best wins"
     COUNT_FIRST = "the same, and of the best that class wins which was voted for first"
     COMPARE = "a calibrated score of each class, divided by the sum of all; the first of the best wins"
@@ -52,7 +51,7 @@ class Way(Enum):
     @property
     def one_column(self) -> bool:
         """Whether the last prediction of each member alone counts: that of the second class, or of a regressor."""
-        return self in (Way.LINEAR, Way.DECISION, Way.SPARSE)
+        return self in (Way.LINEAR, Way.DECISION, Way.SPARSE, Way.SINGLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +124,11 @@ class Blend:
                 for table, weight in zip(tables, self.weights, strict=True):
                     found += np.asarray(table[:, -1:], np.float64) * weight
                 found += self.intercept
+            case Way.SINGLE:
+                assert self.weights is not None
+                found = np.full((len(tables[0]), 1), self.intercept, np.float32)
+                for table, weight in zip(tables, self.weights, strict=True):
+                    found += np.asarray(table[:, -1:], np.float32) * np.float32(weight)
             case Way.MATRIX | Way.COUNT | Way.COUNT_FIRST:
                 raise InternalError("the scores of several classes, and votes, are no single prediction")
             case Way.COMPARE:
@@ -174,7 +178,14 @@ class Blend:
                 (abs(s) * _largest(m, place) for s, m in zip(self.shares, self.members, strict=True)), Fraction(0)
             )
             # A weight, its product, the sums and the division are rounded; so is what is written of a weight.
-            result.append(moved + (4 * len(self.members) + 16) * _UNIT * (size + moved))
+            kind = NumberType.FLOAT32 if self.way is Way.SINGLE else NumberType.FLOAT64
+            steps, unit = 4 * len(self.members) + 16, Fraction(1, 1 << kind.precision)
+            if self.way is Way.SINGLE and 2 * (size + moved) > Fraction(kind.max):
+                raise ModelError(
+                    "sums of products can exceed the largest float32",
+                    remedy="give the numbers smaller domains; the library itself would return infinity",
+                )
+            result.append(moved + steps * (unit * (size + moved) + Fraction(kind.tiny)))
         return tuple(result)
 
 

@@ -59,6 +59,7 @@ class Accumulation(Enum):
     FLOAT64_BASE_LAST_ROUNDED = "float64, base last, then rounded to float32"
     FLOAT64_SCALED_BASE_LAST = "float64, weighted as a whole, base last"
     FLOAT64_ANY_ORDER = "float64, in an order that depends on the machine"
+    FLOAT32_ANY_ORDER = "float32, with products that are rounded or not, as the machine does it"
 
     @property
     def number_type(self) -> NumberType:
@@ -82,7 +83,7 @@ class Accumulation(Enum):
     @property
     def any_order(self) -> bool:
         """Whether only a bound is known of what the library adds up: emulated sums are those of one order."""
-        return self is Accumulation.FLOAT64_ANY_ORDER
+        return self in (Accumulation.FLOAT64_ANY_ORDER, Accumulation.FLOAT32_ANY_ORDER)
 
     @property
     def base_first(self) -> bool:

@@ -134,16 +134,18 @@ def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
     """Whether another order of additions may lead to the other side of a cut-off."""
-    if not ensemble.accumulation.any_order or ensemble.cutoff is None or ensemble.link is not Link.LOGISTIC:
+    if not ensemble.accumulation.any_order or ensemble.link is not Link.LOGISTIC:
         return False
     # Where the band is wide the logarithm is known well enough.
-    past = abs(float(margins[0]) - log(ensemble.cutoff / (1 - ensemble.cutoff)))
+    past = abs(float(margins[0]) - (0.0 if ensemble.cutoff is None else log(ensemble.cutoff / (1 - ensemble.cutoff))))
     return past <= float(2 * ensemble.bands()[0]) + 2.0**-44 * (1 + abs(float(margins[0])))
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
     """Whether another order of additions may lead to another class: both sums that are compared may be off by twice a band."""
     bands, own = ensemble.bands(), [Fraction(float(margin)) for margin in margins]
+    if ensemble.decides_at is not None:
+        return abs(own[-1] - Fraction(ensemble.decides_at)) <= 2 * bands[-1]
     if len(own) == 1:
         return abs(own[0]) <= 2 * bands[0]
     best = own.index(max(own))

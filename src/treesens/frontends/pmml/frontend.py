@@ -34,7 +34,7 @@ from treesens.frontends.pmml.known import check_attributes
 from treesens.frontends.pmml.library import Evaluator
 from treesens.frontends.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.frontends.pmml.xml import Element, parse
-from treesens.frontends.tables_of_numbers import number_term
+from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
 from treesens.frontends.voting import vote_of
 
 _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
@@ -143,6 +143,8 @@ def _over_numbers(
             "several sums over numbers, and those that are changed, are not supported",
             "use two classes (logit), or bins (Discretize)",
         )
+    if len(value.slopes) + len(value.trees) > MOST_TERMS:
+        raise model.error(f"more than {MOST_TERMS} coefficients beside numbers are not supported", "leave some out")
     members = [number_term(_open(slope.number), features, place) for slope in value.slopes]
     weights = [-slope.coefficient if slope.number.falls else slope.coefficient for slope in value.slopes]
     for tree in value.trees:

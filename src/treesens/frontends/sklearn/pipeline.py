@@ -66,6 +66,9 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         # A linear model is read with the columns that reach it: what stands around it stands around the pipeline, too.
         message = f"{type(last).__name__} over a linear model stands behind other steps"
         remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
+        if model.frontend != "sklearn":
+            message = f"{type(last).__name__} with a linear booster stands behind other steps"
+            remedy = "use a linear model of scikit-learn at the end, or give the booster alone"
         raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))

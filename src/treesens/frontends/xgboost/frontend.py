@@ -29,6 +29,7 @@ from treesens.frontends.fields import Field
 from treesens.frontends.monotone import directions_of
 from treesens.frontends.outputs import note_of_output, source_of_output
 from treesens.frontends.xgboost.categories import cut_names
+from treesens.frontends.xgboost.linear import is_linear
 from treesens.frontends.xgboost.model import count_outputs, read_ensemble
 from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
 from treesens.frontends.xgboost.trees import InexactDecimalError
@@ -110,6 +111,9 @@ class XGBoostFrontend:
     ) -> LoadedModel:
         root = Field(parse_document(data, place), place)
         version = root.get("version") if isinstance(root.value, dict) else None
+        if rounds is not None and is_linear(root["learner"]):
+            # A linear booster has no rounds, and its wrapper predicts with all of it.
+            rounds = None
         source = ModelSource(
             format="xgboost-ubj" if is_ubjson(data[:3]) else "xgboost-json",
             version=".".join(str(v) for v in version.integers()[:3]) if version else "",
@@ -125,9 +129,9 @@ class XGBoostFrontend:
             ensemble = read_ensemble(root, name, source, rounds, output)
         count = ensemble.n_outputs if output is None else count_outputs(root["learner"]["learner_model_param"])
         library = NativeXGBoost(data, rounds or 0, count, output)
-        # The library has no pred_leaf for vector leaves, and ends the process without any tree.
-        vector = bool((ensemble.tree_output < 0).any())
-        leaf_ids = None if vector or output is not None or not ensemble.n_trees else library.leaf_ids
+        # The library has no pred_leaf for vector leaves and linear boosters, and ends the process without any tree.
+        no_leaves = bool((ensemble.tree_output < 0).any()) or ensemble.blend is not None
+        leaf_ids = None if no_leaves or output is not None or not ensemble.n_trees else library.leaf_ids
         note = () if output is None else (note_of_output(output, count),)
         return LoadedModel(
             ensemble,
@@ -165,7 +169,7 @@ def _notes(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ..
 
 def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tuple[str, ...]:
     best = _best_iteration(root)
-    if rounds is not None or best is None:
+    if rounds is not None or best is None or ensemble.blend is not None:
         return ()
     others = (
         "Give the live wrapper for these"
@@ -180,6 +184,8 @@ def _note_on_rounds(root: Field, ensemble: Ensemble, rounds: int | None) -> tupl
 
 def _note_on_names(root: Field, ensemble: Ensemble) -> tuple[str, ...]:
     booster = root["learner"]["gradient_booster"]
+    if ensemble.blend is not None:
+        return ()
     model = (booster["gbtree"] if booster["name"].text() == "dart" else booster)["model"]
     names = [f"`{ensemble.feature_names[f]}`" for f in cut_names(model) if f < ensemble.n_features]
     if not names:

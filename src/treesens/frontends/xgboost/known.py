@@ -56,3 +56,10 @@ TABLE: Table = {
         **irrelevant("the learner says it", ("num_feature",)),
     },
 }
+
+LINEAR_TABLE: Table = {
+    **TABLE,
+    "booster": {**used("name"), "model": inside("coefficients")},
+    "coefficients": {**used("boosted_rounds", "weights")},
+}
+"""The same of a linear booster."""

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
-from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.frontends.fields import Field
 from treesens.frontends.known_fields import check_document
 from treesens.frontends.outputs import check_output, of_output
-from treesens.frontends.xgboost.known import TABLE
-from treesens.frontends.xgboost.trees import read_features, read_trees
+from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
+from treesens.frontends.xgboost.linear import is_linear, read_linear
+from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
 
 # More would only be a damaged number.
 _MAX_OUTPUTS = 100_000
@@ -107,6 +108,8 @@ def read_ensemble(
     ):
         raise parameters.error(f"objective `{named.text()}` with {outputs} outputs makes no sense")
     features = read_features(learner, parameters["num_feature"])
+    if is_linear(learner):
+        return _linear(root, objective, features, version, outputs, name, source)
     trees = read_trees(learner["gradient_booster"], features, outputs, version, iteration_end)
     # A base that was to be estimated in training, and never was, is no prediction: the library takes it as a margin.
     estimated = parameters.get("boost_from_average")
@@ -145,6 +148,41 @@ def read_ensemble(
         decides_at=0.5 if named.text() == "binary:logitraw" else None,
     )
     return (made if output is None else of_output(made, output)).validate()
+
+
+def _linear(
+    root: Field,
+    objective: _Objective,
+    features: tuple[Feature, ...],
+    version: list[int],
+    outputs: int,
+    name: str,
+    source: ModelSource,
+) -> Ensemble:
+    """The ensemble of a linear booster, which has no rounds: early stopping changes nothing."""
+    learner = root["learner"]
+    parameters, model = learner["learner_model_param"], learner["gradient_booster"]["model"]
+    named = learner["objective"]["name"]
+    rounds, estimated = model.get("boosted_rounds"), parameters.get("boost_from_average")
+    if rounds is not None and rounds.integer() == 0 and estimated is not None and estimated.integer() != 0:
+        objective = replace(objective, inverse=_Inverse.NONE)
+    base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
+    check_document(LINEAR_TABLE, root.value, root.place)
+    return read_linear(
+        model,
+        features,
+        base,
+        source.path,
+        to_float32,
+        name=name,
+        source=source,
+        classes=(0, 1) if objective.task is Task.BINARY else (),
+        link=objective.link,
+        task=objective.task,
+        decides_at=0.5 if named.text() == "binary:logitraw" else None,
+        # A hinge predicts 1 for positive sums.
+        ranks_scores=objective.link is Link.RAW,
+    )
 
 
 def count_outputs(parameters: Field) -> int:

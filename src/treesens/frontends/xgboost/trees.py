@@ -70,7 +70,9 @@ def read_trees(
     """All trees of the booster, or those of its first `iteration_end` rounds."""
     kind = booster["name"].text()
     if kind not in ("gbtree", "dart"):
-        raise booster["name"].error(f"booster `{kind[:40]}` is not a tree ensemble", "gbtree and dart are supported")
+        raise booster["name"].error(
+            f"booster `{kind[:40]}` is not a tree ensemble", "gbtree, dart and gblinear are supported"
+        )
     model = (booster["gbtree"] if kind == "dart" else booster)["model"]
     trees = list(model["trees"].items())
     info = model["tree_info"].integers()
@@ -90,7 +92,7 @@ def read_trees(
         keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
         trees, info, weight = trees[:keep], info[:keep], weight[:keep]
     made = _columns(
-        trees, info, _float32(weight, booster), features=features, outputs=outputs, model=model, version=version
+        trees, info, to_float32(weight, booster), features=features, outputs=outputs, model=model, version=version
     )
     return replace(made, in_file=in_file)
 
@@ -120,7 +122,8 @@ def _trees_of_rounds(model: Field, outputs: int, trees: int, rounds: int) -> int
     return int(ends[rounds])
 
 
-def _float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
+def to_float32(values: NDArray[np.float64], field: Field) -> NDArray[np.float64]:
+    """Numbers as written, in float32. InexactDecimalError if their float64 leaves open which one is meant."""
     narrow, unsure = float32_of_decimals(values)
     if unsure.any():
         raise InexactDecimalError(field.path)
@@ -177,7 +180,7 @@ def _columns(
     categorical[node[inner]] = split_type[node[inner]] == 1
     threshold = np.zeros(len(left))
     ordered = node[inner & ~categorical[node]]
-    threshold[ordered] = _float32(condition[ordered], model["trees"])
+    threshold[ordered] = to_float32(condition[ordered], model["trees"])
     if np.isnan(threshold).any():
         bad = int(np.flatnonzero(np.isnan(threshold))[0])
         tree = int(np.searchsorted(offset, bad, side="right")) - 1
@@ -196,7 +199,7 @@ def _columns(
     value = (
         _vector_leaves(trees, right, offset, leaf_nodes, outputs=outputs, version=version)
         if vector
-        else _float32(condition[leaf_nodes], model["trees"])[:, None]
+        else to_float32(condition[leaf_nodes], model["trees"])[:, None]
     )
     if not np.isfinite(value).all():
         raise model["trees"].error("a leaf value is not finite")
@@ -262,5 +265,5 @@ def _vector_leaves(
         rows = right[leaf_nodes[mine]]
         if len(table) % outputs or ((rows < 0) | (rows >= len(table) // outputs)).any():
             raise tree["leaf_weights"].error("a leaf has no values")
-        value[mine] = _float32(table, tree["leaf_weights"]).reshape(-1, outputs)[rows]
+        value[mine] = to_float32(table, tree["leaf_weights"]).reshape(-1, outputs)[rows]
     return value
