@@ -60,7 +60,7 @@ WRONG = {
     ),
     "linear booster": (
         _set("learner", "gradient_booster", "name", value="gblinear"),
-        "model.weights: this field is missing",
+        "this field is not known here",
     ),
     "no learner": (lambda d: d.pop("learner"), "no field `learner`"),
     "no base score": (
