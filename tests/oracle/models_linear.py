@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.models import Model, targets, training
-from tests.oracle.models_boosted import COUNTS
+from tests.oracle.models_boosted import COUNTS, LINKS
 from tests.oracle.models_sklearn import CLASS_NAMES, _objects, _piped, _sklearn_model
 from tests.oracle.spaces import Feature
 
@@ -17,8 +17,6 @@ def train_linear(rng: np.random.Generator, features: Sequence[Feature], name: st
     """A regression, or a logistic one, behind a scaler of the numbers and one-hot labels."""
     from sklearn import compose, linear_model, pipeline, preprocessing
 
-    if kind == "multi":
-        raise ValueError("linear models of several scores are refused")
     if any(f.missing or f.missing_text for f in features):
         raise ValueError("linear models predict nothing if a value is missing")
     columns = training(rng, features, int(rng.integers(40, 150)))
@@ -36,7 +34,7 @@ def train_linear(rng: np.random.Generator, features: Sequence[Feature], name: st
     y = targets(rng, columns, COUNTS[kind])
     classes = CLASS_NAMES[int(rng.integers(len(CLASS_NAMES)))][: COUNTS[kind]]
     whole.fit(_objects(columns, features), y if value else np.array(classes)[y])
-    link = "identity" if value else "logit"
+    link = LINKS[kind]
     told: tuple[dict[str, list[float]], tuple[bool, ...]] = ({}, (True,) * len(features))
     model = _sklearn_model(whole, name, "linear", kind, link, features, False, told)
     model.margins_of = _piped(whole, features, kind, link)
