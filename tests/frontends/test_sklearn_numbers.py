@@ -24,7 +24,6 @@ preprocessing = pytest.importorskip("sklearn.preprocessing")
 ensemble = pytest.importorskip("sklearn.ensemble")
 impute = pytest.importorskip("sklearn.impute")
 calibration = pytest.importorskip("sklearn.calibration")
-svm = pytest.importorskip("sklearn.svm")
 
 AGES, DEBTS, TOWNS = range(18, 40), range(0, 12), "abc"
 NUMBERS = ["age", "debt"]
@@ -169,7 +168,6 @@ def test_rows_outside_of_the_domain_have_no_score(tmp_path: Path) -> None:
 
 SEVERAL: dict[str, Callable[[], Any]] = {
     "softmax": lambda: piped(preprocessing.StandardScaler(), linear.LogisticRegression(), handle_unknown="ignore"),
-    "softmax of a product": lambda: piped("passthrough", linear.LogisticRegressionCV(Cs=2, cv=2), sparse_output=False),
     "softmax of categories": lambda: pipeline.make_pipeline(
         compose.ColumnTransformer([("town", preprocessing.OneHotEncoder(), ["town"])]), linear.LogisticRegression()
     ),
@@ -177,7 +175,6 @@ SEVERAL: dict[str, Callable[[], Any]] = {
     "raw margins, one against all": lambda: piped(
         preprocessing.StandardScaler(), linear.SGDClassifier(loss="log_loss", random_state=1)
     ),
-    "raw margins of an SVM": lambda: piped(preprocessing.StandardScaler(), svm.LinearSVC(), sparse_output=False),
     "counted beside trees": lambda: ensemble.VotingClassifier(
         [
             ("a", piped(preprocessing.MinMaxScaler(), linear.LogisticRegression())),
@@ -199,7 +196,7 @@ def test_the_kit_finds_no_difference_in_the_scores_of_classes(name: str) -> None
     loaded = ts.load(fitted_to_classes(name))
     assert loaded.ensemble.link.value == name.split(maxsplit=1)[0]
     assert loaded.ensemble.accumulation.any_order
-    conformance.check(loaded, rows=15).raise_if_wrong()
+    conformance.check(loaded, rows=10).raise_if_wrong()
 
 
 @pytest.mark.parametrize("name", ["softmax", "raw margins of a ridge"])
