@@ -13,6 +13,7 @@ import pytest
 
 from treesens.backends import worker as workers
 from treesens.backends.base import Limits, Termination, get_backend
+from treesens.backends.solvers.pb import VARIABLE
 from treesens.backends.worker import Worker, run_all, solve_isolated
 from treesens.compiler.ir.cases import cases, hard_module
 
@@ -61,16 +62,17 @@ def test_a_solver_past_its_limit_and_grace_is_killed(monkeypatch: pytest.MonkeyP
 
 
 def test_a_worker_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CBC reads a file, which holds the question and the model."""
+    """A solver of its own reads a file, which holds the question and the model; this one never ends."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    worker = Worker.start("cbc", get_backend("cbc").emit(hard_module()), Limits(seconds=30))
+    monkeypatch.setenv(VARIABLE, 'sh -c "sleep 60"')
+    worker = Worker.start("pb", get_backend("pb").emit(SMALL), Limits(seconds=30))
     written: list[Path] = []
 
     def kill_when_written() -> None:
-        while not written and worker.process.poll() is None:
-            written.extend(tmp_path.rglob("*.mps"))
-            time.sleep(0.001)
-        os.kill(worker.process.pid, signal.SIGKILL)
+        while not written and worker.seconds < 20:
+            written.extend(tmp_path.glob("*/*/model.opb"))
+            time.sleep(0.01)
+        os.killpg(worker.process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill_when_written).start()
     ((_, outcome),) = run_all([worker])
