@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "certify/overlap_certifier.hpp"
 #include "overlap/cut_losses.hpp"
 #include "prove/overlap_prover.hpp"
 #include "sample.hpp"
@@ -234,6 +235,100 @@ TEST_CASE("the overlap prover alone decides and maximises, and every pruned node
         CHECK((maximise.status() == Status::optimal && maximise.incumbent().score.soft == best &&
                maximise.upper() == best));
     }
+}
+
+// Two or three variables each, so that some points satisfy all of them and others none.
+static Problem with_clauses(Problem p, std::mt19937_64& random) {
+    for (int c = 0; c < 2; ++c) {
+        for (int i = 0; i < 2 + c; ++i) {
+            const std::int32_t v = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(p.variables()));
+            const Cell cut = static_cast<Cell>(random() % static_cast<std::uint64_t>(p.size[v] - 1));
+            p.clause_literals.push_back(random() % 2 == 0 ? Literal{v, 0, cut} : Literal{v, cut + 1, p.size[v] - 1});
+        }
+        p.clause_offset.push_back(static_cast<std::int64_t>(p.clause_literals.size()));
+    }
+    validate(p);
+    return p;
+}
+
+// What refutes every leaf of a proof, by the boxes of its rows and by the clauses alone.
+static void check_leaves(const Problem& p, const Goal& goal, const BoxLayers& layers, const Proof& proof,
+                         std::int64_t level) {
+    MemoryBudget budget;
+    Clauses clauses(p);
+    std::vector<Domains> waiting{Domains(p)};
+    std::int64_t leaf = 0;
+    for (std::size_t i = 0; i < proof.variable.size(); ++i) {
+        REQUIRE(!waiting.empty());
+        Domains node = waiting.back();
+        waiting.pop_back();
+        const std::int32_t v = proof.variable[i];
+        if (v >= 0) {
+            waiting.push_back(node);
+            waiting.back().keep(v, proof.cut[i] + 1, p.size[v] - 1);
+            waiting.push_back(node);
+            waiting.back().keep(v, 0, proof.cut[i]);
+            continue;
+        }
+        const std::int32_t* counts = proof.multiplier.data() + 2 * leaf;
+        leaf += v == Proof::kByMessages ? 1 : 0;
+        std::vector<std::int32_t> changed;
+        bool possible = true;
+        for (std::int32_t u = 0; u < p.variables(); ++u) possible = possible && !node.empty(u);
+        if (!possible || !clauses.propagate(node, changed)) continue;
+        REQUIRE(v == Proof::kByMessages);
+        const RowSum rows = counts[0] == 0 ? RowSum{1} : counts[1] == 0 ? RowSum{0} : RowSum{0, 1};
+        const auto layer = std::find_if(layers.layers.begin(), layers.layers.end(),
+                                        [&](const BoxLayer& one) { return one.rows == rows; });
+        REQUIRE(layer != layers.layers.end());
+        Hull hull;
+        for (std::int32_t u = 0; u < p.variables(); ++u) {
+            hull.low.push_back(node.first(u));
+            hull.high.push_back(node.last(u));
+        }
+        ActiveBoxes boxes(*layer, budget);
+        enter(boxes, hull);
+        std::int64_t needed = 0;
+        for (const std::int32_t r : rows) needed += goal.bound[r] + level;
+        CHECK((!boxes.possible() || boxes.bound() < needed));
+    }
+    CHECK(waiting.empty());
+    CHECK(2 * leaf == static_cast<std::int64_t>(proof.multiplier.size()));
+}
+
+TEST_CASE(
+    "a level that no point reaches has a proof, whose leaves say what refutes them; one that is reached has none") {
+    std::int64_t nodes = 0;
+    for (std::uint64_t seed = 1; seed < 40; ++seed) {
+        std::mt19937_64 random(seed);
+        const Problem p = seed % 3 == 0 ? sample::problem(seed) : with_clauses(sample::problem(seed), random);
+        const Forest f = build_forest(p);
+        const Goal goal(p, Mode::slack, p.bound);
+        MemoryBudget budget;
+        Clauses clauses(p);
+        const BoxLayers layers = build_box_layers(p, f, goal, budget);
+        std::int64_t best = INT64_MIN;
+        sample::for_all(p, [&](const std::vector<Cell>& x) {
+            std::vector<std::int64_t> slack(2);
+            evaluate(p, f, goal.bound, x.data(), slack.data());
+            if (clauses.satisfied(x.data())) best = std::max(best, std::min(slack[0], slack[1]));
+        });
+        REQUIRE(best > INT64_MIN);
+        for (const std::int64_t level : {best + 1, best + 20}) {
+            Control control;
+            const Proof proof = certify_by_overlap(p, f, clauses, goal, layers, level, 10'000, budget, control);
+            REQUIRE((proof.complete && proof.reason.empty()));
+            check_leaves(p, goal, layers, proof, level);
+            nodes += static_cast<std::int64_t>(proof.variable.size());
+        }
+        for (const std::int64_t level : {best, best - 20}) {
+            Control control;
+            const Proof proof = certify_by_overlap(p, f, clauses, goal, layers, level, 10'000, budget, control);
+            CHECK(!proof.complete);
+            CHECK(proof.reason == "a point was met that cannot be refuted");
+        }
+    }
+    CHECK(nodes > 500);
 }
 
 TEST_CASE("rows that were rounded cancel but for their slop") {

@@ -142,9 +142,8 @@ ENGINE_MUTATIONS = (
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "the row that a point violates is not looked for", "engine/prove/overlap_prover.cpp",
-        r"tree_ == nullptr \? CutTree::kByClauses : violated_layer\(\)", "CutTree::kByClauses",
-        test="tests/certificates/test_boxes.py",
+        "a proof of boxes goes on after a point that it cannot refute", "engine/prove/overlap_prover.cpp",
+        r'if \(met\.present\(\)\) return "a point was met that cannot be refuted";', "",
     ),
 )  # fmt: skip
 

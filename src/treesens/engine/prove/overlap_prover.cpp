@@ -76,9 +76,7 @@ std::string OverlapProver::record(CutTree& tree, std::int64_t level, std::int64_
         if (control.expired()) return "time";
         if (static_cast<std::int64_t>(tree.nodes().size()) >= node_limit) return "nodes";
         if (arrive()) branch(met);
-        if (met.present() && met.score.hard >= 0 && met.score.soft >= level) {
-            return "a point was met that cannot be refuted";
-        }
+        if (met.present()) return "a point was met that cannot be refuted";
     }
     return "";
 }
@@ -281,7 +279,8 @@ void OverlapProver::branch(Incumbent& incumbent) {
         split(cut.variable, cut.cut, cut.low_first);
         return;
     }
-    // All rows are constant over the node; only clauses can tell its points apart.
+    // No layer is skipped as long as none knows a cut: all rows are constant over the node, and every bound, which is
+    // the value of its rows, was found to be high enough. Only clauses can tell the points of the node apart.
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
         if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
     }
@@ -290,23 +289,13 @@ void OverlapProver::branch(Incumbent& incumbent) {
         split(by_clause.variable, by_clause.cut, x_[by_clause.variable] > by_clause.cut);
         return;
     }
-    refuting_ = tree_ == nullptr ? CutTree::kByClauses : violated_layer();
+    refuting_ = CutTree::kByClauses;
     if (!clauses_.satisfied(x_.data())) {
         ++statistics_.pruned_by_clauses;
         prune();
         return;
     }
     close(incumbent);
-}
-
-// The layer of a row that the point at work violates; the rows are constant over the node.
-std::int32_t OverlapProver::violated_layer() {
-    evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-        const RowSum& rows = states_[i]->boxes.layer().rows;
-        if (rows.size() == 1 && slack_[rows[0]] < (goal_.soft[rows[0]] ? level_ : 0)) return narrow<std::int32_t>(i);
-    }
-    return CutTree::kByClauses;
 }
 
 void OverlapProver::split(std::int32_t variable, Cell cut, bool low_first) {

@@ -71,7 +71,6 @@ private:
     bool look(bool all);
     bool narrow_to(const std::vector<Cell>& low, const std::vector<Cell>& high);
     bool record_ends(const std::vector<Cell>& low, const std::vector<Cell>& high);
-    std::int32_t violated_layer();
     void sync(State& state);
     bool is_on_path(const Station& station) const;
     bool settle(std::int32_t layer);
