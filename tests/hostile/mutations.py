@@ -412,6 +412,7 @@ def of_parquet(data: bytes, rng: random.Random) -> bytes:
 
 MUTATIONS: dict[str, Mutation] = {
     "xgboost.json": of_json,
+    "linear.json": of_json,
     "xgboost.ubj": of_ubjson,
     "xgboost-categories.json": of_json,
     "lightgbm.txt": of_words,
@@ -422,6 +423,7 @@ MUTATIONS: dict[str, Mutation] = {
     "scorecard.csv": of_words,
     "tree.pmml": of_xml,
     "chain.pmml": of_xml,
+    "numbers.pmml": of_xml,
     "ballots.pmml": of_xml,
     "vote.pmml": of_xml,
     "boosting.mojo": of_mojo,
@@ -435,6 +437,7 @@ MUTATIONS: dict[str, Mutation] = {
     "pipeline.skops": of_skops,
     "counted.skops": of_skops,
     "powers.skops": of_skops,
+    "numbers.skops": of_skops,
     "table.csv": of_words,
     "table.parquet": of_parquet,
     "question.sens": of_words,

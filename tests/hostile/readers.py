@@ -16,14 +16,16 @@ from treesens.errors import TreesensError
 
 
 def read_model(path: Path) -> None:
-    """As `info` does, then a prediction in the library's arithmetic."""
+    """As `info` does, then a prediction in the library's arithmetic; numbers of a linear model get a domain of 0 and 1."""
     from treesens.frontends.registry import load
+    from treesens.frontends.tables_of_numbers import closed_over
     from treesens.records.model import model_record
 
     loaded = load(path)
     loaded.ensemble.validate()
     json.dumps(model_record(loaded), allow_nan=False, default=str)
-    loaded.ensemble.margins_emulated(np.zeros((2, loaded.ensemble.n_features)))
+    closed = closed_over(loaded.ensemble, {name: np.arange(2.0) for name in loaded.ensemble.open_features})
+    closed.margins_emulated(np.zeros((2, closed.n_features)))
 
 
 def read_data(path: Path) -> None:

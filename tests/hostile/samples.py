@@ -115,6 +115,41 @@ def _catboost_of_categories(folder: Path) -> bytes:
     return path.read_bytes()
 
 
+def _xgboost_linear() -> bytes:
+    """Coefficients of numbers."""
+    import xgboost
+
+    x, y = _rows()
+    data = xgboost.DMatrix(x, y, feature_names=list("abcd"))
+    return bytes(xgboost.train({"booster": "gblinear", "objective": "binary:logistic"}, data, 4).save_raw("json"))
+
+
+NUMBERS_PMML = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>
+<DataField name="y" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+<DataField name="a" optype="continuous" dataType="double"/><DataField name="b" optype="continuous" dataType="integer"/>
+<DataField name="c" optype="categorical" dataType="string"><Value value="u"/><Value value="v"/></DataField></DataDictionary>
+<RegressionModel functionName="classification" normalizationMethod="logit"><MiningSchema>
+<MiningField name="y" usageType="target"/><MiningField name="a" missingValueReplacement="0.5"/><MiningField name="b"/>
+<MiningField name="c"/></MiningSchema><RegressionTable intercept="-0.25" targetCategory="yes">
+<NumericPredictor name="a" coefficient="1.5"/><NumericPredictor name="b" exponent="1" coefficient="-0.125"/>
+<CategoricalPredictor name="c" value="u" coefficient="0.75"/></RegressionTable>
+<RegressionTable intercept="0" targetCategory="no"/></RegressionModel></PMML>
+"""
+
+
+def _skops_of_numbers() -> bytes:
+    """A linear model of three classes over numbers and categories."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from skops import io
+
+    x, y = _rows()
+    parts = [("numbers", StandardScaler(), [0, 2, 3]), ("codes", OneHotEncoder(), [1])]
+    return bytes(io.dumps(make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(x, y + (x[:, 3] > 0.5))))
+
+
 def _skops_of_pipeline() -> bytes:
     """Quantiles and means of the target before a small forest."""
     from sklearn.compose import ColumnTransformer
@@ -295,6 +330,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "xgboost.json": lambda _: _xgboost("json"),
     "xgboost.ubj": lambda _: _xgboost("ubj"),
     "xgboost-categories.json": lambda _: _xgboost("json", categories=True),
+    "linear.json": lambda _: _xgboost_linear(),
     "lightgbm.txt": lambda _: _lightgbm("text"),
     "lightgbm.json": lambda _: _lightgbm("json"),
     "catboost.json": lambda folder: _catboost(folder, "json"),
@@ -306,6 +342,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "scorecard.csv": lambda _: SCORECARD.encode(),
     "tree.pmml": lambda _: (PMML / "drawn_03.pmml").read_bytes(),
     "chain.pmml": lambda _: (PMML / "xgboost_missing.pmml").read_bytes(),
+    "numbers.pmml": lambda _: NUMBERS_PMML.encode(),
     "ballots.pmml": lambda _: (PMML / "vote_weights.pmml").read_bytes(),
     "vote.pmml": lambda _: (PMML / "vote_mixed_three.pmml").read_bytes(),
     "boosting.mojo": lambda _: (H2O / "boosting_two.zip").read_bytes(),
@@ -316,6 +353,7 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "pipeline.skops": lambda _: _skops_of_pipeline(),
     "counted.skops": lambda _: _skops_of_counted(),
     "powers.skops": lambda _: _skops_of_powers(),
+    "numbers.skops": lambda _: _skops_of_numbers(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,
     "question.sens": lambda _: SENS.encode(),

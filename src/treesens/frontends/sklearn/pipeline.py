@@ -77,7 +77,13 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     rows = RowMaker(categories, None if names is None else list(names))
     front = type(pipeline)(list(pipeline.steps[:-1]))
     if model is None:
-        sparse = bool(predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n))))
+        try:
+            sparse = bool(
+                predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n)))
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            message = f"the library cannot transform a row with the steps of the pipeline: {str(error)[:200]}"
+            raise ModelError(message, place=place, remedy="save the model again with the library") from None
         linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
         margins = predictor(pipeline, rows, linear.margins, linear.ensemble.n_outputs)
         predicts = replayer(pipeline, rows, linear.ensemble)
