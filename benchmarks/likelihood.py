@@ -42,6 +42,7 @@ def ask(
     names = model.ensemble.feature_names
     text = (
         f'model m from "m"\ndata d from "d"\ndomain from d\nquery q: sensitive m to `{names[feature]}` margin {margin} '
+        "near d using likelihood"
     )
     for backend, limit in limits.items():
         bound = bind(parse(text), Path(), load_model=lambda *_: model, load_table=lambda *_: table)
@@ -98,7 +99,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=10.0)
     parser.add_argument("--solver", default="highs", help="the other backend; empty for none")
     parser.add_argument("--solver-limit", type=float, default=40.0)
-    parser.add_argument("--output", type=Path, default=Path("out/likelihood.jsonl"))
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/out/likelihood.jsonl"))
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
     limits = {"native": given.limit} | ({given.solver: given.solver_limit} if given.solver else {})
