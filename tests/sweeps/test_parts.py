@@ -31,7 +31,7 @@ from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Journal
 from treesens.sweeps.part_certificates import with_part_certificates
 from treesens.sweeps.part_journal import PartJournal
-from treesens.sweeps.parts import Part, Splitter, within
+from treesens.sweeps.parts import Cut, Part, Splitter, within
 from treesens.sweeps.questions import document_of
 from treesens.sweeps.worker import Outcome, ship
 
@@ -126,6 +126,23 @@ def test_leaves_hold_every_cell_once(folder: Path) -> None:
         }
         inside = [p for p in more if all((at[c.point, c.feature] >= c.cell) == c.upper for c in p.cuts)]
         assert len(inside) == 1
+
+
+def test_a_part_has_more_time_while_others_wait_and_no_more_after_a_loss(folder: Path) -> None:
+    one = search("largest", folder, Executor("local", 2), slice_seconds=5.0)
+    first, *others = (Part((Cut(0, 0, cell, True),)) for cell in range(1, 42))
+    assert one._seconds_of(first) == 5.0
+    one.known.open.extend(others[:2])
+    assert one._seconds_of(first) == 10.0
+    one.known.open.extend(others[2:])
+    assert one._seconds_of(first) == 8 * 5.0
+    one.slice = 20.0
+    assert one._seconds_of(first) == 60.0
+    one.slice = 90.0
+    assert one._seconds_of(first) == 90.0
+    one.known.losses[first] = 1
+    one.slice = 5.0
+    assert one._seconds_of(first) == 5.0
 
 
 def test_parts_that_cannot_be_cut_get_more_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

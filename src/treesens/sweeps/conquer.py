@@ -187,7 +187,7 @@ class Coordinator:
 
     def _round(self, budget: Budget) -> None:
         """Hands out what is open until nothing is, and takes in what comes back."""
-        longest = self.slice * max(self.longer.values(), default=1) * MOST_WAITING
+        longest = self._longer_while_others_wait(self.slice * max(self.longer.values(), default=1), MOST_WAITING)
         outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), longest, budget.stop)
         away = time.monotonic()
         for outcome in outcomes:
@@ -218,8 +218,11 @@ class Coordinator:
         if part in self.known.losses:
             return usual
         workers = MANY // PER_WORKER if self.executor.remote else self.executor.jobs
-        times = min(1 + len(self.known.open) // workers, MOST_WAITING)
-        return min(usual * times, max(usual, MOST_SLICE))
+        return self._longer_while_others_wait(usual, 1 + len(self.known.open) // workers)
+
+    @staticmethod
+    def _longer_while_others_wait(usual: float, times: int) -> float:
+        return max(usual, min(usual * min(times, MOST_WAITING), MOST_SLICE))
 
     def shipments(self) -> dict[str, Shipment]:
         """What workers need to read the question."""
