@@ -20,7 +20,7 @@ from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, Model
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber, Steps
 from treesens.errors import ModelError
-from treesens.frontends.additive import Numbers, term_tree
+from treesens.frontends.additive import Axis, Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
 
@@ -88,7 +88,9 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
 
 
 def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
-    """A member with the names that the whole has for its features."""
+    """A member with the names that the whole has for its features; mostly they are those that it has."""
+    if member.feature_names == tuple(names):
+        return member
     return replace(
         member, features=tuple(replace(own, name=name) for own, name in zip(member.features, names, strict=True))
     )
@@ -134,13 +136,22 @@ def _tree(
     number: OpenNumber, features: tuple[Feature, ...], place: str, cuts: FloatArray, table: FloatArray
 ) -> Ensemble:
     """A tree of one feature: `table` float64[cuts + 1] holds its values between the cuts."""
-    missing = 0.0 if np.isnan(number.missing) else number.missing
-    nodes = term_tree([Numbers(number.feature, cuts)], np.concatenate([[missing], table])[:, None])
+    return table_of_feature(Numbers(number.feature, cuts), table, number.missing, features, place)
+
+
+def table_of_feature(
+    axis: Axis, values: FloatArray, missing: float, features: tuple[Feature, ...], place: str
+) -> Ensemble:
+    """A model of one tree, which asks for one feature: `values` float64[bins] are what it adds in the bins of an axis, and
+    `missing` what a missing value does; NaN if the library predicts nothing then.
+    """
+    missing = 0.0 if np.isnan(missing) else missing
+    nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])
     return ensemble_of(
         nodes,
         features,
         place,
-        name=features[number.feature].name,
+        name=features[axis.feature].name,
         number_type=NumberType.FLOAT64,
         comparison="<",
         tree_output=np.zeros(1, np.int32),

@@ -16,17 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
-from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
+from treesens.frontends.additive import Axis, Categories, Numbers
 from treesens.frontends.blending import blend_of
-from treesens.frontends.columns import ensemble_of
 from treesens.frontends.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes
-from treesens.frontends.tables_of_numbers import number_term
+from treesens.frontends.tables_of_numbers import number_term, table_of_feature
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
@@ -151,23 +149,7 @@ def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensembl
     if column.images is None and column.levels is None:
         return number_term(_number(column, features, place), features, place)
     axis, values = _axis(column, place)
-    missing = 0.0 if np.isnan(column.missing) else column.missing
-    nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])
-    return ensemble_of(
-        nodes,
-        features,
-        place,
-        name=features[column.source].name,
-        number_type=NumberType.FLOAT64,
-        comparison="<",
-        tree_output=np.zeros(1, np.int32),
-        tree_weight=np.ones(1),
-        base=np.zeros(1),
-        link=Link.IDENTITY,
-        task=Task.REGRESSION,
-        accumulation=Accumulation.FLOAT64_BASE_LAST,
-        source=ModelSource(format="sklearn"),
-    )
+    return table_of_feature(axis, values, column.missing, features, place)
 
 
 def _axis(column: Column, place: str) -> tuple[Axis, NDArray[np.float64]]:
