@@ -60,6 +60,12 @@ MUTATIONS = (
         test="tests/solve/test_in_steps.py",
     ),
     Mutation(
+        "numbers in steps move no probability that is added up", "compiler/query/rounding.py",
+        r"move = sum\(\(_off\(query, t\) for t in term\.scores\), Fraction\(0\)\) \* steepest\(term\.calibration\)",
+        "move = Fraction(0)",
+        test="tests/solve/test_in_steps.py",
+    ),
+    Mutation(
         "numbers that vary cancel as equal ones do", "compiler/query/rounding.py",
         r"if isinstance\(c, SameExcept\) and feature not in c\.varied\]", "if isinstance(c, SameExcept)]",
         test="tests/solve/test_in_steps.py",

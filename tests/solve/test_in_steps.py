@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,24 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from treesens.binder.file import bind
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.model.numbers import LEVELS
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result
 from treesens.errors import TreesensError
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.solve.tasks import in_steps
 
 compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")
 pipeline = pytest.importorskip("sklearn.pipeline")
 preprocessing = pytest.importorskip("sklearn.preprocessing")
 optimize = pytest.importorskip("scipy.optimize")
+ensemble = pytest.importorskip("sklearn.ensemble")
+calibration = pytest.importorskip("sklearn.calibration")
 
 NUMBERS, TOWNS = ["income", "debt"], "abc"
 
@@ -218,3 +230,84 @@ def test_a_class_that_wins_at_one_corner_by_little(lead: float, verdict: str) ->
     scores = made.decision_function(corners())
     made[-1].intercept_[2] += lead - (scores[:, 2] - scores[:, 1]).max()
     assert str(ask_of_classes(made, "query q: find a such that class(a) = 2\n")["q"].verdict) == verdict
+
+
+def of_numbers(numbers: list[str], strength: float) -> Any:
+    columns = [("n", preprocessing.StandardScaler(), numbers), ("t", preprocessing.OneHotEncoder(), ["town"])]
+    return pipeline.make_pipeline(compose.ColumnTransformer(columns), linear.LogisticRegression(C=strength))
+
+
+AROUND = {
+    "averaged": lambda: ensemble.VotingClassifier(
+        [("all", of_numbers(NUMBERS, 0.1)), ("one", of_numbers(["income"], 1.0))], voting="soft", weights=[1, 2]
+    ),
+    "counted": lambda: ensemble.VotingClassifier(
+        [("all", of_numbers(NUMBERS, 1.0)), *((name, of_numbers([name], 1.0)) for name in NUMBERS)], voting="hard"
+    ),
+    "sigmoid": lambda: calibration.CalibratedClassifierCV(of_numbers(NUMBERS, 1.0), cv=2),
+    "isotonic": lambda: calibration.CalibratedClassifierCV(of_numbers(NUMBERS, 1.0), cv=2, method="isotonic"),
+}
+
+
+@pytest.mark.parametrize("kind", AROUND)
+def test_what_the_library_predicts_on_a_grid_is_never_ruled_out(kind: str) -> None:
+    """Models around linear ones are judged by the library: no `none`, and no bound, is beaten by an input of a fine grid."""
+    made = AROUND[kind]().fit(rows()[[*NUMBERS, "town"]], rows().y)
+    ends = [np.linspace(rows()[name].min(), rows()[name].max(), 81) for name in NUMBERS]
+    grid = pd.DataFrame(np.array(np.meshgrid(*ends)).reshape(2, -1).T, columns=NUMBERS)
+    of_towns = [grid.assign(town=town) for town in TOWNS]
+    classes = np.stack([made.predict(x) for x in of_towns])
+    asked, at_least = {}, {}
+    for label in (0, 1):
+        reached = np.flatnonzero((classes == label).any(axis=0))
+        for name, last, sign in ((NUMBERS[0], np.max, ">="), (NUMBERS[1], np.min, "<=")):
+            # A decimal is exact, and may lie beside the float that it is written for.
+            end = float(last(grid[name].to_numpy()[reached])) + (-1e-6 if sign == ">=" else 1e-6)
+            asked[f"class_{label}_{name}"] = f"find a such that class(a) = {label} and a.{name} {sign} {end!r}"
+    flips = bool(((classes == 1).any(axis=0) & (classes == 0).any(axis=0)).any())
+    asked["flip"] = "find a, b such that a = b except {town} and class(a) = 1 and class(b) = 0"
+    if kind != "counted":
+        shown = np.stack([made.predict_proba(x)[:, 1] for x in of_towns])
+        swing = float((shown.max(axis=0) - shown.min(axis=0)).max())
+        asked["most"] = f"find a such that prob(a) >= {float(shown.max()) - 1e-9!r}"
+        asked["gap"] = f"find a, b such that a = b except {{town}} and prob(a) - prob(b) >= {swing - 1e-9!r}"
+        asked["best"] = "find a, b such that a = b except {town} maximize prob(a) - prob(b)"
+        at_least["best"] = swing
+    text = 'model m from "m"\ndata d from "d" label y\ndomain from d\n'
+    text += "".join(f"query {name}: {question}\n" for name, question in asked.items())
+    answers = ts.check_text(text, models={"m": ts.load(made)}, data={"d": rows()}, time_limit=1)
+    assert not answers.errors
+    verdicts = {name: str(answers[name].verdict) for name in asked}
+    assert flips
+    assert "none" not in verdicts.values(), verdicts
+    assert list(verdicts.values()).count("found") >= len(verdicts) - 2, verdicts
+    for name, value in at_least.items():
+        objective = answers[name].result.objective
+        assert objective.bound >= value - 1e-9
+        assert objective.value <= objective.bound
+
+
+def test_a_search_that_is_stopped_judges_one_candidate_and_makes_no_finer_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    declared = "feature income: real in [0, 60000]\nfeature debt: real in [-90, 90]\n"
+    text = f'model m from "m"\n{declared}query q: find a maximize prob(a)\n'
+    loaded, stop, judged, verify = ts.load(model()), threading.Event(), list[Query](), in_steps.verify_values
+    question = bind(parse(text), Path(), load_model=lambda *_: loaded, steps=LEVELS[0]).queries[0]
+
+    def ask(query: Query, options: Options, budget: Budget) -> Result:
+        result = answer(query, options, budget)
+        stop.set()
+        return result
+
+    def counted(query: Query, *arguments: Any, **options: Any) -> Any:
+        judged.append(query)
+        return verify(query, *arguments, **options)
+
+    monkeypatch.setattr(in_steps, "verify_values", counted)
+    options = Options("native", time_limit=60, tolerance=0.0)
+    result = in_steps.answer_in_steps(question, options, ask, Budget.of(60, stop))
+    assert len(judged) == 1
+    assert result.witness is not None
+    assert result.objective is not None
+    assert result.objective.bound is not None

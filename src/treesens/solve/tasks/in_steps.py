@@ -10,6 +10,7 @@ decide, they are made finer, until the time is over.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -36,6 +37,9 @@ from treesens.values.witness import Witness
 
 _SHARE = 0.4
 """Of the time that is left, for one search."""
+_FINER = 2
+"""Finer steps are not begun if less time is left than so many times what those before took: the question is bound and compiled
+anew."""
 MOST_SUMS = 64
 """Sums of two rows that are added to a question, and ends of steps that are tried of an answer."""
 NO_CERTIFICATE = "a number of the model stands in steps, and a certificate is about one table of it"
@@ -60,24 +64,27 @@ class _Search:
     ask: Ask
     best: _Answer | None = None
     bound: float | None = None
-    proof: Proof | None = None
     attempts: list[Attempt] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self, question: ResolvedQuestion, budget: Budget) -> Result:
-        goal = question.query.objective
-        reason = "time"
-        for asked in _finer(question):
-            if budget.over:
+        goal, steps = question.query.objective, _steps(question)
+        reason, took = "time", 0.0
+        for count in (steps.steps, *(level for level in LEVELS if level > steps.steps)):
+            start = time.monotonic()
+            if budget.over or budget.left() < _FINER * took:
+                reason = "time"
                 break
+            asked = question if count == steps.steps else steps.again(count, {})
             none = self._level(asked, budget)
+            took = time.monotonic() - start
             if none is not None:
                 return none
             if self.best is not None and (goal is None or self._closed()):
                 break
             reason = f"only the steps of {_listed(asked)} decide"
         if self.best is None:
-            return leave_open(question.name, reason if not budget.over else budget.reason, backend=self.options.backend)
+            return leave_open(question.name, budget.reason if budget.over else reason, backend=self.options.backend)
         found = leave_open(question.name, backend="native", witness=self.best.witness, objective=self._objective())
         return conclude_found(found)
 
@@ -91,11 +98,11 @@ class _Search:
                 open_still, f"{easier.reason}, in steps of {_listed(asked)}", easier.proof or Proof.EXACT
             )
         self._bounded(query, easier)
-        self._offer(asked, easier)
+        self._offer(asked, easier, budget)
         for harder in (query, harden(query)):
-            if self._satisfied(query):
+            if self._satisfied(query) or budget.over:
                 break
-            self._offer(asked, self._answer(harder, budget))
+            self._offer(asked, self._answer(harder, budget), budget)
         return None
 
     def _answer(self, query: Query, budget: Budget) -> Result:
@@ -122,13 +129,15 @@ class _Search:
         if self.bound is None or (bound < self.bound if goal.maximize else bound > self.bound):
             self.bound = bound
 
-    def _offer(self, asked: ResolvedQuestion, result: Result) -> None:
-        """Keeps the values of a candidate if they answer the question itself, better than those before."""
+    def _offer(self, asked: ResolvedQuestion, result: Result, budget: Budget) -> None:
+        """Keeps the values of a candidate if they answer the question itself, better than those before. The first one is judged
+        whatever time it is.
+        """
         if result.witness is None:
             return
         for values in _candidates(asked, result.witness.values):
             self._judge(asked, values)
-            if self._satisfied(asked.query):
+            if self._satisfied(asked.query) or budget.over:
                 return
 
     def _judge(self, asked: ResolvedQuestion, values: FloatArray) -> None:
@@ -232,14 +241,6 @@ def _end_of_cell(query: Query, feature: int, value: float, *, up: bool) -> float
         return value
     low, high = cell_range(domain, grid, int(grid.cell_of(np.array([value]))[0]))
     return high if up else low
-
-
-def _finer(question: ResolvedQuestion) -> Iterator[ResolvedQuestion]:
-    steps = _steps(question)
-    yield question
-    for count in LEVELS:
-        if count > steps.steps:
-            yield steps.again(count, {})
 
 
 def _at(question: ResolvedQuestion, values: FloatArray) -> ResolvedQuestion:
