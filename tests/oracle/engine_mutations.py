@@ -145,6 +145,14 @@ ENGINE_MUTATIONS = (
         "a proof of boxes goes on after a point that it cannot refute", "engine/prove/overlap_prover.cpp",
         r'if \(met\.present\(\)\) return "a point was met that cannot be refuted";', "",
     ),
+    Mutation(
+        "points share trees that ask for what varies", "engine/levels/cell_problem.cpp",
+        r"one\.variable\[f\] == other\.variable\[f\] && ", "",
+    ),
+    Mutation(
+        "a tree that points share counts for the first one alone", "engine/levels/cell_problem.cpp",
+        r"for \(const std::int32_t point : group\.points\)", "for (const std::int32_t point : {group.points[0]})",
+    ),
 )  # fmt: skip
 
 

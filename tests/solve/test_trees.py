@@ -433,3 +433,35 @@ def test_published_models_get_the_verdicts_of_the_way_through_the_ir(feature: st
     whole = search_cells(query, replace(options, pipeline="kant"), Budget.of(60))
     assert direct.verdict == whole.verdict
     assert direct.proof == whole.proof
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_points_share_the_trees_that_ask_for_nothing_that_varies(seed: int) -> None:
+    """What a tree asks for is what XGBoost prints of it; the flips are those of its predictions over all inputs."""
+    rng = np.random.default_rng(40 + seed)
+    inputs = np.array(list(product(range(4), repeat=4)), np.float32)
+    x, y = rng.integers(0, 4, (150, 4)), rng.integers(0, 4, 150)
+    options = {"objective": "multi:softprob", "num_class": 4, "max_depth": 2, "nthread": 1, "eta": 0.8, "seed": seed}
+    booster = xgboost.train(options, xgboost.DMatrix(x, y), 3)
+    predicted = booster.predict(xgboost.DMatrix(inputs)).argmax(axis=1)
+    printed = booster.trees_to_dataframe()
+    declared = "".join(f"\nfeature f{i}: integer in [0, 3]" for i in range(4))
+    verdicts = set()
+    for varied, one, other in product(range(4), range(4), range(4)):
+        if one == other:
+            continue
+        query = _asked(ts.load(booster), f"sensitive m to f{varied} from `{one}` to `{other}`{declared}")
+        outcome = decide_on_trees(query, Budget.of(20.0))
+        assert outcome is not None
+        by_rest: dict[bytes, set[int]] = {}
+        for rest, label in zip(np.delete(inputs, varied, axis=1), predicted.tolist(), strict=True):
+            by_rest.setdefault(rest.tobytes(), set()).add(label)
+        assert outcome.none == (not any({one, other} <= labels for labels in by_rest.values()))
+        verdicts.add(outcome.none)
+        question = tree_question.bound_question(query)
+        assert question is not None
+        asks = set(printed[printed.Feature == f"f{varied}"].Tree)
+        apart = [((p,), t) for p in (0, 1) for t in sorted(asks)]
+        shared = [((0, 1), t) for t in range(12) if t not in asks]
+        assert sorted(question.trees.groups) == sorted(apart + shared)
+    assert verdicts == {False, True}

@@ -46,17 +46,15 @@ class TreeProof:
 def prove_on_trees(query: Query, seconds: float) -> TreeProof | None:
     """Why a question without an objective has no answer; None if it needs the compiled path."""
     running = reuse(query, ("tree path",), lambda: ask(query, None, 0, None))
-    return None if running is None else proof_of(running, query, seconds)
+    return None if running is None else proof_of(running, seconds)
 
 
-def proof_of(running: RunningSearch, query: Query, seconds: float) -> TreeProof:
+def proof_of(running: RunningSearch, seconds: float) -> TreeProof:
     """The proof of a search, of the rows that it was given."""
     search, variable = running.search, running.trees.variable
     left, places = search.left(), _places(variable)
     offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
-    learnt = sum(forest.n_trees for forest in running.trees.forests)
-    counts = [query.models[point.model].n_trees + learnt for point in query.points]
-    trees = [(p, t) for p, count in enumerate(counts) for t in range(count)]
+    groups = running.trees.groups
     found = None
     if left["problem"]:
         found = certified(lambda limit: search.certify(seconds=limit, node_limit=_NODES), seconds, search.stop)
@@ -65,7 +63,7 @@ def proof_of(running: RunningSearch, query: Query, seconds: float) -> TreeProof:
         left["failing_row"],
         [places[v] for v in left["variable"]],
         [cell[start:end] for start, end in itertools.pairwise(offset)],
-        [((trees[g][0],), trees[g][1]) for g in left["group"]],
+        [groups[g] for g in left["group"]],
         [1 / row.unit for row in running.question.rows],
     )
 

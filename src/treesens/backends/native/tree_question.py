@@ -137,8 +137,6 @@ class TreeQuestion:
         self.feature = np.array(owner, np.int32)
         counts = coarse.grid.n_cells
         self.size = counts[owner]
-        others = sum(len(forest.feature) for forest in self.forests)
-        self.nodes = sum(len(coarse.models[point.model].feature) + others for point in query.points)
         clauses = _clauses(parts.avoided, self.variable, counts)
         self._problem = CellProblem(
             points=[self._point(query, p, rows, goal) for p in points],
@@ -148,7 +146,13 @@ class TreeQuestion:
             objective=self.optimises,
             **clauses,
         )
+        self.nodes = self._problem.nodes()
         self.shared = SharedProblem(self._problem)
+
+    @property
+    def groups(self) -> list[tuple[tuple[int, ...], int]]:
+        """The points and the tree of every group: points share a tree if all that it asks is the same of them."""
+        return [(tuple(points), tree) for points, tree in self._problem.groups()]
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
         numbered = [*enumerate(rows), *([] if goal is None else [(self.constraints, goal)])]

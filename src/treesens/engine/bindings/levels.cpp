@@ -1,4 +1,5 @@
 // treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem, asked many times.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -73,6 +74,7 @@ void construct_restricted(RestrictedSearch* self, const SharedProblem& whole, Ve
 struct CellProblem {
     Problem problem;
     Forest forest;
+    std::vector<TreeCopies> copies;
 };
 
 struct PointArrays {
@@ -149,10 +151,17 @@ void construct_problem(CellProblem* self, nb::list points, Ints size, Ints featu
             require(p.size[last.variable[f]] == last.cells[f], "a variable has other cells than its feature");
         }
     }
-    made.forest = add_points(p, seen);
+    made.forest = add_points(p, seen, made.copies);
     seen.clear();
     if (made.forest.nodes.size() > kLarge) release_unused_memory();
     new (self) CellProblem(std::move(made));
+}
+
+// The points and the tree of every group.
+std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>> groups_of(const CellProblem& p) {
+    std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>> out;
+    for (const TreeCopies& group : p.copies) out.emplace_back(group.points, group.tree);
+    return out;
 }
 
 void construct_levels(LevelSearch* self, const SharedProblem& whole, Vector<std::int32_t> level,
@@ -239,7 +248,9 @@ nb::dict cost_result(const CostSearch& s) {
 void bind_levels(nb::module_& m) {
     nb::class_<CellProblem>(m, "CellProblem")
         .def("__init__", &construct_problem, "points"_a, "size"_a, "feature"_a, "bound"_a, "clause_offset"_a,
-             "clause_variable"_a, "clause_low"_a, "clause_high"_a, "objective"_a = false);
+             "clause_variable"_a, "clause_low"_a, "clause_high"_a, "objective"_a = false)
+        .def("groups", &groups_of)
+        .def("nodes", [](const CellProblem& p) { return 2 * p.problem.leaves() - p.problem.groups(); });
     nb::class_<SharedProblem>(m, "SharedProblem")
         .def(
             "__init__", [](SharedProblem* self, const Search& s) { new (self) SharedProblem(s.problem(), s.forest()); },

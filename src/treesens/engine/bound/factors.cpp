@@ -149,6 +149,8 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
     Join join(p, forest, rows, collapse);
     join.stop_by(control);
     if (collapse) join.even_out(rounding_slop(p, forest, rows[0]));
+    // Every entry has a value for each row: of many rows as much is held as of two.
+    const std::int64_t largest = 2 * kLargestFactor / std::max<std::int64_t>(2, narrow<std::int64_t>(rows.size()));
     Writer writer(p, set);
     std::int64_t charged = 0;
     for (const std::vector<std::int32_t>& groups : bundle_trees(p, forest, join, together)) {
@@ -157,7 +159,7 @@ FactorSet build_factors(const Problem& p, const Forest& forest, const std::vecto
             writer.add(join);
             if (set.factors() > before) set.factor_groups.push_back(members);
         };
-        if (join.run(groups, groups.size() == 1 ? INT64_MAX : kLargestFactor)) {
+        if (join.run(groups, groups.size() == 1 ? INT64_MAX : largest)) {
             write(groups);
         } else {
             for (std::int32_t g : groups) {

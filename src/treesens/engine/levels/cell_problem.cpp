@@ -65,24 +65,64 @@ private:
     std::vector<std::pair<Cell, bool>> ends_;
 };
 
+// Whether two points with the same trees have the same variables for all that a subtree asks.
+bool asks_the_same(const PointTrees& one, const PointTrees& other, std::int32_t node) {
+    const std::int32_t f = one.trees.feature[node];
+    return f < 0 || (one.variable[f] == other.variable[f] && asks_the_same(one, other, one.trees.left[node]) &&
+                     asks_the_same(one, other, one.trees.right[node]));
+}
+
+// The groups of all points, and of points that share all that a tree asks only one for that tree.
+std::vector<TreeCopies> join_copies(const std::vector<PointTrees>& points) {
+    std::vector<TreeCopies> groups;
+    std::vector<std::vector<std::int32_t>> group_of(points.size());
+    for (std::int32_t p = 0; p < narrow<std::int32_t>(points.size()); ++p) {
+        for (std::int32_t t = 0; t < points[p].trees.trees; ++t) {
+            std::int32_t group = -1;
+            for (std::int32_t q = 0; q < p && group < 0; ++q) {
+                if (points[q].first_tree != points[p].first_tree) continue;
+                if (points[q].trees.trees != points[p].trees.trees)
+                    throw std::invalid_argument("points with one model have different trees");
+                if (asks_the_same(points[p], points[q], points[p].trees.root[t])) group = group_of[q][t];
+            }
+            if (group < 0) {
+                group = narrow<std::int32_t>(groups.size());
+                groups.push_back({{}, t});
+            }
+            groups[group].points.push_back(p);
+            group_of[p].push_back(group);
+        }
+    }
+    return groups;
+}
+
 }  // namespace
 
-Forest add_points(Problem& p, const std::vector<PointTrees>& points) {
+Forest add_points(Problem& p, const std::vector<PointTrees>& points, std::vector<TreeCopies>& copies) {
+    copies = join_copies(points);
     Forest forest;
     p.group_offset.assign(1, 0);
     p.coefficient_offset.assign(1, 0);
-    for (const PointTrees& point : points) {
-        const std::int64_t base = p.group_offset.back();
-        Converter converter(point, narrow<std::int32_t>(base), forest.nodes);
-        for (std::int64_t t = 0; t < point.trees.trees; ++t) {
-            p.group_tree.push_back(point.first_tree + narrow<std::int32_t>(t));
-            p.group_offset.push_back(base + point.first_leaf[t + 1]);
-            forest.root.push_back(converter.convert_tree(t));
-        }
-        for (std::int64_t l = 0; l < point.first_leaf.back(); ++l) {
-            for (const PointTrees::Row& row : point.rows) {
-                p.coefficient_row.push_back(row.row);
-                p.coefficient_value.push_back(row.value[l]);
+    std::vector<std::int64_t> sum(p.rows, 0);
+    for (const TreeCopies& group : copies) {
+        const PointTrees& first = points[group.points[0]];
+        const std::int64_t begin = first.first_leaf[group.tree];
+        const std::int64_t end = first.first_leaf[group.tree + 1];
+        // The leaves of a group begin behind those of the last one; those of a point begin with its first tree.
+        const std::int64_t base = p.group_offset.back() - begin;
+        Converter converter(first, narrow<std::int32_t>(base), forest.nodes);
+        p.group_tree.push_back(first.first_tree + group.tree);
+        p.group_offset.push_back(base + end);
+        forest.root.push_back(converter.convert_tree(group.tree));
+        for (std::int64_t l = begin; l < end; ++l) {
+            std::fill(sum.begin(), sum.end(), 0);
+            for (const std::int32_t point : group.points) {
+                for (const PointTrees::Row& row : points[point].rows) sum[row.row] += row.value[l];
+            }
+            for (std::int32_t r = 0; r < p.rows; ++r) {
+                if (sum[r] == 0) continue;
+                p.coefficient_row.push_back(r);
+                p.coefficient_value.push_back(sum[r]);
             }
             p.coefficient_offset.push_back(narrow<std::int64_t>(p.coefficient_value.size()));
         }

@@ -25,7 +25,14 @@ struct PointTrees {
     std::vector<Row> rows;
 };
 
+// A group: a tree as some points see it. Points with one model share it if all that the tree asks is the same of them.
+struct TreeCopies {
+    std::vector<std::int32_t> points;
+    std::int32_t tree = 0;
+};
+
 // The groups and rows of `problem` (variables, bounds and clauses are there) and its trees. Leaves have no boxes.
-Forest add_points(Problem& problem, const std::vector<PointTrees>& points);
+// `copies` says what the groups are.
+Forest add_points(Problem& problem, const std::vector<PointTrees>& points, std::vector<TreeCopies>& copies);
 
 }  // namespace treesens
