@@ -1,9 +1,11 @@
 // Block moves against trying every combination of the block and the private variables.
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "local/block_moves.hpp"
+#include "local/local_search.hpp"
 #include "sample.hpp"
 #include "third_party/doctest.h"
 
@@ -92,6 +94,45 @@ TEST_CASE("a move over many cells is the best of all combinations, and the score
         }
     }
     CHECK(moved > 50);
+}
+
+TEST_CASE("a search within a region meets the best of its points and none outside of it") {
+    std::int64_t narrower = 0;
+    for (std::uint64_t seed = 1; seed < 24; ++seed) {
+        const Problem p = sample::problem(seed, 8, 100'000);  // out of reach, so that it goes on
+        const Forest f = build_forest(p);
+        const Clauses clauses(p);
+        const Goal goal(p, Mode::decide, p.bound);
+        std::mt19937_64 random(seed);
+        Domains region(p);
+        for (std::int32_t v = 0; v < p.variables(); ++v) {
+            const Cell low = static_cast<Cell>(random() % p.size[v]);
+            region.keep(v, low, low + static_cast<Cell>(random() % (p.size[v] - low)));
+        }
+        Score best;
+        Score inside;
+        sample::for_all(p, [&](const std::vector<Cell>& x) {
+            const Score s = score_at(p, f, goal, x);
+            best = std::max(best, s);
+            bool within = true;
+            for (std::int32_t v = 0; v < p.variables(); ++v) within = within && region.has(v, x[v]);
+            if (within) inside = std::max(inside, s);
+        });
+        LocalSearch local(p, f, clauses, seed);
+        local.set_goal(goal);
+        Control control;
+        control.start(-1, -1);
+        local.stay_within(region);
+        Incumbent met;
+        local.run(200'000, goal, met, control);
+        CHECK(met.score == inside);
+        for (std::int32_t v = 0; v < p.variables(); ++v) CHECK(region.has(v, met.x[v]));
+        local.stay_within(std::nullopt);
+        local.run(200'000, goal, met, control);
+        CHECK(met.score == best);
+        narrower += inside < best;
+    }
+    CHECK(narrower > 10);
 }
 
 }  // namespace moves_tests

@@ -153,6 +153,10 @@ ENGINE_MUTATIONS = (
         "a tree that points share counts for the first one alone", "engine/levels/cell_problem.cpp",
         r"for \(const std::int32_t point : group\.points\)", "for (const std::int32_t point : {group.points[0]})",
     ),
+    Mutation(
+        "a search within a region looks anywhere", "engine/local/block_moves.cpp",
+        r"mine\[k\] = region->has\(v, k\);", "mine[k] = mine[k] != 0 || region->has(v, k);",
+    ),
 )  # fmt: skip
 
 

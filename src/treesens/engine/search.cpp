@@ -83,6 +83,19 @@ void Search::next_turn() {
     if (!turn_.is_local()) ++turn_.of_provers;
     turn_.number = turn_.number == Turn::kLast ? Turn::kRepeatFrom : turn_.number + 1;
     turn_.left = turn_work(turn_.number);
+    if (turn_.is_local()) choose_region();
+}
+
+// Every second turn of the local search stays within the node that the overlap prover is at. If some rows hold only
+// within a small part of the space, the prover goes there first, and a search from anywhere does not.
+void Search::choose_region() {
+    const OverlapProver* overlap = provers_.overlap();
+    const bool has_node = goal_.mode == Mode::decide && overlap != nullptr && !overlap->finished();
+    in_region_ = has_node && !in_region_;
+    if (in_region_)
+        local_.stay_within(overlap->node());
+    else
+        local_.stay_within(std::nullopt);
 }
 
 std::int64_t Search::turn_work(int turn) const {
@@ -148,6 +161,7 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     if (pool_.size() > 64) pool_.erase(pool_.begin());
     goal_ = Goal(problem_, mode, std::move(bound));
     local_.set_goal(goal_);
+    in_region_ = false;
     incumbent_ = Incumbent();
     std::vector<std::int64_t> slack(problem_.rows);
     for (const auto& x : pool_) {

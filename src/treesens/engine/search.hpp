@@ -90,6 +90,7 @@ private:
     void prove(std::int64_t last_node);
     bool turn_is_over();
     void next_turn();
+    void choose_region();
     std::int64_t turn_work(int turn) const;
     void begin();
 
@@ -104,6 +105,7 @@ private:
 
     // Who works, and when.
     LocalSearch local_;
+    bool in_region_ = false;  // the local search stays within a node of the overlap prover
     Provers provers_;
     Control control_;
     Turn turn_;

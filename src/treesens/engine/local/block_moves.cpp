@@ -110,7 +110,7 @@ void Moves::find_places() {
     std::int64_t width = 1;
     for (Cluster& c : clusters_) {
         if (!c.split) continue;
-        c.between.close(problem_.allowed.data() + problem_.cell_offset[c.open], x_[c.open], windows_);
+        c.between.close(allowed(c.open), x_[c.open], windows_);
         c.places = narrow<std::int32_t>(c.between.cell.size());
         width = std::max<std::int64_t>(width, c.places);
         c.line.resize(c.rows.size() * c.places);
@@ -370,13 +370,23 @@ void Moves::visit_groups(std::int32_t variable, std::int32_t also) {
     }
 }
 
+void Moves::stay_within(const Domains* region) {
+    if (region == nullptr && !in_region_) return;
+    in_region_ = region != nullptr;
+    allowed_ = problem_.allowed;
+    for (std::int32_t v = 0; v < problem_.variables() && in_region_; ++v) {
+        if (region->empty(v)) continue;  // every variable has a cell to be in
+        std::uint8_t* mine = allowed_.data() + problem_.cell_offset[v];
+        for (Cell k = 0; k < problem_.size[v]; ++k) mine[k] = region->has(v, k);
+    }
+}
+
 void Moves::mask_cells(std::int32_t variable, std::vector<std::uint8_t>& mask) {
     if (variable < 0) {
         mask.assign(1, 1);
         return;
     }
-    const auto first = problem_.allowed.begin() + problem_.cell_offset[variable];
-    mask.assign(first, first + problem_.size[variable]);
+    mask.assign(allowed(variable), allowed(variable) + problem_.size[variable]);
     if (!clauses_.involves(variable)) return;
     clauses_.restrict_cells(x_.data(), variable, is_open_.data(), mask.data());
 }
@@ -444,8 +454,7 @@ bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
     // Choose the open cells again, now under the clauses, with the block where it is.
     for (Cluster& c : clusters_) {
         if (c.open < 0) continue;
-        const auto first = problem_.allowed.begin() + problem_.cell_offset[c.open];
-        open_mask_.assign(first, first + c.width);
+        open_mask_.assign(allowed(c.open), allowed(c.open) + c.width);
         std::vector<std::uint8_t>& open = is_open_;
         open[c.open] = 0;
         clauses_.restrict_cells(x_.data(), c.open, open.data(), open_mask_.data());

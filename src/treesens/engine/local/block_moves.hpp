@@ -15,6 +15,7 @@
 #include "problem/box_trees.hpp"
 #include "problem/checked.hpp"
 #include "problem/clauses.hpp"
+#include "problem/domains.hpp"
 #include "problem/goal.hpp"
 #include "problem/problem.hpp"
 
@@ -34,6 +35,10 @@ public:
     Moves(const Problem& problem, const Forest& forest, const Clauses& clauses);
 
     void set_goal(const Goal& goal) { goal_ = &goal; }
+    // The cells of a variable that moves may choose, one byte each.
+    const std::uint8_t* allowed(std::int32_t v) const { return allowed_.data() + problem_.cell_offset[v]; }
+    // From now on these are the cells of `region`, or without one all that the problem allows.
+    void stay_within(const Domains* region);
     // Moves to x (which must satisfy the clauses) and picks the private variables with the numbers given by `pick`.
     void place(const std::vector<Cell>& x, std::uint64_t pick);
     // The best move over the block; `second` may be -1. True when the score rose.
@@ -118,7 +123,7 @@ private:
     // The same of the open variable of a cluster, and its profile.
     std::int32_t open_place(const Cluster& c) const { return sparse_ ? c.between.number[x_[c.open]] : x_[c.open]; }
     bool is_usable(const Cluster& c, std::int32_t place) const {
-        return sparse_ ? c.between.cell[place] >= 0 : problem_.allowed[problem_.cell_offset[c.open] + place] != 0;
+        return sparse_ ? c.between.cell[place] >= 0 : allowed(c.open)[place] != 0;
     }
     const std::int64_t* line_of(const Cluster& c) const { return sparse_ ? c.line.data() : c.profile.data(); }
 
@@ -126,6 +131,8 @@ private:
     const Forest& forest_;
     const Clauses& clauses_;
     const Goal* goal_ = nullptr;
+    std::vector<std::uint8_t> allowed_;  // [cells]
+    bool in_region_ = false;
     std::vector<Cluster> clusters_;
     std::vector<std::int32_t> cluster_of_;  // [rows]
     std::vector<std::int32_t> row_place_;   // [rows], index within its cluster

@@ -1,6 +1,7 @@
 #include "local/local_search.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "problem/checked.hpp"
 
@@ -22,6 +23,12 @@ LocalSearch::LocalSearch(const Problem& problem, const Forest& forest, const Cla
 
 void LocalSearch::set_goal(const Goal& goal) {
     moves_.set_goal(goal);
+    region_.reset();
+}
+
+void LocalSearch::stay_within(std::optional<Domains> region) {
+    region_ = std::move(region);
+    inside_ = Incumbent();
 }
 
 bool LocalSearch::reached(const Goal& goal, const Incumbent& incumbent) const {
@@ -31,7 +38,7 @@ bool LocalSearch::reached(const Goal& goal, const Incumbent& incumbent) const {
 void LocalSearch::random_cells() {
     start_.resize(problem_.variables());
     for (std::int32_t v = 0; v < problem_.variables(); ++v) {
-        const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[v];
+        const std::uint8_t* allowed = moves_.allowed(v);
         Cell k = narrow<Cell>(below(problem_.size[v]));
         while (!allowed[k]) k = k + 1 == problem_.size[v] ? 0 : k + 1;
         start_[v] = k;
@@ -44,8 +51,7 @@ bool LocalSearch::perturb(const Incumbent& incumbent) {
     const std::uint64_t changes = 2 + below(4);
     for (std::uint64_t i = 0; i < changes; ++i) {
         const std::int32_t v = order_[below(order_.size())];
-        const auto first = problem_.allowed.begin() + problem_.cell_offset[v];
-        mask_.assign(first, first + problem_.size[v]);
+        mask_.assign(moves_.allowed(v), moves_.allowed(v) + problem_.size[v]);
         if (clauses_.involves(v)) clauses_.restrict_cells(start_.data(), v, closed_.data(), mask_.data());
         Cell k = narrow<Cell>(below(problem_.size[v]));
         for (Cell tried = 0; tried < problem_.size[v] && !mask_[k]; ++tried) k = k + 1 == problem_.size[v] ? 0 : k + 1;
@@ -64,7 +70,7 @@ bool LocalSearch::next_start(const Incumbent& incumbent) {
         const auto row = problem_.hints.begin() + (h % problem_.hint_count) * problem_.variables();
         start_.assign(row, row + problem_.variables());
         for (std::int32_t v = 0; v < problem_.variables(); ++v) {
-            const std::uint8_t* allowed = problem_.allowed.data() + problem_.cell_offset[v];
+            const std::uint8_t* allowed = moves_.allowed(v);
             while (!allowed[start_[v]]) start_[v] = start_[v] + 1 == problem_.size[v] ? 0 : start_[v] + 1;
         }
     } else {
@@ -73,8 +79,13 @@ bool LocalSearch::next_start(const Incumbent& incumbent) {
     return clauses_.none() || clauses_.repair(start_, random_);
 }
 
-bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs) {
+void LocalSearch::offer(Incumbent& incumbent) {
     incumbent.offer(moves_.score(), moves_.x());
+    if (region_) inside_.offer(moves_.score(), moves_.x());
+}
+
+bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs) {
+    offer(incumbent);
     bool moved = true;
     while (moved && !reached(goal, incumbent) && !control.expired()) {
         moved = false;
@@ -82,7 +93,7 @@ bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& contr
         for (std::int32_t v : order_) {
             if (!moves_.improve(v, -1)) continue;
             moved = true;
-            incumbent.offer(moves_.score(), moves_.x());
+            offer(incumbent);
             if (reached(goal, incumbent)) return true;
         }
         if (moved || !pairs || order_.size() < 2) continue;
@@ -92,16 +103,17 @@ bool LocalSearch::descend(const Goal& goal, Incumbent& incumbent, Control& contr
             if (first == second || moves_.grid(first, second) > kLargestGrid) continue;
             moved = moves_.improve(first, second);
         }
-        if (moved) incumbent.offer(moves_.score(), moves_.x());
+        if (moved) offer(incumbent);
     }
     return reached(goal, incumbent);
 }
 
 void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent, Control& control) {
     moves_.set_goal(goal);
+    moves_.stay_within(region_ ? &*region_ : nullptr);
     const std::int64_t end = moves_.work() + work;
     while (moves_.work() < end && !reached(goal, incumbent) && !control.paused()) {
-        if (!next_start(incumbent)) {
+        if (!next_start(region_ ? inside_ : incumbent)) {
             if (restarts_ > 100 && !incumbent.present()) return;  // the clauses are too tight for random repair
             continue;
         }
@@ -112,6 +124,7 @@ void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent,
 }
 
 void LocalSearch::polish(std::vector<Cell> x, const Goal& goal, Incumbent& incumbent, Control& control) {
+    moves_.stay_within(nullptr);
     if (!clauses_.none() && !clauses_.repair(x, random_)) return;
     moves_.set_goal(goal);
     moves_.place(x, random_());

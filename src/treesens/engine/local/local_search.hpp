@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -22,6 +23,9 @@ public:
     // Coordinate descent from a given point (a decoded point of the prover); repairs its clauses first.
     void polish(std::vector<Cell> x, const Goal& goal, Incumbent& incumbent, Control& control);
 
+    // From now on `run` looks among the cells of a region alone, or anywhere.
+    void stay_within(std::optional<Domains> region);
+
     std::int64_t restarts() const { return restarts_; }
     std::int64_t work() const { return moves_.work(); }
 
@@ -29,6 +33,7 @@ private:
     bool next_start(const Incumbent& incumbent);
     void random_cells();
     bool perturb(const Incumbent& incumbent);
+    void offer(Incumbent& incumbent);
     // True when the goal is reached.
     bool descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs);
     bool reached(const Goal& goal, const Incumbent& incumbent) const;
@@ -44,6 +49,8 @@ private:
     std::vector<std::uint8_t> closed_;  // all zero: no variable is left open when clauses restrict a perturbation
     std::int64_t restarts_ = 0;
     std::int64_t next_hint_ = 0;
+    std::optional<Domains> region_;
+    Incumbent inside_;  // the best point that was met in it
 };
 
 }  // namespace treesens

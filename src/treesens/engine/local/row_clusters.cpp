@@ -8,7 +8,11 @@
 namespace treesens {
 
 Moves::Moves(const Problem& problem, const Forest& forest, const Clauses& clauses)
-    : problem_(problem), forest_(forest), clauses_(clauses), is_open_(problem.variables(), 0) {
+    : problem_(problem),
+      forest_(forest),
+      clauses_(clauses),
+      allowed_(problem.allowed),
+      is_open_(problem.variables(), 0) {
     find_clusters();
     for (std::int32_t v = 0; v < problem.variables(); ++v) {
         bool matters = forest.use_offset[v] < forest.use_offset[v + 1] || clauses.involves(v);

@@ -30,6 +30,8 @@ public:
                   const BoxLayers& layers, const Gap& gap, MemoryBudget& budget);
 
     std::int64_t work() const override;
+    // The node at work: as deep as the search is, which goes first to where the layers lose least.
+    const Domains& node() const { return node_; }
     // The whole search for `level`, written down: why it has not come to its end, or nothing.
     std::string record(CutTree& tree, std::int64_t level, std::int64_t node_limit, Control& control);
 
