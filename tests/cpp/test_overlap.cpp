@@ -331,6 +331,42 @@ TEST_CASE(
     CHECK(nodes > 500);
 }
 
+TEST_CASE("rows that cancel are about two points, and not the ends of a range for one") {
+    std::int64_t chosen = 0;
+    for (std::uint64_t seed = 1; seed < 12; ++seed) {
+        Problem p = sample::problem(seed);
+        // Row 1 becomes row 2, and row 1 is the other end of row 0.
+        Problem ranged = p;
+        ranged.rows = ranged.constraints = 3;
+        ranged.bound = {p.bound[0], -1'000'000, p.bound[1]};
+        ranged.slack_weight = {1, 1, 1};
+        ranged.coefficient_offset.assign(1, 0);
+        ranged.coefficient_row.clear();
+        ranged.coefficient_value.clear();
+        for (std::int64_t l = 0; l < p.leaves(); ++l) {
+            for (std::int64_t i = p.coefficient_offset[l]; i < p.coefficient_offset[l + 1]; ++i) {
+                const auto add = [&](std::int32_t row, std::int64_t value) {
+                    ranged.coefficient_row.push_back(row);
+                    ranged.coefficient_value.push_back(value);
+                };
+                add(p.coefficient_row[i] == 0 ? 0 : 2, p.coefficient_value[i]);
+                if (p.coefficient_row[i] == 0) add(1, -p.coefficient_value[i]);
+            }
+            ranged.coefficient_offset.push_back(static_cast<std::int64_t>(ranged.coefficient_value.size()));
+        }
+        validate(ranged);
+        const std::vector<RowSum> plain = cancelling_rows(p, build_forest(p), Goal(p, Mode::decide, p.bound));
+        const std::vector<RowSum> sums =
+            cancelling_rows(ranged, build_forest(ranged), Goal(ranged, Mode::decide, ranged.bound));
+        CHECK(sums.size() == plain.size());
+        if (sums.empty()) continue;
+        CHECK(plain[0] == RowSum{0, 1});
+        CHECK(sums[0] == RowSum{0, 2});
+        ++chosen;
+    }
+    CHECK(chosen > 5);
+}
+
 TEST_CASE("rows that were rounded cancel but for their slop") {
     Setting s(3);
     Problem p = sample::problem(3);

@@ -465,3 +465,22 @@ def test_points_share_the_trees_that_ask_for_nothing_that_varies(seed: int) -> N
         shared = [((0, 1), t) for t in range(12) if t not in asks]
         assert sorted(question.trees.groups) == sorted(apart + shared)
     assert verdicts == {False, True}
+
+
+@pytest.mark.parametrize("ends", ["margin(a) <= 6.5", "margin(a) <= 6.5; margin(b) >= -6.5", "margin(b) >= -6.5"])
+def test_ends_that_scores_keep_anyway_do_not_hide_that_a_swing_is_too_small(ends: str) -> None:
+    """The two ends of a range for one point cancel, too, and say nothing about the other point."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2000, 8))
+    y = ((x[:, 0] + x[:, 1] * x[:, 2] + rng.normal(0, 0.5, 2000)) > 0).astype(int)
+    model = ts.load(xgboost.XGBClassifier(n_estimators=120, max_depth=5, random_state=0, n_jobs=1).fit(x, y))
+    for feature in ("f5", "f7"):
+        swing = f"a, b in m such that a = b except {feature}; margin(a) >= 4.5; margin(b) <= -4.5"
+        plain, ranged = (
+            decide_on_trees(_asked_of(model, text), Budget.of(60.0)) for text in (swing, f"{swing}; {ends}")
+        )
+        assert plain is not None
+        assert ranged is not None
+        assert plain.none
+        assert ranged.none
+        assert ranged.statistics["nodes"] <= 5 * plain.statistics["nodes"]

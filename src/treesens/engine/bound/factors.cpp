@@ -1,6 +1,7 @@
 #include "bound/factors.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "bound/bundles.hpp"
 #include "bound/join.hpp"
@@ -252,6 +253,58 @@ std::vector<std::int32_t> rows_beside(const Problem& p, const Forest& forest, co
     return beside;
 }
 
+namespace {
+
+bool has_row(const Forest& forest, std::int32_t group, std::int32_t row) {
+    const auto first = forest.group_rows.begin() + forest.row_offset[group];
+    return std::binary_search(first, forest.group_rows.begin() + forest.row_offset[group + 1], row);
+}
+
+// Whether two rows are about two points, and their sum may vary: some tree has a copy with the first row and another
+// copy with the second, and not the same sum in all leaves. The ends of a range for one point cancel, too, and say
+// nothing.
+bool oppose_points(const Problem& p, const Forest& forest, const RowSum& rows) {
+    const std::int64_t slop = rounding_slop(p, forest, rows);
+    const auto trees = groups_by_tree(p);
+    return std::any_of(trees.begin(), trees.end(), [&](const auto& tree) {
+        const std::vector<std::int32_t>& groups = tree.second;
+        const auto varies = [&](std::int32_t g) { return !constant_on_group(p, forest, g, rows, slop); };
+        if (groups.size() < 2 || std::none_of(groups.begin(), groups.end(), varies)) return false;
+        return std::any_of(groups.begin(), groups.end(), [&](std::int32_t g) {
+            return has_row(forest, g, rows[0]) && std::any_of(groups.begin(), groups.end(), [&](std::int32_t h) {
+                       return h != g && has_row(forest, h, rows[1]);
+                   });
+        });
+    });
+}
+
+// How far the sum of rows may be above what it needs, with every copy of a tree at its best, as a share of its range.
+double share_above(const Problem& p, const Forest& forest, const Goal& goal, const RowSum& rows) {
+    double above = 0;
+    double range = 1;
+    for (const std::int32_t r : rows) {
+        above -= static_cast<double>(goal.bound[r]);
+        range += static_cast<double>(p.magnitude(r));
+    }
+    for (std::int32_t g = 0; g < p.groups(); ++g) {
+        const std::int32_t* first = forest.group_rows.data() + forest.row_offset[g];
+        const std::int32_t n = forest.rows_of(g);
+        double most = -std::numeric_limits<double>::infinity();
+        const std::int64_t* value = forest.value.data() + forest.value_offset[g];
+        for (std::int64_t l = p.group_offset[g]; l < p.group_offset[g + 1]; ++l, value += n) {
+            double sum = 0;
+            for (std::int32_t j = 0; j < n; ++j) {
+                if (std::find(rows.begin(), rows.end(), first[j]) != rows.end()) sum += static_cast<double>(value[j]);
+            }
+            most = std::max(most, sum);
+        }
+        above += most;
+    }
+    return above / range;
+}
+
+}  // namespace
+
 std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, const Goal& goal) {
     std::vector<RowSum> candidates;
     // The objective on its own (a difference of margins), then pairs of constraints.
@@ -261,10 +314,15 @@ std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, cons
             if (goal.mode == Mode::objective || goal.soft[r] == goal.soft[s]) candidates.push_back({r, s});
         }
     }
+    std::vector<RowSum> best;
+    double least = 0;
     for (const RowSum& rows : candidates) {
-        if (cancel(p, forest, rows)) return {rows};
+        if (!cancel(p, forest, rows) || (rows.size() == 2 && !oppose_points(p, forest, rows))) continue;
+        if (goal.mode == Mode::objective) return {rows};
+        const double above = share_above(p, forest, goal, rows);
+        if (best.empty() || above < least) best = {rows}, least = above;
     }
-    return {};
+    return best;
 }
 
 }  // namespace treesens

@@ -57,7 +57,8 @@ FactorSet build_factors(const Problem& problem, const Forest& forest, const std:
                         const std::vector<int>& shift, bool collapse, MemoryBudget& budget, std::int64_t together = 0,
                         Control* control = nullptr);
 
-// Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one.
+// Row sums in which every group that appears once in its tree cancels: the D bound_levels. At most one: of several
+// pairs of rows about two points the one that can be least above what it needs.
 std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest, const Goal& goal);
 // Rows over other trees than those of a sum of rows, or over none (likelihoods, costs; an objective too): with them the
 // trees of the sum stay as small as they are.

@@ -13,6 +13,9 @@ namespace treesens {
 
 namespace {
 
+// All trees together have so many times the pairs that one of them may have.
+constexpr std::int64_t kTreesOfPairs = 16;
+
 // The entries of one factor, written into a layer in the order of their values. Their literals stay where they are
 // until it is finished.
 class FactorWriter {
@@ -111,14 +114,16 @@ public:
         join_.stop_by(control);
         const std::int64_t slop = rounding_slop(p_, f_, layer_.rows);
         join_.leave_out(slop);
+        std::int64_t left = kTreesOfPairs * schedule.overlap_pairs;
         for (const auto& [tree, groups] : groups_by_tree(p_)) {
             static_cast<void>(tree);
             const std::vector<std::int32_t> touched = touching(groups);
             if (touched.empty()) continue;
             // Above so many pairs the copies stay apart (weaker, never wrong).
-            if (!join_.run(touched, schedule.overlap_pairs)) {
+            if (!join_.run(touched, std::min(schedule.overlap_pairs, left))) {
                 for (const std::int32_t g : touched) apart(g);
             } else {
+                left -= static_cast<std::int64_t>(join_.entries.size());
                 write_join(slop);
             }
             charge();
