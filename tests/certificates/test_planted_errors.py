@@ -180,7 +180,7 @@ def on_trees(
         if wrong.search is None:
             continue
         try:
-            return _text_on_trees(proof_of(wrong, query, 10), one.statement)
+            return _text_on_trees(proof_of(wrong, 10), one.statement)
         except NoCertificate:
             continue
     return None
