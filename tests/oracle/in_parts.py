@@ -17,6 +17,8 @@ from tests.oracle.judge import Finding
 
 SLICE = 0.02
 """Seconds of a box, before smaller ones take its place."""
+LEAST = SLICE / 2
+"""No question is left open for want of time before so many seconds are over."""
 
 
 def ask_in_parts(case: Case, questions: Sequence[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
@@ -66,16 +68,24 @@ def ask_in_parts(case: Case, questions: Sequence[dict[str, Any]], options: dict[
     return found
 
 
+def _spent(record: dict[str, Any]) -> float:
+    return float(sum(record["seconds"].values()))
+
+
 def judge_in_parts(
     case: Case, questions: Sequence[dict[str, Any]], options: dict[str, Any]
 ) -> tuple[int, list[Finding]]:
-    """How many questions were asked in boxes, and what is wrong about their answers. What is left open is told, no more."""
+    """How many questions were asked in boxes, and what is wrong about their answers. What is left open is told, no more,
+    unless it was left for want of time at once.
+    """
     records = ask_in_parts(case, questions, replayed_here(case, options))
     findings = []
     for question in questions:
         if question["name"] not in records:
             continue
         for found in judged(case, question, records[question["name"]], options).findings:
-            kind = f"{found.kind} elsewhere" if found.kind in ("open", "lost") else f"{found.kind} in parts"
+            given_up = records[question["name"]]["reason"] == "time" and _spent(records[question["name"]]) < LEAST
+            told = found.kind in ("open", "lost") and not given_up
+            kind = f"{found.kind} elsewhere" if told else f"{found.kind} in parts"
             findings.append(replace(found, kind=kind))
     return len(records), findings

@@ -53,7 +53,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def search(kind: str, folder: Path, executor: Executor | None = None, **options: object) -> Coordinator:
-    text = f'model m from "m.json"\n{HEAD}query q: {QUESTIONS[kind]}\n'
+    return search_of(f'model m from "m.json"\n{HEAD}query q: {QUESTIONS[kind]}\n', folder, executor, **options)
+
+
+def search_of(text: str, folder: Path, executor: Executor | None = None, **options: object) -> Coordinator:
     document, session = document_of("q.sens", text, folder)
     (asked,) = session.asked()
     where = executor or Executor("inline")
@@ -79,6 +82,21 @@ def test_parts_say_what_the_whole_says(kind: str, folder: Path) -> None:
     assert one.parted
     assert says(result) == says(as_a_whole(one))
     assert result.verdict is not Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(-1, "found"), (1, "none")])
+def test_a_domain_that_cannot_be_cut_is_one_part(sign: int, verdict: str, folder: Path, tmp_path: Path) -> None:
+    """Of one input; XGBoost says what its margin is. Nothing was asked, and the answer was `unknown` for want of time."""
+    booster = xgboost.Booster(model_file=folder / "m.json")
+    row = np.array([[1, 2, 1]], np.float32)
+    margin = float(booster.predict(xgboost.DMatrix(row, feature_names=["f0", "f1", "f2"]), output_margin=True)[0])
+    declared = "".join(f"feature f{i}: category {{{value:g}}}\n" for i, value in enumerate(row[0].tolist()))
+    text = f'model m from "m.json"\n{declared}query q: find a in m such that margin(a) >= {margin + sign * 1e-4:.7f}\n'
+    for _ in range(2):  # the second time from the journal
+        with Journal(tmp_path / "kept.sqlite") as journal:
+            one = search_of(text, folder, journal=journal)
+            assert str(one.run(Budget.of(60)).verdict) == verdict
+            assert one.parted
 
 
 def test_parts_say_what_xgboost_says_of_all_inputs(folder: Path) -> None:

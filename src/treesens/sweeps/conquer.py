@@ -159,7 +159,7 @@ class Coordinator:
     def _begin(self) -> None:
         """Enough parts for all workers, and some more."""
         wanted = MANY if self.executor.remote else PER_WORKER * self.executor.jobs
-        self._open_up(Part())
+        self._open_whole()
         for part in list(self.known.open):
             if len(self.known.open) >= wanted:
                 return
@@ -175,6 +175,11 @@ class Coordinator:
             self.known.best = witness
             values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
             self._write("found", Part(), values=values)
+
+    def _open_whole(self) -> None:
+        """The parts of the whole, which is one itself if nothing in it can be cut."""
+        if not self._open_up(Part()):
+            self.known.open.append(Part())
 
     def _open_up(self, part: Part) -> bool:
         """Smaller parts in the place of one; whether there are any."""
@@ -300,7 +305,7 @@ class Coordinator:
         if not lines:
             return False
         known = self.known
-        self._open_up(Part())
+        self._open_whole()
         for line in lines:
             part = Part.of_plain(line["part"])
             if line["did"] == "found":
