@@ -21,7 +21,7 @@ SCHEDULES = {
     "parts": f"{SHORT_TURNS},{WEAK_BOUNDS},part_early=1,part_late=2,part_long=0,part_turn=500",
     "crews": f"{SHORT_TURNS},{WEAK_BOUNDS},share_from_turn=1,share_unsettled=1,share_quantum=20",
     "overlap": f"{SHORT_TURNS},deep_tree=1,messages_every=1000,overlap_idle=1,overlap_point=3",
-    "overlap in turns": f"{SHORT_TURNS},deep_tree=1,messages_every=2,overlap_pairs=4",
+    "overlap in turns": f"{SHORT_TURNS},deep_tree=1,messages_every=2,overlap_pairs=4,overlap_pairs_together=40",
     "weak bounds": f"{SHORT_TURNS},{WEAK_BOUNDS}",
     "no room": f"{SHORT_TURNS},{WEAK_BOUNDS},open_node_megabytes=0",
     "large factors": f"{SHORT_TURNS},together=20000",

@@ -90,7 +90,8 @@ void Search::next_turn() {
 // within a small part of the space, the prover goes there first, and a search from anywhere does not.
 void Search::choose_region() {
     const OverlapProver* overlap = provers_.overlap();
-    const bool has_node = goal_.mode == Mode::decide && overlap != nullptr && !overlap->finished();
+    const bool has_node =
+        schedule.stay_in_node != 0 && goal_.mode == Mode::decide && overlap != nullptr && !overlap->finished();
     in_region_ = has_node && !in_region_;
     if (in_region_)
         local_.stay_within(overlap->node());

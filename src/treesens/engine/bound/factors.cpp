@@ -318,7 +318,7 @@ std::vector<RowSum> cancelling_rows(const Problem& p, const Forest& forest, cons
     double least = 0;
     for (const RowSum& rows : candidates) {
         if (!cancel(p, forest, rows) || (rows.size() == 2 && !oppose_points(p, forest, rows))) continue;
-        if (goal.mode == Mode::objective) return {rows};
+        if (rows.size() == 1) return {rows};
         const double above = share_above(p, forest, goal, rows);
         if (best.empty() || above < least) best = {rows}, least = above;
     }

@@ -13,9 +13,6 @@ namespace treesens {
 
 namespace {
 
-// All trees together have so many times the pairs that one of them may have.
-constexpr std::int64_t kTreesOfPairs = 16;
-
 // The entries of one factor, written into a layer in the order of their values. Their literals stay where they are
 // until it is finished.
 class FactorWriter {
@@ -114,7 +111,7 @@ public:
         join_.stop_by(control);
         const std::int64_t slop = rounding_slop(p_, f_, layer_.rows);
         join_.leave_out(slop);
-        std::int64_t left = kTreesOfPairs * schedule.overlap_pairs;
+        std::int64_t left = schedule.overlap_pairs_together;
         for (const auto& [tree, groups] : groups_by_tree(p_)) {
             static_cast<void>(tree);
             const std::vector<std::int32_t> touched = touching(groups);

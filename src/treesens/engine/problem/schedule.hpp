@@ -48,7 +48,9 @@ namespace treesens {
     OPTION(polish, 1, 0, "whether local search goes on from points that a prover decodes (0: never)")                  \
     OPTION(overlap_idle, 16, 1, "nodes at which a layer of boxes that proved nothing is asked all the same")           \
     OPTION(overlap_point, 8, 1, "nodes of the overlap prover per decoded point")                                       \
-    OPTION(overlap_pairs, 400'000, 0, "pairs of boxes of two trees that are joined")
+    OPTION(overlap_pairs, 400'000, 0, "pairs of boxes of the copies of one tree that are joined")                      \
+    OPTION(overlap_pairs_together, 6'400'000, 0, "the same of all trees together")                                     \
+    OPTION(stay_in_node, 1, 0, "whether local search stays in the node of the overlap prover every second turn (0: no)")
 
 struct Schedule {
 #define TREESENS_OPTION(name, value, least, sentence) std::int64_t name = value;
