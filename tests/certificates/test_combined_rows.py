@@ -1,4 +1,4 @@
-"""Rows that two relations between values imply together: no input of both is lost, and answers have certificates by them."""
+"""Rows that relations between values imply together: no input of all of them is lost, and answers have certificates by them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
+from treesens.certificates import combined_rows
 from treesens.certificates.combined_rows import with_combined_rows
 from treesens.commands.verify import run_checker
 from treesens.compiler.base.units import Unit
@@ -67,14 +68,15 @@ def left_over(query: Query, row: AtLeast, points: np.ndarray) -> Fraction:
     return total - row.bound.rational
 
 
-def test_no_input_of_both_relations_is_lost(folder: Path) -> None:
-    """By value: every row holds at all inputs that satisfy both relations."""
+@pytest.mark.parametrize("count", [2, 3])
+def test_no_input_of_all_relations_is_lost(count: int, folder: Path) -> None:
+    """By value: every row holds at all inputs that satisfy the relations."""
     dice = random.Random(3)
     query = query_of(f"{HEAD}find a, b in m such that margin(a) >= margin(b)", folder)
     looked_at = tight = 0
     for _ in range(1500):
         points = np.array([[dice.choice(values) for values in VALUES] for _ in range(2)])
-        relations = (relation(dice, points), relation(dice, points))
+        relations = tuple(relation(dice, points) for _ in range(count))
         more = with_combined_rows(replace(query, constraints=relations))
         if more is None or not all(one.holds(points.__getitem__) for one in relations):
             continue
@@ -92,6 +94,12 @@ QUESTIONS = {
     "near and far, in cases": "find a, b in m such that distance(a, b, l2) <= 0.5; abs(a.f0 - b.f0) >= 3",
     "three values": "find a in m such that a.f0 - 2 * a.f2 + a.f1 >= 1.5; 2 * a.f2 - a.f0 - a.f1 >= -1.25",
 }
+OF_THREE = {
+    "round in a circle": "find a, b in m such that a.f1 - a.f2 >= 0.5; a.f2 - b.f1 >= 0.25; b.f1 - a.f1 >= -0.5",
+    "sums of two each": "find a, b in m such that a.f1 + b.f1 <= 1; b.f1 + a.f2 <= 1.5; a.f1 + 2 * b.f1 + a.f2 >= 2.75",
+    "two steps and the nearest row": "find a, b in m such that a.f1 - b.f1 >= 0.5; b.f1 - a.f2 >= 0.5 "
+    "minimize distance(a, row 0 of d, l1)",
+}
 
 
 def ask(folder: Path, question: str, name: str) -> Result:
@@ -99,21 +107,25 @@ def ask(folder: Path, question: str, name: str) -> Result:
     return answer_question(asked, Options(time_limit=20, certificates=folder / name, regions=False))
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
-def test_what_neither_relation_says_alone_has_a_certificate(
+@pytest.mark.parametrize("kind", [*QUESTIONS, *OF_THREE])
+def test_what_no_relation_says_alone_has_a_certificate(
     kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has none without the rows, and one that the command accepts with them."""
-    claim = "bound" if "minimize" in QUESTIONS[kind] else "none"
+    """It has none without the rows, or without those of three relations, and one that the command accepts with them."""
+    question = (QUESTIONS | OF_THREE)[kind]
+    claim = "bound" if "minimize" in question else "none"
     name = kind.replace(" ", "_").replace(",", "")
-    result = ask(folder, QUESTIONS[kind], name)
+    result = ask(folder, question, name)
     assert (result.verdict is Verdict.NONE) == (claim == "none")
     mine = [one for one in result.certificates if one.claim == claim]
     assert mine
     assert all(one.path for one in mine), mine
     assert run_checker([Path(one.path) for one in mine], [folder / "m.json"], {}) == 0
-    for place in ("produce", "whole"):
-        monkeypatch.setattr(f"treesens.certificates.{place}.with_combined_rows", lambda *_: None)
-    assert not all(
-        one.path for one in ask(folder, QUESTIONS[kind], f"{name}_without").certificates if one.claim == claim
-    )
+    if kind in OF_THREE:
+        by_two = combined_rows._solved
+        monkeypatch.setattr(combined_rows, "_solved", lambda es: by_two(es) if len(es) == 1 else None)
+    else:
+        for place in ("produce", "whole"):
+            monkeypatch.setattr(f"treesens.certificates.{place}.with_combined_rows", lambda *_: None)
+    without = ask(folder, question, f"{name}_without").certificates
+    assert not all(one.path for one in without if one.claim == claim)

@@ -396,7 +396,12 @@ PROOFS = (
     ),
     Mutation(
         "two relations are bounded by the first one's limit", "certificates/combined_rows.py",
-        r"one\.limit \+ ratio \* other\.limit, one", "one.limit, one",
+        r"limit = sum\(\(weight \* one\.limit", "limit = sum(((weight == 1) * one.limit",
+        test="tests/certificates/test_combined_rows.py",
+    ),
+    Mutation(
+        "relations are taken together with negative numbers, too", "certificates/combined_rows.py",
+        r"if rest is not None and min\(rest\) > 0", "if rest is not None and any(rest)",
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(

@@ -1,13 +1,16 @@
-"""Two relations between values at once, as a row of costs: what they say together within one cell, where neither of them helps.
+"""Two and three relations between values at once, as a row of costs: what they say together within one cell, where none of them
+helps alone.
 
 A cell in which `a.f0 + a.f1 >= 3` may hold and the distance to a row may be small need not have a value with both. The sum of
-two relations, one of them times a number, follows from them. Its terms about one value are taken together, so that those which
-cancel are gone, and of the others the least value in each cell is that of their sum. As numbers those are tried at which the
-slopes in some value cancel: an end of the linear program over two rows lies at such a one.
+relations, each times a positive number, follows from them (Farkas, Theorie der einfachen Ungleichungen, 1902). Its terms about
+one value are taken together, so that those which cancel are gone, and of the others the least value in each cell is that of
+their sum. As numbers those are tried at which the slopes of two relations in some value cancel, or of three in two values: the
+ends of the linear program over so many rows lie there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -21,13 +24,15 @@ from treesens.compiler.query.query import AtLeast, Constraint, Difference, Query
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
-MOST_RELATIONS, MOST_LINES, MOST_ROWS = 8, 16, 64
-"""Relations that are looked at, ways to bound the distances of one of them, and rows that are made."""
+MOST_RELATIONS, MOST_LINES, MOST_WAYS, MOST_SLOPES, MOST_ROWS = 8, 16, 1024, 256, 128
+"""Relations that are looked at, ways to bound the distances of one of them, ways to take some of them together, slopes of these
+that are tried, and rows that are made."""
+_NONE = frozenset({Fraction(0)})
 
 
 def with_combined_rows(query: Query, more: Iterable[Constraint] = ()) -> Query | None:
-    """The question with rows that two of its relations between values, or of `more` that hold as well, imply together; None if
-    there are none.
+    """The question with rows that two or three of its relations between values, or of `more` that hold as well, imply together;
+    None if there are none.
     """
     rows = tuple(islice(_combined(query.space, [*relations_of((*query.constraints, *more))]), MOST_ROWS))
     return replace(query, constraints=(*query.constraints, *rows)) if rows else None
@@ -44,18 +49,41 @@ def relations_of(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
 
 def _combined(space: Space, relations: list[ValueSum]) -> Iterator[AtLeast]:
     lines = [list(_lines(space, one)) for one in relations[:MOST_RELATIONS]]
-    for some, others in combinations(lines, 2):
-        for one, other in product(some, others):
-            mine, yours = _slopes(one), _slopes(other)
-            ratios = {
-                -s / t for place in mine.keys() & yours.keys() for s in mine[place] for t in yours[place] if s * t < 0
-            }
-            for ratio in sorted(ratios):
-                terms = (*one.terms, *(replace(term, factor=term.factor * ratio) for term in other.terms))
-                limit, strict = one.limit + ratio * other.limit, one.strict or other.strict
-                row = _row(space, ValueSum(terms, limit, strict, name=f"{one.name}.{other.name}"))
-                if row is not None:
-                    yield row
+    ways = (way for count in (2, 3) for some in combinations(lines, count) for way in product(*some))
+    for way in islice(ways, MOST_WAYS):
+        for weights in sorted(_weights(list(map(_slopes, way)))):
+            terms = tuple(
+                replace(term, factor=term.factor * weight)
+                for one, weight in zip(way, weights, strict=True)
+                for term in one.terms
+            )
+            limit = sum((weight * one.limit for one, weight in zip(way, weights, strict=True)), Fraction(0))
+            name = ".".join(one.name for one in way)
+            row = _row(space, ValueSum(terms, limit, any(one.strict for one in way), name=name))
+            if row is not None:
+                yield row
+
+
+def _weights(slopes: list[dict[Place, set[Fraction]]]) -> set[tuple[Fraction, ...]]:
+    """Positive numbers, the first of them 1, with which slopes cancel: of two relations in a place, of three in two places."""
+    shared = [place for place, times in Counter(place for mine in slopes for place in mine).items() if times > 1]
+    chosen = (
+        equations
+        for places in combinations(shared, len(slopes) - 1)
+        for equations in product(*(list(product(*(sorted(mine.get(p, _NONE)) for mine in slopes))) for p in places))
+    )
+    solved = map(_solved, islice(chosen, MOST_SLOPES))
+    return {(Fraction(1), *rest) for rest in solved if rest is not None and min(rest) > 0}
+
+
+def _solved(equations: tuple[tuple[Fraction, ...], ...]) -> tuple[Fraction, ...] | None:
+    """The numbers x with e[0] + e[1] x[0] + e[2] x[1] + ... = 0 for each of one or two equations e; None if there are none."""
+    if len(equations) == 1:
+        ((first, second),) = equations
+        return (-first / second,) if second else None
+    (a, b, c), (d, e, f) = equations
+    size = b * f - c * e
+    return ((c * d - a * f) / size, (a * e - b * d) / size) if size else None
 
 
 def _row(space: Space, relation: ValueSum) -> AtLeast | None:
