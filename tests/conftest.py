@@ -48,6 +48,7 @@ def is_quick(path: Path, slow: bool) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda x: x.get_closest_marker("long") is None)
     part = config.getoption("--part")
     if part is None:
         return

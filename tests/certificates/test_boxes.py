@@ -105,6 +105,7 @@ def test_proofs_of_deep_trees_have_no_messages_and_both_accept_them(made: list[t
     assert {(1, 1), (1, 0)} <= weights
 
 
+@pytest.mark.long
 def test_boxes_accept_nothing_that_the_checker_rejects(made: list[tuple[Document, bytes]], tmp_path: Path) -> None:
     """Mutants of proofs and statements, of deep trees and of tiny ones whose messages were taken away."""
     dice, total = random.Random(5), Counter[tuple[bool, bool]]()

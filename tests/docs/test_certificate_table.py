@@ -7,6 +7,7 @@ import pytest
 from tests.docs.certificate_table import PAGE, page
 
 
+@pytest.mark.long
 def test_the_table_of_certificates_is_what_was_asked() -> None:
     pytest.importorskip("xgboost")
     text = PAGE.read_text("utf-8")

@@ -144,6 +144,7 @@ def test_an_answer_in_steps_has_no_certificate_and_no_second_opinion() -> None:
     assert "an answer in steps is not confirmed" in answers["q"].result.notes
 
 
+@pytest.mark.long
 def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
     """The town moves a score by what it adds; a session, processes and a sweep bind questions in steps by themselves."""
     io = pytest.importorskip("skops.io")
@@ -249,6 +250,10 @@ AROUND = {
 }
 
 
+CLOSE = {"most", "gap", "best"}
+"""Questions so close to their last value that they are open until the time is up."""
+
+
 @pytest.mark.parametrize("kind", AROUND)
 def test_what_the_library_predicts_on_a_grid_is_never_ruled_out(kind: str) -> None:
     """Models around linear ones are judged by the library: no `none`, and no bound, is beaten by an input of a fine grid."""
@@ -273,14 +278,17 @@ def test_what_the_library_predicts_on_a_grid_is_never_ruled_out(kind: str) -> No
         asked["gap"] = f"find a, b such that a = b except {{town}} and prob(a) - prob(b) >= {swing - 1e-9!r}"
         asked["best"] = "find a, b such that a = b except {town} maximize prob(a) - prob(b)"
         at_least["best"] = swing
-    text = 'model m from "m"\ndata d from "d" label y\ndomain from d\n'
-    text += "".join(f"query {name}: {question}\n" for name, question in asked.items())
-    answers = ts.check_text(text, models={"m": ts.load(made)}, data={"d": rows()}, time_limit=1)
-    assert not answers.errors
-    verdicts = {name: str(answers[name].verdict) for name in asked}
+    answers = dict[str, ts.Answer]()
+    for names, seconds in ((asked.keys() - CLOSE, 20), (asked.keys() & CLOSE, 1)):
+        text = 'model m from "m"\ndata d from "d" label y\ndomain from d\n'
+        text += "".join(f"query {name}: {asked[name]}\n" for name in sorted(names))
+        said = ts.check_text(text, models={"m": ts.load(made)}, data={"d": rows()}, time_limit=seconds)
+        assert not said.errors
+        answers |= said
+    verdicts = {name: str(answer.verdict) for name, answer in answers.items()}
     assert flips
     assert "none" not in verdicts.values(), verdicts
-    assert list(verdicts.values()).count("found") >= len(verdicts) - 2, verdicts
+    assert all(verdict == "found" for name, verdict in verdicts.items() if name not in {"most", "gap"}), verdicts
     for name, value in at_least.items():
         objective = answers[name].result.objective
         assert objective.bound >= value - 1e-9

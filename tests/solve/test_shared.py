@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import treesens as ts
 
@@ -138,6 +139,7 @@ def said_alone(models: Sequence[Path], table: Path) -> list[list[list[Any]]]:
     return [said[start : start + size] for start in range(0, len(said), size)]
 
 
+@pytest.mark.long
 def test_answers_are_those_of_processes_of_their_own(tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     x, _ = training_set()

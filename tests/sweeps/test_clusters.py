@@ -183,6 +183,7 @@ def answers_at(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["one of its own", "a cluster"])
 def test_ray_gives_the_answers_of_this_machine(
