@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import sqlite3
 import threading
 from functools import cache
 from pathlib import Path
@@ -171,6 +172,42 @@ def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
     done = run_command(tmp_path, "sweep", "s.toml", "--jobs", "1", "--json")
     verdicts = [json.loads(line)["verdict"] for line in done.stdout.splitlines() if '"verdict"' in line]
     assert sorted(verdicts) == sorted(asked), done.stdout + done.stderr
+
+
+def test_a_journal_keeps_answers_about_real_numbers_and_judges_them_again(tmp_path: Path) -> None:
+    """Kept values lie anywhere within a step; the expected margins are those of the library."""
+    io = pytest.importorskip("skops.io")
+    io.dump(model(), tmp_path / "m.skops")
+    rows().to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "q.sens").write_text(
+        'model m from "m.skops"\ndata d from "d.csv" label y\ndomain from d\n'
+        "query found: find a in m such that margin(a) >= 0.3; margin(a) <= 0.4\n"
+        "query none: find a in m such that margin(a) >= 100\n"
+        "query best: find a in m such that margin(a) <= 0.5 maximize a.income\n"
+    )
+
+    def asked() -> dict[str, dict[str, Any]]:
+        done = run_command(tmp_path, "check", "q.sens", "--json", "-t", "20", "--journal", "kept.sqlite")
+        return {one["query"]: one for one in json.loads(done.stdout)["results"]}
+
+    first, second = asked(), asked()
+    assert [one["verdict"] for one in first.values()] == ["found", "none", "found"]
+    assert not any("journal" in one for one in first.values())
+    for name, one in second.items():
+        assert "journal" in one, name
+        for field in ("verdict", "points", "scores", "objective", "proof", "replay"):
+            assert one.get(field) == first[name].get(field), (name, field)
+    assert 0.3 <= model().decision_function(pd.DataFrame([second["found"]["points"]["a"]]))[0] <= 0.4
+
+    with sqlite3.connect(tmp_path / "kept.sqlite") as database:
+        (text,) = database.execute("SELECT record FROM answers WHERE question = 'found'").fetchone()
+        kept = json.loads(text)
+        kept["result"]["points"][0][0] += 3000.0  # the margin rises by a third
+        database.execute("UPDATE answers SET record = ? WHERE question = 'found'", (json.dumps(kept),))
+    database.close()
+    third = asked()
+    assert {name for name, one in third.items() if "journal" in one} == {"none", "best"}
+    assert third["found"]["points"] == first["found"]["points"]
 
 
 @cache

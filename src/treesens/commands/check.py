@@ -215,7 +215,7 @@ class Run:
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
         """All answers in the order of the file. Known ones come from the journal; new ones are written to it."""
-        known = self.memory.known(here.path, here.bound, [query for query in wanted if query.in_steps is None])
+        known = self.memory.known(here.path, here.bound, wanted)
         left = [query for query in wanted if query.name not in known]
         fresh = self._answers(here.path, left, interruption, progress)
         for query in wanted:
@@ -225,8 +225,7 @@ class Run:
             answered = next(fresh, None)
             if answered is None:
                 return
-            if query.in_steps is None:
-                self.memory.keep(here.path, here.bound, query, answered[1])
+            self.memory.keep(here.path, here.bound, query, answered[1])
             yield answered
 
     def _answers(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.result import Result
@@ -63,8 +63,8 @@ class AnswerMemory:
                 continue
             record, start = self.journal.record(key, self.options.time_limit), time.perf_counter()
             try:
-                predict = query.library_predicts(self.replay)
-                result = from_json(query.query, record["result"], float(record["answered"]), predict)
+                predict, kept = query.library_predicts(self.replay), record["result"]
+                result = from_json(_exact(query, kept).query, kept, float(record["answered"]), predict)
             except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError):
                 raise DataError(
                     f"the answer to `{query.name}` in the journal is damaged",
@@ -96,3 +96,13 @@ class AnswerMemory:
         limit = None if final else o.time_limit
         parts = [key_of(digest_of(self._texts[path], query.find), settings), self.confirm, o.regions, limit]
         return sha256(json.dumps(["check", *parts]))
+
+
+def _exact(query: ResolvedQuestion, kept: Mapping[str, Any]) -> ResolvedQuestion:
+    """The question that a kept answer is judged by: numbers that stand in steps have the values of its points alone."""
+    if query.in_steps is None or "points" not in kept:
+        return query
+    from treesens.solve.tasks.in_steps import at_values
+    from treesens.sweeps.kept import values_of
+
+    return at_values(query, values_of(query.query, kept["points"]))

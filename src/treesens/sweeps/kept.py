@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
@@ -211,11 +212,16 @@ def _region(query: Query, kept: Mapping[str, Any]) -> Region:
 def _verified(
     query: Query, points: Sequence[Sequence[float | None]], library_predict: Sequence[LibraryReplay] | None
 ) -> Witness | None:
+    seen = verify_values(query, values_of(query, points), library_predict=library_predict)
+    return seen if isinstance(seen, Witness) else None
+
+
+def values_of(query: Query, points: Sequence[Sequence[float | None]]) -> FloatArray:
+    """The values float64[points, features] of kept points. Raises ValueError if they are damaged."""
     values = np.array([[np.nan if v is None else float(v) for v in point] for point in points])
     if values.shape != (len(query.points), len(query.space.names)):
         raise ValueError("a witness has a value for every point and feature")
-    seen = verify_values(query, values, library_predict=library_predict)
-    return seen if isinstance(seen, Witness) else None
+    return values
 
 
 def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> bool:

@@ -141,7 +141,7 @@ class _Search:
                 return
 
     def _judge(self, asked: ResolvedQuestion, values: FloatArray) -> None:
-        question = _at(asked, values)
+        question = at_values(asked, values)
         judged = verify_values(question.query, values, library_predict=self.options.library_predict)
         if not isinstance(judged, Witness):
             return
@@ -243,7 +243,7 @@ def _end_of_cell(query: Query, feature: int, value: float, *, up: bool) -> float
     return high if up else low
 
 
-def _at(question: ResolvedQuestion, values: FloatArray) -> ResolvedQuestion:
+def at_values(question: ResolvedQuestion, values: FloatArray) -> ResolvedQuestion:
     """The question about these values, float64[points, features], of the numbers that have steps."""
     steps, names = _steps(question), question.query.space.names
     columns = {name: values[:, names.index(name)] for name in steps.names}
