@@ -42,6 +42,7 @@ SHARES = {"runtime": 0.26, "ablation": 0.52, "multifeature": 0.13, "scaling": 0.
 @click.command()
 @click.option("--size", type=click.Choice(list(LIMITS)), default="small", show_default=True)
 @click.option("--only", default=",".join(MODULES), show_default=True, help="Comma-separated experiments.")
+@click.option("--backends", help="Comma-separated backends, of those that an experiment compares.  [default: all]")
 @click.option("--limit", type=click.FloatRange(min=0.001), help="Seconds per question.")
 @click.option("--budget", type=click.FloatRange(min=0.0), help="Seconds for all experiments together.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Questions at a time.")
@@ -51,6 +52,7 @@ SHARES = {"runtime": 0.26, "ablation": 0.52, "multifeature": 0.13, "scaling": 0.
 def main(
     size: str,
     only: str,
+    backends: str | None,
     limit: float | None,
     budget: float | None,
     jobs: int,
@@ -65,14 +67,15 @@ def main(
     folder = output or Path(__file__).resolve().parents[1] / "out" / "paper" / size
     plan = Plan(size, limit or LIMITS[size], seed, bench.resolve(), folder.resolve())
     try:
-        sys.exit(perform(plan, names, BUDGETS[size] if budget is None else budget, jobs))
+        chosen = None if backends is None else frozenset(name.strip() for name in backends.split(","))
+        sys.exit(perform(plan, names, BUDGETS[size] if budget is None else budget, jobs, chosen))
     except TreesensError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
 
 
-def perform(plan: Plan, names: list[str], budget: float, jobs: int) -> int:
-    """All chosen experiments in turn; the exit code."""
+def perform(plan: Plan, names: list[str], budget: float, jobs: int, backends: frozenset[str] | None = None) -> int:
+    """All chosen experiments in turn, on all their backends or some of them; the exit code. UsageError if none is left."""
     options = Options(time_limit=plan.limit, seed=plan.seed)
     facts = facts_of(plan, options, jobs)
     plan.out.mkdir(parents=True, exist_ok=True)
@@ -83,7 +86,7 @@ def perform(plan: Plan, names: list[str], budget: float, jobs: int) -> int:
     left, shares = budget, sum(SHARES[name] for name in names)
     with interruptible() as interruption:
         for name in names:
-            mine, experiments = {}, MODULES[name].experiments(plan)
+            mine, experiments = {}, [one.on(backends) for one in MODULES[name].experiments(plan)]
             available = left * SHARES[name] / shares
             shares -= SHARES[name]
             for number, experiment in enumerate(experiments):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,14 @@ class Experiment:
     def questions(self) -> int:
         """How many there are on all settings; budgets are divided by it."""
         return len(self.items) * len(self.settings)
+
+    def on(self, backends: frozenset[str] | None) -> Experiment:
+        """The same on some of its backends; UsageError if it has none of them."""
+        settings = [s for s in self.settings if backends is None or s.backend in backends]
+        if not settings:
+            known = ", ".join(dict.fromkeys(s.backend for s in self.settings))
+            raise UsageError(f"{self.name} has none of these backends", remedy=f"choose from {known}")
+        return replace(self, settings=settings)
 
     def line(self, record: Record) -> tuple[str, str, str]:
         """Solver, pipeline and tag of a record: what tables and findings tell apart."""

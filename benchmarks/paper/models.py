@@ -97,6 +97,13 @@ def trained(plan: Plan, data: str, trees: int, depth: int) -> str:
     return name
 
 
+def has_one_score(path: Path) -> bool:
+    """Whether a model is no model of several classes."""
+    from treesens.frontends.registry import load
+
+    return load(path).ensemble.n_outputs == 1
+
+
 def used_features(path: Path) -> list[int]:
     """Indices of the features that a model asks about."""
     from treesens.frontends.registry import load

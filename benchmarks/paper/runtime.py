@@ -7,7 +7,7 @@ solvers, and the native engine beside them.
 from __future__ import annotations
 
 from benchmarks.paper.experiment import ENGINE, Experiment, Finding, Item, Measured, settings_of
-from benchmarks.paper.models import Plan, available, class_pairs, single_features, trained
+from benchmarks.paper.models import Plan, available, class_pairs, has_one_score, single_features, trained
 
 NAME = "runtime"
 PIPELINES = {
@@ -37,9 +37,7 @@ def binary_models(plan: Plan) -> list[str]:
         ]
     if plan.size == "small":
         return SMALL
-    return sorted(
-        p.stem for p in (plan.bench / "models").glob("*.json") if p.stem not in MULTICLASS and "t2_d2" not in p.stem
-    )
+    return sorted(p.stem for p in (plan.bench / "models").glob("*.json") if "t2_d2" not in p.stem and has_one_score(p))
 
 
 def multiclass_models(plan: Plan) -> list[str]:

@@ -6,6 +6,8 @@ import json
 import sqlite3
 from pathlib import Path
 
+import numpy as np
+import pytest
 from benchmarks.published import VERDICTS
 
 from tests.commands.test_command_line import STUMP, run
@@ -52,6 +54,22 @@ def test_a_run_is_resumed_and_contradictions_are_errors(tmp_path: Path) -> None:
     done = run(tmp_path, *arguments)
     assert done.returncode == 6
     assert "contradiction" in done.stderr
+
+
+def test_a_line_about_all_classes_is_several_questions(tmp_path: Path) -> None:
+    xgboost = pytest.importorskip("xgboost")
+    x = np.random.default_rng(0).random((60, 2))
+    made = xgboost.train({"objective": "multi:softprob", "num_class": 3}, xgboost.DMatrix(x, np.arange(60) % 3), 2)
+    made.save_model(tmp_path / "m.json")
+    arguments = ("bench", "list.jsonl", "--models", ".", "-b", "native", "-o", "out.jsonl")
+    (tmp_path / "list.jsonl").write_text('{"model": "m", "feature": 0, "margin": 0.5}\n')
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert "about all classes of m, which are several questions" in done.stderr
+    assert 'name two of them in each line: "from": 0, "to": 1, "factor": 1.5' in done.stderr
+    (tmp_path / "list.jsonl").write_text('{"model": "m", "feature": 0, "from": 0, "to": 1, "factor": 1.5}\n')
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
 
 
 def test_results_without_their_journal_are_not_replaced(tmp_path: Path) -> None:

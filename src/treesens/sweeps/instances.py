@@ -187,6 +187,11 @@ def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
         context = context_of(session.file, document.files)
         digests = {asked.name: digest_of(context, asked.find) for asked in session.asked()}
         for i, instance in enumerate(mine):
+            if f"q{i}" not in digests:  # one question for every two classes
+                raise DataError(
+                    f"{instance.key} is about all classes of {name}, which are several questions",
+                    remedy='name two of them in each line: "from": 0, "to": 1, "factor": 1.5',
+                )
             found[instance.key] = Listed(document, f"q{i}", digests[f"q{i}"])
     return found
 
