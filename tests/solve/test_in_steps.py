@@ -161,6 +161,11 @@ def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
         results = json.loads(done.stdout)["results"]
         assert {one["query"]: one["verdict"] for one in results} == {name: name for name in asked}, door
     assert all("asked in one process: a number that stands in steps" in one["notes"][-1] for one in results)
+    done = run_command(tmp_path, "compare", "q.sens", "--json", "-t", "20", "-b", "native,cpsat")
+    results = json.loads(done.stdout)["results"]
+    assert sorted((one["query"], one["verdict"]) for one in results) == [
+        (name, name) for name in asked for _ in range(2)
+    ]
     with ts.session(model(), rows(), label="y", declarations="domain from d", time_limit=20) as session:
         assert {name: str(session.ask(query).verdict) for name, query in asked.items()} == {
             name: name for name in asked
@@ -172,6 +177,18 @@ def test_every_door_gives_the_same_answers(tmp_path: Path) -> None:
     done = run_command(tmp_path, "sweep", "s.toml", "--jobs", "1", "--json")
     verdicts = [json.loads(line)["verdict"] for line in done.stdout.splitlines() if '"verdict"' in line]
     assert sorted(verdicts) == sorted(asked), done.stdout + done.stderr
+
+
+def test_a_study_that_knows_no_steps_says_who_does(tmp_path: Path) -> None:
+    io = pytest.importorskip("skops.io")
+    io.dump(model(), tmp_path / "m.skops")
+    rows().to_csv(tmp_path / "d.csv", index=False)
+    ends, none = "all real values between two ends", "no end of values"
+    for arguments, why in ((("--data", "d.csv"), ends), ((), none)):
+        done = run_command(tmp_path, "range", "m.skops", *arguments)
+        assert done.returncode == 2
+        assert why in done.stderr
+        assert ("or ask by `check`, `compare` or `sweep`" in done.stderr) == (why == ends)
 
 
 def test_a_journal_keeps_answers_about_real_numbers_and_judges_them_again(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, Feat
     values = {name: _values_here(found, specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]
     if wrong:
-        raise found.fail("E314", _why(specs[wrong[0]], wrong), span, _remedy(wrong[0], found))
+        raise found.fail("E314", _why(specs[wrong[0]], wrong), span, _remedy(specs[wrong[0]], found))
     try:
         return replace(model, ensemble=closed_over(model.ensemble, {n: v for n, v in values.items() if v is not None}))
     except ModelError as error:
@@ -87,12 +87,17 @@ def _why(spec: FeatureSpec, names: list[str]) -> str:
     listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")
     reaches = "reaches" if len(names) == 1 else "reach"
     many = f"more than {MOST_VALUES:,} values" if getattr(spec.domain, "whole", True) else "no end of values"
+    if spec.width is not None and not getattr(spec.domain, "whole", True):
+        many = "all real values between two ends"
     return f"{listed} {reaches} the score as a number, a coefficient times its value, and `{spec.name}` has {many} here"
 
 
-def _remedy(name: str, found: Declarations) -> str:
+def _remedy(spec: FeatureSpec, found: Declarations) -> str:
+    name = spec.name
     if found.steps:
         return f"give it two ends, `feature {name}: real in [LOW, HIGH]`, or `integer` if it is whole"
-    return (
-        f"declare whole numbers, `feature {name}: integer in [LOW, HIGH]`, or train with bins of it (KBinsDiscretizer)"
-    )
+    whole = f"declare whole numbers, `feature {name}: integer in [LOW, HIGH]`"
+    if spec.width is not None:
+        doors = "or ask by `check`, `compare` or `sweep`, which answer in steps"
+        return f"{whole}, train with bins of it (KBinsDiscretizer), {doors}"
+    return f"{whole}, or train with bins of it (KBinsDiscretizer)"

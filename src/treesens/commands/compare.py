@@ -78,6 +78,7 @@ def command(
     with both witnesses. Witnesses are replayed on the library itself.
     """
     from treesens.backends.base import BACKENDS, get_backend
+    from treesens.compiler.model.numbers import LEVELS
     from treesens.compiler.pipeline import Pipeline
     from treesens.records.answers import envelope, record
     from treesens.report.show import Progress
@@ -91,7 +92,7 @@ def command(
     texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline if given else "independent"]
     for text in texts:
         Pipeline.parse(text)
-    loaded = load_file(file, queries, trust_pickle=trust_pickle)
+    loaded = load_file(file, queries, trust_pickle=trust_pickle, steps=LEVELS[0])
     asked = chosen(loaded, queries)
     disagreements: list[str] = []
     rows: list[tuple[ResolvedQuestion, list[Cell]]] = []
@@ -139,10 +140,14 @@ def command(
 
 def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
     from treesens.compiler.base.budget import Budget
-    from treesens.solve.question import answer
+    from treesens.solve.question import answer, answer_question
 
+    budget = Budget.of(options.time_limit, stop)
     try:
-        return answer(bound.query, options, Budget.of(options.time_limit, stop))
+        if bound.in_steps is not None:
+            return answer_question(bound, options, budget)
+        # The rest of `answer_question`, rows of tables and what comes after an answer, says nothing about a backend.
+        return answer(bound.query, options, budget)
     except TreesensError as error:
         return result_of_error(bound, options, error)
 
