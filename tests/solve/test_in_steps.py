@@ -373,3 +373,28 @@ def test_a_search_that_is_stopped_judges_one_candidate_and_makes_no_finer_steps(
     assert result.witness is not None
     assert result.objective is not None
     assert result.objective.bound is not None
+
+
+@pytest.mark.parametrize("domain", ["domain from d\n", "domain from d\nfeature debt: real\n"])
+def test_a_number_of_one_value_beside_one_with_steps(domain: str) -> None:
+    """A column that is constant is a table of its own: the income alone moves the score from end to end."""
+    table = rows().assign(debt=0.5)
+    text = f'model m from "m"\ndata d from "d" label y\n{domain}'
+    shown = model().decision_function(corners().assign(debt=0.5))
+    for name, move in (("yes", -1e-6), ("no", 1e-6)):
+        text += f"query {name}: find a such that margin(a) >= {float(shown.max()) + move:.12f}\n"
+    text += "query best: find a maximize margin(a)\n"
+    answers = ts.check_text(text, models={"m": ts.load(model())}, data={"d": table})
+    assert [str(answers[name].verdict) for name in ("yes", "no")] == ["found", "none"]
+    assert answers["best"].result.objective.value == pytest.approx(float(shown.max()), rel=1e-6)
+
+
+def test_a_question_that_cannot_be_bound_again_says_why() -> None:
+    declared = "feature income: real in [0, 60000]\nfeature debt: real in [-90, 90]\n"
+    text = f'model m from "m"\n{declared}query q: find a maximize prob(a)\n'
+    loaded = ts.load(model())
+    question = bind(parse(text), Path(), load_model=lambda *_: loaded, steps=LEVELS[0]).queries[0]
+    assert question.in_steps is not None
+    with pytest.raises(TreesensError, match="E314") as caught:
+        question.in_steps.again(0, {"income": np.zeros(1)})
+    assert "`debt` reaches the score as a number" in str(caught.value)

@@ -225,8 +225,12 @@ class Binder:
         return replace(question, in_steps=InSteps(self.found.steps, names, again)) if names else question
 
     def _again(self, asked: Asked, steps: int, chosen: Mapping[str, FloatArray]) -> ResolvedQuestion:
-        """One of them with other steps, or with chosen values in their place."""
-        return Binder(replace(self.found, steps=steps, chosen=chosen, diagnostics=Diagnostics())).question(asked)
+        """One of them with other steps, or with chosen values in their place. DiagnosticsError if steps cannot be as fine."""
+        messages = Diagnostics()
+        try:
+            return Binder(replace(self.found, steps=steps, chosen=chosen, diagnostics=messages)).question(asked)
+        except Unbound:
+            raise DiagnosticsError(messages.errors) from None
 
     def _explained(self, inputs: Inputs, asked: Asked, node: ast.Explain) -> ResolvedQuestion:
         """Why a row has its class: a typed question with one about each class inside."""

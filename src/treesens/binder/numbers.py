@@ -53,14 +53,16 @@ def _values_here(found: Declarations, spec: FeatureSpec) -> FloatArray | Steps |
         return None
     edges = np.linspace(low, high, found.steps + 1)
     inside = edges[(edges > low) & (edges < high)]
-    return Steps(np.concatenate([[low], np.unique(inside), [high]])) if low < high else np.array([low])
+    return Steps(np.concatenate([[low], np.unique(inside), [high]]))
 
 
 def values_of(spec: FeatureSpec) -> FloatArray | None:
-    """All values of a domain, float64[n] ascending; None if they are not whole numbers, or more than MOST_VALUES."""
+    """All values of a domain, float64[n] ascending; None if they are more than MOST_VALUES, as real numbers are but for one."""
     domain = spec.domain
     if isinstance(domain, ValueDomain):
         return domain.values if len(domain.values) <= MOST_VALUES else None
+    if domain.low == domain.high:
+        return np.array([domain.low]) + 0.0
     low, high = whole_range(domain.low, domain.high)
     if not domain.whole or high - low >= MOST_VALUES:
         return None
