@@ -19,6 +19,9 @@ _JOINERS = "\u200c\u200d"
 _UNUSUAL = re.compile(r"[^\t -~]")
 _UNUSUAL_IN_LINES = re.compile(r"[^\t\n -~]")
 """What is looked at more closely: almost no character of almost every text."""
+RESERVED = frozenset(("except", "of", "inf"))
+"""Words of the language that need backquotes as a name anywhere, except after a dot."""
+PLAIN = re.compile(r"[^\W\d]\w*")
 _NO_LABEL = re.compile(r"[^\w.+-]+", re.ASCII)
 _LONGEST_LABEL = 80
 
@@ -36,6 +39,13 @@ def visible_json(text: str) -> str:
 def label(text: str) -> str:
     """A name as solver texts carry it, in comments alone: ASCII letters, digits, `.`, `+`, `-` and `_`, at most 80."""
     return _NO_LABEL.sub("_", text)[:_LONGEST_LABEL] or "_"
+
+
+def declaration(feature: str, domain: str) -> str:
+    """`feature NAME: DOMAIN` as a remedy shows it, to be copied: a name that is not plain stands in backquotes."""
+    if PLAIN.fullmatch(feature) and feature not in RESERVED:
+        return f"`feature {feature}: {domain}`"
+    return f"`` feature `{feature}`: {domain} ``"
 
 
 def spreadsheet(text: str) -> str:

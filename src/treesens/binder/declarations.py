@@ -22,6 +22,7 @@ from treesens.data.tables import Categories, Table, TextError
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.visible import declaration
 
 T = TypeVar("T")
 LoadModel = Callable[[Path, str | None], LoadedModel]
@@ -296,7 +297,9 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
         listed = ", ".join(f"`{name}`" for name in whole[:8]) + (", …" if len(whole) > 8 else "")
         message = f"answers have whole numbers in {listed}, because the data, or the model file, has no others there"
         if not any(d.code == "E403" for d in found.diagnostics):
-            found.diagnostics.note("E403", message, remedy=f"declare `feature {whole[0]}: real` if fractions can occur")
+            found.diagnostics.note(
+                "E403", message, remedy=f"declare {declaration(whole[0], 'real')} if fractions can occur"
+            )
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
@@ -311,7 +314,7 @@ def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
     silent = found.sources or found.diagnostics.errors or any(d.code == "E409" for d in found.diagnostics)
     if open_ended and not silent:
         listed = ", ".join(f"`{name}`" for name in open_ended[:8]) + (", …" if len(open_ended) > 8 else "")
-        remedy = f"write `domain from {next(iter(tables))}`, or `feature {open_ended[0]}: ..` for each"
+        remedy = f"write `domain from {next(iter(tables))}`, or {declaration(open_ended[0], '..')} for each"
         found.diagnostics.note("E409", f"{listed} can be any number, also one that no row has", remedy=remedy)
 
 
@@ -328,7 +331,7 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
     ]
     if sources and absent:
         data, table = sources[0]
-        remedy = f"declare the domain (`feature {absent[0]}: real in [lo, hi]`), or rename the column"
+        remedy = f"declare the domain ({declaration(absent[0], 'real in [lo, hi]')}), or rename the column"
         raise lacks_columns(found, data, table, absent, remedy)
 
 

@@ -25,6 +25,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.values import DistanceTerm, ValueSum, changed_features
 from treesens.data.rows import changes_from_value
 from treesens.grammar.tree import ast
+from treesens.visible import declaration
 
 
 def counted_features(scope: Scope) -> tuple[int, ...]:
@@ -48,13 +49,12 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
         width = Fraction(float(present.max())) - Fraction(float(present.min())) if len(present) else Fraction(1)
     if width is None:
         message = f"nothing bounds `{spec.name}`, so a distance has no unit in it"
-        remedy = f"declare `feature {spec.name}: real in [lo, hi]`, or `domain from DATA`"
+        remedy = f"declare {declaration(spec.name, 'real in [lo, hi]')}, or `domain from DATA`"
         raise scope.fail("E312", message, span, remedy)
     if width > WIDEST:
         message = f"the domain of `{spec.name}` is wider than the largest number, so a distance has no unit in it"
-        raise scope.fail(
-            "E312", message, span, f"declare a narrower domain, e.g. `feature {spec.name}: real in [lo, hi]`"
-        )
+        remedy = f"declare a narrower domain, e.g. {declaration(spec.name, 'real in [lo, hi]')}"
+        raise scope.fail("E312", message, span, remedy)
     return width or Fraction(1)
 
 

@@ -19,6 +19,7 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.values import LinearTerm, ValueSum
 from treesens.data.rows import cell_starts
 from treesens.grammar.tree import ast
+from treesens.visible import declaration
 
 Run = tuple[float, float]
 """The floats v with low <= v < high (codes, where the model reads categories)."""
@@ -130,7 +131,8 @@ def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
         message = f"`{spec.name}` has no category `{label.text}`"
         raise scope.fail("E106", message, label.span, did_you_mean(label.text, spec.labels))
     kind = "a category without names" if spec.unordered else "a number"
-    remedy = f"write a number, or declare names: `feature {spec.name}: category {{{label.text} = value, ..}}`"
+    named = declaration(spec.name, f"category {{{label.text} = value, ..}}")
+    remedy = f"write a number, or declare names: {named}"
     raise scope.fail("E205", f"`{spec.name}` is {kind}, and `{label.text}` is a name", label.span, remedy)
 
 

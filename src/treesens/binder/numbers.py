@@ -21,6 +21,7 @@ from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
+from treesens.visible import declaration
 
 _LEARNT = (ast.Likelihood, ast.NearestRow, ast.Typicality, Avoid, AvoidListed, Decided, DecidedAlike, Typical)
 """What depends on the cells of the models, or on more than scores and values."""
@@ -81,7 +82,7 @@ def check_asks_in_steps(found: Declarations, find: ast.Find | ast.Count | ast.Ex
     if said is not None:
         message = f"{said} a table of `{names[0]}`, which reaches the score as a number"
         raise found.fail(
-            "E314", message, find.span, f"declare whole numbers: `feature {names[0]}: integer in [LOW, HIGH]`"
+            "E314", message, find.span, f"declare whole numbers: {declaration(names[0], 'integer in [LOW, HIGH]')}"
         )
 
 
@@ -97,8 +98,8 @@ def _why(spec: FeatureSpec, names: list[str]) -> str:
 def _remedy(spec: FeatureSpec, found: Declarations) -> str:
     name = spec.name
     if found.steps:
-        return f"give it two ends, `feature {name}: real in [LOW, HIGH]`, or `integer` if it is whole"
-    whole = f"declare whole numbers, `feature {name}: integer in [LOW, HIGH]`"
+        return f"give it two ends, {declaration(name, 'real in [LOW, HIGH]')}, or `integer` if it is whole"
+    whole = f"declare whole numbers, {declaration(name, 'integer in [LOW, HIGH]')}"
     if spec.width is not None:
         doors = "or ask by `check`, `compare` or `sweep`, which answer in steps"
         return f"{whole}, train with bins of it (KBinsDiscretizer), {doors}"

@@ -35,6 +35,7 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.values import LinearTerm, changed_features
 from treesens.grammar.tree import ast
 from treesens.values.row_costs import best_of_cells
+from treesens.visible import declaration
 
 PendingObjective = Callable[[q.Space], q.Objective]
 
@@ -115,7 +116,8 @@ def _bounded(scope: Scope, spec: FeatureSpec, span: Span) -> Fraction:
     if spec.width is not None and spec.width <= WIDEST:
         return spec.width
     message = f"nothing bounds `{spec.name}`, so it may have no best value"
-    raise scope.fail("E312", message, span, f"declare `feature {spec.name}: real in [lo, hi]`, or `domain from DATA`")
+    remedy = f"declare {declaration(spec.name, 'real in [lo, hi]')}, or `domain from DATA`"
+    raise scope.fail("E312", message, span, remedy)
 
 
 def present_values(scope: Scope, node: ast.Objective) -> list[Pending]:

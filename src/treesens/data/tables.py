@@ -28,6 +28,7 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.numbers import float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.errors import DataError
+from treesens.visible import declaration
 
 Column = NDArray[Any]
 """float64[rows] with NaN for missing, or object[rows] of str with None for missing."""
@@ -202,9 +203,10 @@ def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
         return did_you_mean(text, known)
     if _looks_like_a_number(text):
         return "write a number in the digits 0 to 9, without separators: 1000 or 1e3"
+    named = declaration(column, "category {NAME = code, ..}")
     return (
-        f"declare its categories in a `.sens` file, `feature {column}: category {{NAME = code, ..}}` (audit and its like read "
-        "it with --domain), or encode it as for training"
+        f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it as "
+        "for training"
     )
 
 

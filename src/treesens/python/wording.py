@@ -57,7 +57,7 @@ def typed(call: _Call) -> _Call:
 
 def in_python(note: str) -> str:
     """A note whose remedy is an argument of the call instead of a declaration or an option."""
-    return as_arguments(REAL.sub(lambda found: f"give real=[{found[1]!r}] if fractions can occur", note))
+    return as_arguments(REAL.sub(lambda found: f"give real=[{found[1] or found[2]!r}] if fractions can occur", note))
 
 
 def as_arguments(text: str) -> str:

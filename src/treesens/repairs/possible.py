@@ -10,6 +10,7 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.visible import declaration
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
@@ -26,7 +27,7 @@ def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast
             if misses:
                 raise UsageError(
                     f"the category `{feature.name}` misses values in the rows",
-                    remedy=f"say in a file for --domain: `feature {feature.name}: category {{..}} or missing`",
+                    remedy=f"say in a file for --domain: {declaration(feature.name, 'category {..} or missing')}",
                 )
             continue
         if feature.categories:

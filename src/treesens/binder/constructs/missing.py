@@ -6,6 +6,7 @@ from treesens.binder import inputs
 from treesens.binder.scope import Pending, Scope
 from treesens.grammar.constructs.missing import NEVER_MISSING, IsMissing
 from treesens.grammar.tree import ast
+from treesens.visible import declaration
 
 
 def bind(scope: Scope, node: IsMissing, positive: bool) -> Pending:
@@ -21,5 +22,5 @@ def is_missing(scope: Scope, node: ast.FeatureOf, positive: bool) -> Pending:
     if scope.aliases:
         return inputs.any_of([]) if positive else inputs.all_of([])
     kind = "category {..}" if spec.unordered or spec.coded else "real"
-    remedy = f"declare it: `feature {spec.name}: {kind} or missing`"
+    remedy = f"declare it: {declaration(spec.name, f'{kind} or missing')}"
     raise scope.fail(NEVER_MISSING, f"`{spec.name}` is never missing in its domain", node.span, remedy)

@@ -19,6 +19,7 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model.blend import Way
 from treesens.errors import DataError, ModelError
+from treesens.visible import declaration
 
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
@@ -114,5 +115,5 @@ def check_values(ensemble: Ensemble, rows: object) -> None:
             raise DataError(
                 f"{wrong[0]:g} is no value of the domain of `{name}`, which reaches the score as a number",
                 place=ensemble.name,
-                remedy=f"widen the domain, `feature {name}: integer in [LOW, HIGH]`, or leave such rows out",
+                remedy=f"widen the domain, {declaration(name, 'integer in [LOW, HIGH]')}, or leave such rows out",
             )

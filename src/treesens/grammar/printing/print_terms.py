@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import assert_never
 
 from treesens.errors import QueryError
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS, RESERVED
+from treesens.grammar.tree.words import KEYWORDS
+from treesens.visible import PLAIN, RESERVED
 
 
 class Unwritable(QueryError, ValueError):
     """A name or a path of a file that the language has no way to write."""
 
 
-_PLAIN = re.compile(r"[^\W\d]\w*")
-
-
 def name_text(name: ast.Name, *, but: str = "") -> str:
     """A name where only a name can be; quoted if it is not plain, reserved, or the word `but`."""
-    plain = _PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
+    plain = PLAIN.fullmatch(name.text) and name.text not in RESERVED and name.text != but
     return name.text if plain else _quoted(name.text)
 
 
 def point_name_text(name: ast.Name) -> str:
     """A name that starts a conjunct or is in an expression; words of the language are quoted there."""
-    return name.text if _PLAIN.fullmatch(name.text) and name.text not in KEYWORDS else _quoted(name.text)
+    return name.text if PLAIN.fullmatch(name.text) and name.text not in KEYWORDS else _quoted(name.text)
 
 
 def _quoted(text: str) -> str:
@@ -111,7 +108,7 @@ def expression_text(node: ast.Expression) -> str:
             return point_name_text(node)
         case ast.FeatureOf(point, feature):
             # After a dot every word is a name, `inf` too.
-            plain = _PLAIN.fullmatch(feature.text)
+            plain = PLAIN.fullmatch(feature.text)
             return f"{point_name_text(point)}.{feature.text if plain else _quoted(feature.text)}"
         case ast.Prob(point, label):
             return _call("prob", point, label)

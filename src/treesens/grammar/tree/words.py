@@ -36,9 +36,6 @@ TYPICAL_WAYS: Final = ("chow-liu", "isolation")
 MEASURES: Final = ("uniform", "cells", "marginals", "chow-liu", "rows")
 """Kinds of measures; the last three are those of a table."""
 
-RESERVED: Final = frozenset(("except", "of", "inf"))
-"""Words that need backquotes as a name, except after a dot; the others only where a conjunct or a clause may start."""
-
 ENDS_OPEN: Final = frozenset(
     (
         *LOGIC,
