@@ -184,7 +184,7 @@ def _counted_of(unit: Unit) -> Counted:
         return counted_of(unit.question.query)
     except UsageError:
         # Of some votes the class is decided by each score alone, and can be counted.
-        check_regions(unit.decision.ensemble, "count the rows of a table that flip: treesens audit --measure rows")
+        check_regions(unit.decision.ensemble, "count the rows of a table that flip: `treesens audit --measure rows`")
         raise
 
 
