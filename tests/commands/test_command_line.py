@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import treesens as ts
 from tests.command import run_command
 
 STUMP = {
@@ -88,16 +89,27 @@ def test_a_pair_is_found_and_recorded(folder: Path) -> None:
     assert record["scores"]["a"]["margin"] >= 0.5 >= -0.5 >= record["scores"]["b"]["margin"]
 
 
-def test_a_record_names_the_files_that_it_rests_on(folder: Path) -> None:
+@pytest.mark.parametrize("uses", ["near d", ""])
+@pytest.mark.parametrize("door", ["check", "check --jobs 2", "sweep --jobs 1", "compare --backends native", "python"])
+def test_a_record_names_the_files_that_it_rests_on(folder: Path, uses: str, door: str) -> None:
+    """A table that only domains come from decides what is proved, too."""
     data = b"age,sex\n1,0\n2,1\n"
     (folder / "d.csv").write_bytes(data)
+    names = [f"q{i}" for i in range(2 if "jobs 2" in door else 1)]
+    head = 'model m from "m.json"\ndata d from "d.csv"\n' + ("" if uses else "domain from d\n")
     (folder / "q.sens").write_text(
-        'model m from "m.json"\ndata d from "d.csv"\nquery q: sensitive m to {sex} margin 0.5 near d\n'
+        head + "".join(f"query {q}: sensitive m to {{sex}} margin 0.5 {uses}\n" for q in names)
     )
-    done = run(folder, "check", "q.sens", "--json")
-    record = json.loads(done.stdout)["results"][0]
+    if door == "python":
+        record = ts.check(folder / "q.sens")["q0"].to_dict()
+    else:
+        command, *options = door.split()
+        printed = run(folder, command, "q.sens", "--json", *options).stdout
+        found = json.loads(printed.splitlines()[0] if command == "sweep" else printed)
+        record = found if command == "sweep" else found["results"][0]
     assert record["data"] == [{"name": "d", "sha256": hashlib.sha256(data).hexdigest()}]
-    assert record["models"][0]["sha256"] == hashlib.sha256((folder / "m.json").read_bytes()).hexdigest()
+    if door == "check":
+        assert record["models"][0]["sha256"] == hashlib.sha256((folder / "m.json").read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("backend", ["auto", "native", "cpsat", "highs", "z3", "cbc", "scip", "gurobi"])

@@ -66,10 +66,16 @@ class ResolvedQuestion:
     """What the question says besides its conjuncts: `onehot` declarations."""
     in_steps: InSteps | None = None
     """Of a question about a model in which a number has steps: no answer of `query` is one of the question itself."""
+    sources: Mapping[str, Table] = field(default_factory=dict)
+    """The tables that domains come from, by name."""
 
     @property
     def name(self) -> str:
         return self.query.name
+
+    def known_tables(self) -> list[dict[str, str | None]]:
+        """Name and SHA-256 of each table that the answer depends on; a frame has none."""
+        return [{"name": name, "sha256": table.sha256} for name, table in {**self.tables, **self.sources}.items()]
 
     def model_of(self, point: int) -> LoadedModel:
         """The model that sees a point."""
@@ -353,6 +359,7 @@ def _question(
         pinned,
         tuple(conjuncts),
         background,
+        sources={source.data.text: found.table(source.data) for source in found.sources},
     )
 
 

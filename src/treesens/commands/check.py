@@ -169,7 +169,8 @@ def _records(asked: Asked, seed: int) -> list[dict[str, Any]]:
 
     line = shlex.join(["treesens", *sys.argv[1:]])
     return [
-        record(query.query, result, command=line, seed=seed, data=_hashes(query)) for query, result in asked.results
+        record(query.query, result, command=line, seed=seed, data=query.known_tables())
+        for query, result in asked.results
     ]
 
 
@@ -308,10 +309,6 @@ def _check_backend(name: str) -> None:
 
     if name != "auto":
         get_backend(name)
-
-
-def _hashes(query: ResolvedQuestion) -> list[dict[str, Any]]:
-    return [{"name": name, "sha256": table.sha256} for name, table in query.tables.items()]
 
 
 def exit_code(results: list[tuple[ResolvedQuestion, Result]], interruption: Interruption) -> int:

@@ -123,7 +123,10 @@ def command(
                 show(bound, cells)
     if as_json:
         records = [
-            {**record(bound.query, replace(cell.result, backend=cell.backend)), "timings": timings(cell.result)}
+            {
+                **record(bound.query, replace(cell.result, backend=cell.backend), data=bound.known_tables()),
+                "timings": timings(cell.result),
+            }
             for bound, cells in rows
             for cell in cells
         ]

@@ -96,7 +96,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The record that `treesens check --json` prints for this question."""
-        return record(self.question.query, self.result)
+        return record(self.question.query, self.result, data=self.question.known_tables())
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.verdict} ({self.reason})>"

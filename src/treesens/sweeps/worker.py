@@ -194,8 +194,7 @@ def _warm(session: Session, options: Options) -> None:
 def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:
     from treesens.records.answers import record
 
-    data = [{"name": name, "sha256": getattr(table, "sha256", None)} for name, table in query.tables.items()]
-    return record(query.query, result, seed=task.options.seed, data=data)
+    return record(query.query, result, seed=task.options.seed, data=query.known_tables())
 
 
 def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | None:
