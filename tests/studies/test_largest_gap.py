@@ -58,6 +58,18 @@ def test_value_and_bound_enclose_the_optimum(tmp_path: Path, seed: int) -> None:
             assert min(high, -low) == pytest.approx(result.value, abs=1e-5)
 
 
+def test_a_domain_of_one_input_leaves_nothing_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One row gives domains of one value: its score lies on one side, so no pair crosses, and that is proved."""
+    path, table = small_model(tmp_path, 0), tmp_path / "one.csv"
+    table.write_text("f0,f1,f2\n2,1,3\n")
+    assert np.asarray(ts.load(path).margins(np.array([[2.0, 1.0, 3.0]])))[0, 0] != 0
+    with pytest.raises(SystemExit) as ended:
+        main(["gap", str(path), "--data", str(table), "--json"])
+    records = json.loads(capsys.readouterr().out)["results"]
+    assert [(one["verdict"], one["closed"]) for one in records] == [("none", True)] * 3
+    assert ended.value.code == 0
+
+
 @needs_bench
 def test_published_verdicts_lie_on_the_right_side() -> None:
     known = [json.loads(line) for line in VERDICTS.read_text().splitlines()]

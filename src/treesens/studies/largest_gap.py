@@ -67,7 +67,8 @@ class LargestGap:
     probabilities, a regressor values).
 
     `value` is reached by the verified `witness`, no pair reaches more than `bound`; both None if nothing is known. `closed`
-    says whether the bound is as close to the value as was asked for; `verdict` is `none` if no pair crosses the threshold.
+    says whether the bound is as close to the value as was asked for; `verdict` is `none` if no pair crosses the threshold:
+    nothing is open then.
     """
 
     varied: tuple[str, ...]
@@ -85,6 +86,10 @@ class LargestGap:
     """Of the bound, or of there being no pair; several if it is proved in cases, which hold together only."""
     close: float = CLOSE
     typical: TypicalLevel | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict is Verdict.NONE:
+            object.__setattr__(self, "closed", True)
 
     def record(self) -> GapRecord:
         """The facts for JSON; points in the user's own labels."""
