@@ -190,6 +190,31 @@ def test_the_proof_is_put_together(kind: str, folder: Path, tmp_path: Path) -> N
     assert run_checker([manifest], [folder / "m.json"], {}) == 0
 
 
+@dataclass(frozen=True)
+class Stopping(Executor):
+    """Stops after the first certificate of a part."""
+
+    certified: list[str] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, *args: Any, **named: Any) -> Iterator[Outcome]:
+        for outcome in super().run(*args, **named):
+            yield outcome
+            if outcome.packed is not None and outcome.packed.content:
+                self.certified.append(outcome.key)
+                self.stop.set()
+
+
+def test_parts_of_a_proof_that_is_not_complete_leave_no_file(folder: Path, tmp_path: Path) -> None:
+    """They could be taken for the answer."""
+    where = Stopping("inline")
+    one = search("none", folder, where)
+    result = with_part_certificates(one, one.run(Budget.of(60)), tmp_path / "out", Budget.of(60, where.stop))
+    assert 1 <= len(where.certified) < len(one.known.leaves())
+    assert [(claim.claim, claim.path, claim.reason) for claim in result.certificates] == [("none", "", "interrupted")]
+    assert [*(tmp_path / "out").iterdir()] == []
+
+
 def test_processes_of_this_machine(folder: Path) -> None:
     one = search("largest", folder, Executor("local", 2), slice_seconds=0.2)
     assert says(one.run(Budget.of(60))) == says(as_a_whole(one))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from treesens.certificates.attach import written_packed
+from treesens.certificates.attach import whole_or_nothing, written_packed
 from treesens.certificates.statement import set_of_cells
 from treesens.certificates.together import Claim, known, write_manifest
 from treesens.compiler.base.budget import Budget
@@ -26,12 +26,17 @@ def with_part_certificates(search: Coordinator, result: Result, folder: Path, bu
     done = set(search.known.leaves()) == set(search.known.closed)
     if not closed or not done:
         return result
-    made = _made(search, folder, budget)
     claim = "none" if goal is None or result.verdict is Verdict.NONE else "bound"
+    made = whole_or_nothing(claim, folder, search.query, lambda apart: _proved(search, claim, apart, budget))
+    return replace(result, certificates=(*result.certificates, *made))
+
+
+def _proved(search: Coordinator, claim: str, folder: Path, budget: Budget) -> list[Certified]:
+    """The certificates of all parts and the manifest, in a folder; the reason alone if one is missing."""
+    made = _made(search, folder, budget)
     missing = [one for one in made.values() if not one.path]
     if missing or len(made) < len(search.known.closed):
-        reason = missing[0].reason if missing else budget.reason
-        return replace(result, certificates=(*result.certificates, Certified(claim, reason=reason)))
+        return [Certified(claim, reason=missing[0].reason if missing else budget.reason)]
     parts = list(made)
     tree = search.known.tree
     queries = [part_of(search.query, PartTask(part, search.limit()))[0] for part in parts]
@@ -43,10 +48,9 @@ def with_part_certificates(search: Coordinator, result: Result, folder: Path, bu
         lambda numbers: {"tree": _stated(search, tree, dict(zip(parts, numbers, strict=True)))},
     )
     manifest = write_manifest([cover], folder, search.query.name, seconds=budget.left())
-    found = [replace(one, claim=claim) if one.manifest else one for one in manifest.certified()]
     if manifest.open:
-        found = [Certified(claim, reason=manifest.open[0][1])]
-    return replace(result, certificates=(*result.certificates, *found))
+        return [Certified(claim, reason=manifest.open[0][1])]
+    return [replace(one, claim=claim) if one.manifest else one for one in manifest.certified()]
 
 
 def _made(search: Coordinator, folder: Path, budget: Budget) -> dict[Part, Certified]:
