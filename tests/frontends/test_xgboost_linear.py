@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError, TreesensError
 from treesens.frontends import conformance
@@ -86,6 +87,24 @@ def test_answers_are_those_of_all_inputs(kind: str) -> None:
     asked = ["best", "least", *(["debt"] if kind == "integer" else [])]
     assert [str(answers[f"yes_{name}"].verdict) for name in asked] == ["found"] * len(asked)
     assert [str(answers[f"no_{name}"].verdict) for name in asked] == ["none"] * len(asked)
+
+
+@pytest.mark.parametrize("suffix", ["json", "ubj"])
+def test_certificates_are_about_trees_over_the_domain(suffix: str, tmp_path: Path) -> None:
+    """The file has none, and so the checker reads a file of trees, which it says to be trusted."""
+    booster().save_model(tmp_path / f"m.{suffix}")
+    shown = booster().predict(xgboost.DMatrix(every(), feature_names=NAMES))
+    text = f'model m from "m.{suffix}"\n{DOMAIN}query no: find a such that prob(a) >= {shown.max() + 1e-5:.9f}\n'
+    text += f"query yes: find a such that prob(a) >= {shown.max() - 1e-5:.9f}\n"
+    text += "query best: find a, b such that a = b except debt  maximize margin(a) - margin(b)\n"
+    (tmp_path / "q.sens").write_text(text, encoding="utf-8")
+    done = run_command(tmp_path, "check", "q.sens", "--json", "--certificate", "out", "--require-certificate")
+    results = json.loads(done.stdout)["results"]
+    assert [one["verdict"] for one in results] == ["none", "found", "found"]
+    assert [bool(claim["file"]) for one in results for claim in one["certificates"]] == [True] * 4, done.stderr
+    verified = run_command(tmp_path, "verify", "out", "--model", f"m.{suffix}")
+    assert verified.returncode == 0, verified.stdout
+    assert verified.stdout.count(": accepted") == 4
 
 
 STEPPED = {"age": (18.25, 29.5), "debt": (-0.5, 7.75)}

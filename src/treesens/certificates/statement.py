@@ -150,7 +150,8 @@ def remember_file(content: bytes) -> None:
 
 def _original(ensemble: Ensemble) -> bytes | None:
     """The content of the model's own file, if the checker reads it as the model was read."""
-    if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any():
+    if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any() or ensemble.tables:
+        # Of a linear booster there are trees over a domain alone, and none in its file.
         return None
     if ensemble.source.sha256 in _sent:
         return _sent[ensemble.source.sha256]
