@@ -63,11 +63,20 @@ class Unit:
 
     def doubles(self, values: IntegerArray) -> FloatArray:
         """Numbers of units as doubles, same shape. They are the nearest if the numbers are below 2**53, or Python integers."""
-        if values.dtype == object:
-            flat = [self.nearest(v) for v in values.ravel().tolist()]
-            return np.array(flat, np.float64).reshape(values.shape)
+        try:
+            whole = values.astype(np.float64)
+        except OverflowError:
+            return self._each(values.ravel()).reshape(values.shape)
         with np.errstate(over="ignore"):
-            return np.ldexp(values.astype(np.float64), -self.shift)
+            found = np.ldexp(whole, -self.shift)
+        if values.dtype == object:
+            # What is below the normal numbers would be rounded twice.
+            tiny = (np.abs(found) < np.finfo(np.float64).smallest_normal) & (whole != 0)
+            found[tiny] = self._each(values[tiny])
+        return found
+
+    def _each(self, values: IntegerArray) -> FloatArray:
+        return np.array([self.nearest(v) for v in values.tolist()], np.float64)
 
 
 def in_finer_units(values: IntegerArray, bits: int) -> IntegerArray:

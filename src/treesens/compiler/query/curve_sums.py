@@ -70,7 +70,7 @@ def ends_on_rows(
     for term in curves_of(row):
         at = np.zeros(count)
         for t in term.scores:
-            at += float(t.coefficient) * Unit(scores[t.point].shift).doubles(scores[t.point].values)[:, t.output]
+            at += float(t.coefficient) * Unit(scores[t.point].shift).doubles(scores[t.point].values[:, t.output])
         down, up = (float(term.factor) * floats_of(term.calibration, lift)(at) for lift in (-1.0, 1.0))
         low, high = low + np.minimum(down, up), high + np.maximum(down, up)
     return low, high

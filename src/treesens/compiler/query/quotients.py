@@ -200,7 +200,7 @@ def quotient_ends(
 def _part_ends(part: Curve, scores: Mapping[int, ScaledIntegers], count: int) -> tuple[FloatArray, FloatArray]:
     at = np.zeros(count)
     for t in part.scores:
-        at += float(t.coefficient) * Unit(scores[t.point].shift).doubles(scores[t.point].values)[:, t.output]
+        at += float(t.coefficient) * Unit(scores[t.point].shift).doubles(scores[t.point].values[:, t.output])
     down, up = (floats_of(part.calibration, lift)(at) for lift in (-1.0, 1.0))
     return np.maximum(down - ROUNDING, 0.0), up + ROUNDING
 
