@@ -170,3 +170,18 @@ def test_an_estimator_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="DecisionTreeClassifier cannot be written back"):
         ts.repair(model, data, vary=["f"], label="y", gap=0.1, output=output)
     assert not output.exists()
+
+
+@pytest.mark.parametrize("booster", ["gbtree", "dart"])
+def test_a_model_without_trees_keeps_every_promise(booster: str, tmp_path: Path) -> None:
+    import xgboost
+
+    _, x, y = train("xgboost", tmp_path, 2)
+    matrix = xgboost.DMatrix(x, y, feature_names=["f", "a", "b", "c"])
+    options = {"objective": "binary:logistic", "booster": booster, "base_score": 0.3}
+    xgboost.train(options, matrix, 0).save_model(tmp_path / "m.json")
+    data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / "out.json"
+    found = ts.repair(tmp_path / "m.json", data, vary=["f"], label="y", gap=0.0, output=output, time_limit=1.0)
+    assert found.records[0]["proved"]
+    shown = xgboost.Booster(model_file=output).predict(matrix)
+    assert np.array_equal(shown, xgboost.Booster(model_file=tmp_path / "m.json").predict(matrix))

@@ -51,6 +51,8 @@ class XGBoostWriter:
 
     def written(self, trees: Sequence[Tree]) -> bytes:
         """The content of the file with other trees."""
+        # A model without trees is read as one of a leaf of 0, which no file has.
+        trees = [tree for tree in trees if tree.source < len(self._model["trees"])]
         documents, sources = [self._tree(tree) for tree in trees], [tree.source for tree in trees]
         info = list(map(int, self._model["tree_info"]))
         groups = [info[source] for source in sources]
