@@ -19,15 +19,17 @@ class Layout:
 
     Attributes:
         places: (point, feature) of every variable; variables beyond are Booleans of formulas, which no statement knows.
-        cells: int32[positions] per variable: the cell of the question's grid with which a position begins.
+        cells: int32[positions] per variable: the cell of the question's grid with which a position begins, or ends.
         groups: the points and the tree of every group; learnt trees follow those of the model of a point.
         rows: of every row, which one of the statement it is, and how many of its units make one of a score.
+        ends: whether the cells are those with which positions end: of merged cells the pass `drop-dead` keeps the last.
     """
 
     places: list[tuple[int, int]]
     cells: list[Int32Array]
     groups: list[tuple[tuple[int, ...], int]]
     rows: list[tuple[int, Fraction]]
+    ends: bool = False
 
 
 def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: Statement) -> Layout:
@@ -52,6 +54,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
         [b.cells for b in orders],
         [(b.points, first + int(t)) for b in blocks for first in [_first_tree(statement, b)] for t in b.tree],
         rows,
+        ends=True,
     )
 
 

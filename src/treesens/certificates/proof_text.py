@@ -11,9 +11,7 @@ import numpy as np
 
 from treesens.certificates.layout import Layout
 from treesens.certificates.statement import NoCertificate, Statement
-from treesens.compiler.base.arrays import BoolArray, Int64Array, frozen
 from treesens.compiler.base.units import Unit
-from treesens.compiler.model import CellEnsemble
 
 if TYPE_CHECKING:
     from treesens._engine import ProofFacts
@@ -36,7 +34,6 @@ class ProofText:
         self.variable = [problem.variable[place] for place in layout.places]
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
-        self.splits: dict[int, list[tuple[CellEnsemble, Int64Array]]] = {}
         self.odd = 1
         """How often a message is counted, where units of rows have odd denominators: they divide by a number of trees."""
 
@@ -49,22 +46,11 @@ class ProofText:
         cells = grid.cell_of(np.array(starts)).tolist()
         cells.append(grid.missing_cell if grid.missing else cells[-1])
         mine = self.layout.cells[variable]
-        positions = np.maximum(np.searchsorted(mine, cells, side="right") - 1, 0)
-        # Of merged cells one stands for all; it need not be the first.
-        for number in np.flatnonzero((np.array(cells) != mine[positions]) & (positions + 1 < len(mine))).tolist():
-            cell, position = cells[number], int(positions[number])
-            if not self._alike(feature, cell, int(mine[position])):
-                positions[number] += self._alike(feature, cell, int(mine[position + 1]))
+        if self.layout.ends:
+            positions = np.minimum(np.searchsorted(mine, cells, side="left"), len(mine) - 1)
+        else:
+            positions = np.maximum(np.searchsorted(mine, cells, side="right") - 1, 0)
         return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
-
-    def _alike(self, feature: int, one: int, other: int) -> bool:
-        """Whether two cells of a feature go the same way at all splits about it."""
-        if feature not in self.splits:
-            learnt = {t.forest: t.trees for row in self.statement.rows for t in row.form.forests}
-            models = [*self.statement.query.models, *learnt.values()]
-            self.splits[feature] = [(m, np.flatnonzero((m.leaf < 0) & (m.feature == feature))) for m in models]
-        known = self.splits[feature]
-        return all(np.array_equal(_goes_left(m, nodes, one), _goes_left(m, nodes, other)) for m, nodes in known)
 
     def document(self, found: ProofFacts) -> dict[str, Any]:
         """The nodes of a proof, and the trees whose copies are factors of their own."""
@@ -172,15 +158,3 @@ class ProofText:
             if exact:
                 self.state[key] = exact
         return changes
-
-
-def _goes_left(model: CellEnsemble, nodes: Int64Array, cell: int) -> BoolArray:
-    """Whether a cell of the feature of some nodes goes left there: bool[nodes]."""
-    if len(nodes) and cell == model.grid[int(model.feature[nodes[0]])].missing_cell:
-        left = model.default_left[nodes].astype(bool)
-    else:
-        left = cell <= model.cut[nodes]
-    sets = model.category_set[nodes]
-    listed = sets >= 0
-    left[listed] = model.set_member[model.set_offset[sets[listed]] + cell] != 0
-    return frozen(left, bool)

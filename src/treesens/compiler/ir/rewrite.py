@@ -122,7 +122,7 @@ def _block(block: Block, by: Substitution) -> tuple[Block, ...]:
 def _order(block: Order, by: Substitution) -> Order:
     """Drops cells that have become impossible; merges cells that no predicate parts any more.
 
-    Of merged cells the first that is possible is kept as representative.
+    The cell between two predicates that have become one is dropped.
     """
     target = by.target[block.variables]
     if np.any((target >= 0) & (target & 1 == 1)):

@@ -2,7 +2,7 @@
 
 A leaf that implies a false literal, or two contradictory ones (x <= 3 and x > 5), is never reached. A tree with one leaf
 left contributes a constant. Predicates that nothing mentions any more lose their variable; the cells they parted are merged
-and the first of them stands for all.
+and the last of them stands for all (`certificates/layout.py` relies on that).
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def _unused_predicates(module: Module) -> BoolArray:
 
 
 def _merge_unused(module: Module, unused: BoolArray) -> np.ndarray:
-    """An unused predicate takes the value of its left neighbour (false at the left end): the cell above it vanishes."""
+    """An unused predicate takes the value of its left neighbour (false at the left end): the cell between them vanishes, and
+    the one above stands for both."""
     target = np.arange(module.variables, dtype=np.int32) * 2
     for block in module.blocks_of(Order):
         before = np.int32(FALSE)
