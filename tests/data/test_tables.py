@@ -49,6 +49,20 @@ def test_text_without_categories_names_row_and_column(tmp_path: Path) -> None:
         read_table(write(tmp_path / "u.csv", "sex\nMal\n")).numbers("sex", Categories({"Male": 1.0}))
 
 
+@pytest.mark.parametrize("text", ["35,6", "1.234,5", "1,234.5", "1 000", "-2,0", "1_000", "12'500"])
+def test_numbers_as_people_write_them_are_told_how_they_are_read(text: str, tmp_path: Path) -> None:
+    """As spreadsheets of many countries write them: their remedy is no category."""
+    table = read_table(write(tmp_path / "t.csv", f"a;b\n{text};1\n"))
+    with pytest.raises(DataError, match="with a decimal point and without separators"):
+        table.numbers("a")
+
+
+def test_dates_and_words_are_no_numbers_as_people_write_them(tmp_path: Path) -> None:
+    for text in ("2024-01-02", "1,2,3", "12 Main Street", "1.2.2024"):
+        with pytest.raises(DataError, match="declare its categories"):
+            read_table(write(tmp_path / "t.csv", f"a;b\n{text};1\n")).numbers("a")
+
+
 def test_absent_columns_are_listed_with_a_guess(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "aeg\n1\n"))
     with pytest.raises(DataError) as caught:
@@ -78,6 +92,10 @@ def test_a_file_that_is_not_utf8_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("stra\xdfe\nK\xf6ln\n".encode("latin-1"))
     with pytest.raises(DataError, match="UTF-8"):
         read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("Straße;Köln\n1;2\n", encoding="utf-16")
+    with pytest.raises(DataError, match="is UTF-16, not UTF-8") as caught:
+        read_table(tmp_path / "t.csv")
+    assert "iconv -f utf-16" in caught.value.remedy
     with pytest.raises(DataError, match="cannot be read"):
         read_table(tmp_path / "absent.csv")
     with pytest.raises(DataError, match="no column `lable`"):

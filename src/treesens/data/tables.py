@@ -6,10 +6,12 @@ columns whose category names are known (declared, or stored in the model); every
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import io
 import os
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +41,8 @@ MISSING_MARKS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL"))
 _TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
 """As pandas and R write them; models read numbers."""
 
+_WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
+"""Numbers as people write them, with commas or separators."""
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 
@@ -190,7 +194,9 @@ def _listed(known: Categories) -> str:
 
 
 def _looks_like_a_number(text: str) -> bool:
-    """Whether Python takes a text for a number that tables do not: `1_000`, digits of other scripts."""
+    """Whether a text is a number as tables do not write it: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
+    if _WRITTEN.fullmatch(text.strip()):
+        return True
     try:
         float(text)
     except ValueError:
@@ -202,7 +208,7 @@ def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
     if known:
         return did_you_mean(text, known)
     if _looks_like_a_number(text):
-        return "write a number in the digits 0 to 9, without separators: 1000 or 1e3"
+        return "write a number in the digits 0 to 9, with a decimal point and without separators: 35.6, 1000 or 1e3"
     named = declaration(column, "category {NAME = code, ..}")
     return (
         f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it as "
@@ -257,6 +263,9 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
         raise DataError("the data file is empty", place=place)
     if head[:4] == b"PAR1":
         return _read_parquet(path, place)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        remedy = "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)"
+        raise DataError("the data file is UTF-16, not UTF-8", place=place, remedy=remedy)
     if b"\0" in head:
         raise DataError(
             "the data file holds NUL bytes, so it is no CSV text", place=place, remedy="give CSV or Parquet"
@@ -330,7 +339,7 @@ def _read_csv(path: Path, place: str) -> dict[str, Column]:
             return _columns_of(list(csv.reader(file, delimiter=delimiter)), names, place)
     except UnicodeDecodeError:
         raise DataError(
-            "the data file is not UTF-8", place=place, remedy="save it as UTF-8 (`iconv -f latin1 -t utf8`)"
+            "the data file is not UTF-8", place=place, remedy="save it as UTF-8 (`iconv -f windows-1252 -t utf-8`)"
         ) from None
     except csv.Error as error:
         raise DataError(f"the data file is no CSV: {error}", place=place) from None

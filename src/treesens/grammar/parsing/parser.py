@@ -80,7 +80,7 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
         source = Source(name, before + content[error.start :].decode("latin-1"))
         span = Span(source, len(before), len(before) + 1)
         byte = content[error.start]
-        remedy = "save the file as UTF-8 (it looks like Latin-1: `iconv -f latin1 -t utf8`)"
+        remedy = "save the file as UTF-8 (it looks like Latin-1: `iconv -f windows-1252 -t utf-8`)"
         diagnostics.error("S060", f"byte 0x{byte:02X} is not UTF-8", span, remedy)
         text = ""
     diagnostics.raise_if_errors()
