@@ -217,15 +217,22 @@ def test_a_journal_keeps_answers_about_real_numbers_and_judges_them_again(tmp_pa
             assert one.get(field) == first[name].get(field), (name, field)
     assert 0.3 <= model().decision_function(pd.DataFrame([second["found"]["points"]["a"]]))[0] <= 0.4
 
-    with sqlite3.connect(tmp_path / "kept.sqlite") as database:
-        (text,) = database.execute("SELECT record FROM answers WHERE question = 'found'").fetchone()
-        kept = json.loads(text)
-        kept["result"]["points"][0][0] += 3000.0  # the margin rises by a third
-        database.execute("UPDATE answers SET record = ? WHERE question = 'found'", (json.dumps(kept),))
-    database.close()
+    def change(income: float) -> None:
+        with sqlite3.connect(tmp_path / "kept.sqlite") as database:
+            (text,) = database.execute("SELECT record FROM answers WHERE question = 'found'").fetchone()
+            kept = json.loads(text)
+            kept["result"]["points"][0][0] += income
+            database.execute("UPDATE answers SET record = ? WHERE question = 'found'", (json.dumps(kept),))
+        database.close()
+
+    change(3000.0)  # the margin rises by a third
     third = asked()
     assert {name for name, one in third.items() if "journal" in one} == {"none", "best"}
     assert third["found"]["points"] == first["found"]["points"]
+    change(1e300)  # no value of the domain
+    done = run_command(tmp_path, "check", "q.sens", "--journal", "kept.sqlite")
+    assert done.returncode == 2
+    assert "the answer to `found` in the journal is damaged" in done.stderr
 
 
 @cache

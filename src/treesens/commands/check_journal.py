@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result
 from treesens.errors import DataError
 
@@ -65,7 +66,7 @@ class AnswerMemory:
             try:
                 predict, kept = query.library_predicts(self.replay), record["result"]
                 result = from_json(_exact(query, kept).query, kept, float(record["answered"]), predict)
-            except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError):
+            except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError, DiagnosticsError):
                 raise DataError(
                     f"the answer to `{query.name}` in the journal is damaged",
                     place=str(self.journal.path),

@@ -244,7 +244,9 @@ def _end_of_cell(query: Query, feature: int, value: float, *, up: bool) -> float
 
 
 def at_values(question: ResolvedQuestion, values: FloatArray) -> ResolvedQuestion:
-    """The question about these values, float64[points, features], of the numbers that have steps."""
+    """The question about these values, float64[points, features], of the numbers that have steps. DiagnosticsError for values
+    that these numbers cannot have.
+    """
     steps, names = _steps(question), question.query.space.names
     columns = {name: values[:, names.index(name)] for name in steps.names}
     chosen = {name: np.unique(column[~np.isnan(column)]) for name, column in columns.items()}
