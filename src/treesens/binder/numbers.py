@@ -96,11 +96,13 @@ def _why(spec: FeatureSpec, names: list[str]) -> str:
 
 
 def _remedy(spec: FeatureSpec, found: Declarations) -> str:
-    name = spec.name
     if found.steps:
-        return f"give it two ends, {declaration(name, 'real in [LOW, HIGH]')}, or `integer` if it is whole"
-    whole = f"declare whole numbers, {declaration(name, 'integer in [LOW, HIGH]')}"
-    if spec.width is not None:
-        doors = "or ask by `check`, `compare` or `sweep`, which answer in steps"
-        return f"{whole}, train with bins of it (KBinsDiscretizer), {doors}"
-    return f"{whole}, or train with bins of it (KBinsDiscretizer)"
+        two_ends = declaration(spec.name, "real in [LOW, HIGH]")
+        return f"give it two ends, {two_ends}, or `integer` if it is whole"
+    whole = declaration(spec.name, "integer in [LOW, HIGH]")
+    whole = f"declare whole numbers in a `.sens` file, {whole} (audit and its like read it with --domain)"
+    if spec.width is None:
+        return f"{whole}, or train with bins of it (KBinsDiscretizer)"
+    return (
+        f"{whole}, train with bins of it (KBinsDiscretizer), or ask by `check`, `compare` or `sweep`, which answer in steps"
+    )
