@@ -98,9 +98,9 @@ def check_closed(ensemble: Ensemble) -> None:
     names = ensemble.open_features
     if names:
         listed = ", ".join(f"`{name}`" for name in names[:5]) + (" and others" if len(names) > 5 else "")
-        reaches = "reaches the score as a number" if len(names) == 1 else "reach the score as numbers"
+        reaches = "reaches" if len(names) == 1 else "reach"
         raise ModelError(
-            f"{listed} {reaches}: a coefficient times a number has no end of values",
+            f"{listed} {reaches} the score as a number: a coefficient times a number has no end of values",
             place=ensemble.name,
             remedy="ask a question with a domain of whole numbers, `feature F: integer in [LOW, HIGH]`; or put it into "
             "bins (KBinsDiscretizer)",
