@@ -124,7 +124,6 @@ bool Provers::bundles_now(const Turn& turn) const {
 // A search that turns out to be long begins again with factors of several trees: its bound is tighter, and factors and
 // sweeps are dearer. What has been proved and found stays.
 void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
-    bundled_ = true;
     Stopwatch watch(seconds_of_factors_);
     const std::int64_t known = upper(incumbent);
     try {
@@ -139,6 +138,8 @@ void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
     } catch (const MemoryLimit&) {
         // It goes on as it was.
     }
+    // Not before: a run whose time ends meanwhile leaves it to the next one.
+    bundled_ = true;
 }
 
 // If rows have multipliers, a part would have to find its own anew, which costs more than it brings (ADR 0016).

@@ -56,7 +56,6 @@ from treesens.studies.typicality import TypicalLevel, typical_level
 from treesens.values.verify import verify_cells
 from treesens.values.witness import Witness
 
-_SLICE = 0.1
 _BITS = 128
 """Of a logarithm in the gap of a pair, which is shown as a float64."""
 
@@ -247,11 +246,7 @@ def _searched(
     solver = Solver(artifact.adapted.problem, mode="slack", seed=options.seed, threads=options.threads)
     # What rounded rows lack comes to the bound after the search.
     solver.set_gap(relative=options.close / 2 if artifact.adapted.relaxed else options.close)
-    result = solver.run(0.0)
-    while result.status == "open" and not budget.over:
-        result = solver.run(min(_SLICE, budget.left()))
-        if result.reason not in {"", "time"}:
-            break
+    result = solver.run_within(budget)
     done = _judged(bare, compilation, artifact, result, asked)
     done = replace(done, seconds=time.perf_counter() - start, nodes=result.statistics.nodes)
     return _with_certificate(done, options)

@@ -32,9 +32,6 @@ from treesens.compiler.passes.share_copies import ShareCopies
 from treesens.compiler.passes.unaffected_leaves import UnaffectedLeaves
 from treesens.compiler.result import NearMiss
 
-_SLICE = 0.25
-"""Seconds between two looks at whether somebody else has won."""
-
 
 @dataclass(frozen=True)
 class NativeArtifact(Artifact):
@@ -119,12 +116,8 @@ class NativeBackend(InProcessBackend):
             # The engine checks what it is given: a pipeline that drops reachable leaves leaves gaps between boxes.
             return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
         set_gap(solver, adapted, limits)
-        budget = Budget.of(limits.seconds, stop)
-        while True:
-            result = solver.run(min(_SLICE, budget.left()))
-            done = result.status != "open" or result.reason not in {"time", ""}
-            if done or budget.over:
-                return self._outcome(artifact, adapted, result)
+        result = solver.run_within(Budget.of(limits.seconds, stop))
+        return self._outcome(artifact, adapted, result)
 
     def _outcome(self, artifact: NativeArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
         if result.reason == "internal":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from treesens._engine import Search
 from treesens.backends.native.problem import Mode, SearchProblem
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, check_in
 
 if TYPE_CHECKING:
@@ -193,6 +196,15 @@ class Solver:
             if facts["status"] != "open" or facts["reason"] != "time" or left <= SLICE or self._stopped:
                 return self._result(facts)
 
+    def run_within(self, budget: Budget) -> SearchResult:
+        """The same within a budget, whose event stops it within a tenth of a second.
+
+        It is one run. A row of short ones would not do: at the end of the seconds of a run, what cannot be halved is broken off
+        and begins anew in the next one, such as setting up a prover.
+        """
+        with _stopped_by(budget.stop, self.stop):
+            return self.run(budget.left())
+
     def fix(self, work: int, *, probe: bool = True) -> Fixing:
         """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.
 
@@ -259,6 +271,28 @@ class Solver:
                 bound_levels={name: TierStatistics(*row) for name, row in facts["bound_levels"].items()},
             ),
         )
+
+
+@contextmanager
+def _stopped_by(event: threading.Event | None, stop: Callable[[], None]) -> Iterator[None]:
+    """Meanwhile `stop` is called once the event is set, and again as long as the work has not noticed."""
+    if event is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            if event.wait(_LOOK_SECONDS) and not over.is_set():
+                stop()
+                over.wait(SLICE)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
