@@ -48,6 +48,31 @@ void add_hard_row(Problem& p, std::int64_t bound) {
     p.slack_weight.push_back(0);
 }
 
+// An objective of unary terms; if it is not apart, the first tree counts in it as well.
+void add_objective(Problem& p, bool is_apart, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    p.has_objective = p.has_unary = true;
+    p.constraints = 2;
+    p.rows = 3;
+    p.bound.push_back(0);
+    p.slack_weight.push_back(0);
+    p.unary.assign(static_cast<std::size_t>(p.rows) * p.cells(), 0);
+    for (std::int32_t c = 0; c < p.cells(); ++c) p.unary[2 * p.cells() + c] = -static_cast<std::int64_t>(random() % 50);
+    if (is_apart) return;
+    // A group of its own beside those of the first tree.
+    const std::int32_t tree = p.group_tree[0];
+    for (const Cell low : {0, 2}) {
+        p.literals.push_back({0, low, low + 1});
+        p.box_offset.push_back(static_cast<std::int64_t>(p.literals.size()));
+        p.leaf_offset.push_back(static_cast<std::int64_t>(p.box_offset.size()) - 1);
+        p.coefficient_row.push_back(2);
+        p.coefficient_value.push_back(low);
+        p.coefficient_offset.push_back(static_cast<std::int64_t>(p.coefficient_row.size()));
+    }
+    p.group_tree.push_back(tree);
+    p.group_offset.push_back(static_cast<std::int64_t>(p.leaf_offset.size()) - 1);
+}
+
 // The bound once more, in integers, from the messages that are read: and their sum over the factors is no less than the
 // unary terms.
 std::int64_t bound_by_messages(const Problem& p, Messages& m, const Domains& domains) {
@@ -147,6 +172,71 @@ TEST_CASE("hard rows over other trees stand beside the sum of rows that cancel, 
         lower += level.upper(p, goal) < without;
     }
     CHECK(lower > 8);
+}
+
+TEST_CASE("an objective over other terms has a grid of its own, and its bound holds after every step") {
+    int lower = 0;
+    for (std::uint64_t seed = 1; seed < 24; ++seed) {
+        MemoryBudget budget;
+        Problem p = sample::problem(seed, 6, -20);
+        const bool is_apart = seed % 4 != 0;
+        add_objective(p, is_apart, seed);
+        validate(p);
+        const Forest f = build_forest(p);
+        const Goal goal(p, Mode::objective, p.bound);
+        const FactorSets sets = build_factor_sets(p, f, goal, budget, seed % 3 == 0 ? 60 : 0);
+        CHECK(sets.objective_is_apart == is_apart);
+        // Its values are some thousandths of those of the scores.
+        const std::int64_t magnitude = p.magnitude(2) + 1;
+        CHECK((row_shifts(p, goal, is_apart)[2] == shift_for(magnitude)) == is_apart);
+        std::int64_t best = INT64_MIN;
+        std::vector<std::int64_t> slack(3);
+        sample::for_all(p, [&](const std::vector<Cell>& y) {
+            evaluate(p, f, goal.bound, y.data(), slack.data());
+            if (std::min(slack[0], slack[1]) >= 0) best = std::max(best, slack[2]);
+        });
+        BoundLevel level(p, goal, sets.full, start_multipliers(sets), budget);
+        level.messages.keep_cells();
+        Domains domains(p);
+        level.messages.reset(domains, false);
+        Control control;
+        control.start(-1, -1);
+        for (int i = 0; i < 6; ++i) level.messages.sweep(i % 2 == 0, domains, control);
+        const std::int64_t without = level.upper(p, goal);
+        CHECK(without >= best);
+        std::vector<Cell> x(p.variables(), 0);
+        const Optimised of{p, goal, 1 + static_cast<std::int64_t>(seed % 3)};
+        for (int i = 0; i < 30; ++i) {
+            level.messages.decode(x);
+            Sweep outcome = Sweep::open;
+            level.improve_multipliers(x, domains, control, outcome, &of);
+            CHECK(level.upper(p, goal) >= best);
+        }
+        lower += level.upper(p, goal) < without;
+    }
+    CHECK(lower > 8);
+}
+
+TEST_CASE("a join counts the entries that it would make") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        const Problem p = sample::problem(seed, 4);
+        const Forest f = build_forest(p);
+        const std::vector<RowSum> rows = {{0, 1}};
+        for (const bool collapse : {false, true}) {
+            Join counts(p, f, rows, collapse);
+            Join join(p, f, rows, collapse);
+            for (const auto& [tree, groups] : groups_by_tree(p)) {
+                static_cast<void>(tree);
+                REQUIRE(join.run(groups, INT64_MAX));
+                const auto entries = static_cast<std::int64_t>(join.entries.size());
+                CHECK(counts.count(groups, 100'000) == entries);
+                CHECK(counts.count(groups, entries - 1) == entries);
+                // What is written afterwards has its boxes again.
+                REQUIRE(counts.run(groups, INT64_MAX));
+                CHECK(counts.literals.size() == join.literals.size());
+            }
+        }
+    }
 }
 
 TEST_CASE("entries hold the sums of their trees") {

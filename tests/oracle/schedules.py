@@ -15,7 +15,10 @@ SHORT_TURNS = (
     "local_turn=1,local_turn_2=1,local_turn_3=1,prove_turn=1,prove_turn_2=4000,optimum_local_turn=1,"
     "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=1"
 )
-WEAK_BOUNDS = "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,polish=0"
+WEAK_BOUNDS = (
+    "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,polish=0,apart_sweeps=0,"
+    "apart_shares=0,apart_steps=0,apart_steps_most=0"
+)
 
 SCHEDULES = {
     "parts": f"{SHORT_TURNS},{WEAK_BOUNDS},part_early=1,part_late=2,part_long=0,part_turn=500",
@@ -24,7 +27,7 @@ SCHEDULES = {
     "overlap in turns": f"{SHORT_TURNS},deep_tree=1,messages_every=2,overlap_pairs=4,overlap_pairs_together=40",
     "weak bounds": f"{SHORT_TURNS},{WEAK_BOUNDS}",
     "no room": f"{SHORT_TURNS},{WEAK_BOUNDS},open_node_megabytes=0",
-    "large factors": f"{SHORT_TURNS},together=20000",
+    "large factors": f"{SHORT_TURNS},together=20000,apart_passes=1,apart_steps=8,apart_trials=4",
     "single trees": "together=0",
 }
 

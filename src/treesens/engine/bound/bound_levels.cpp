@@ -26,7 +26,7 @@ std::int64_t counted_level(const Problem& p, const Goal& goal, std::int32_t r, s
 
 }  // namespace
 
-std::vector<int> row_shifts(const Problem& p, const Goal& goal) {
+std::vector<int> row_shifts(const Problem& p, const Goal& goal, bool objective_is_apart) {
     std::vector<std::int32_t> order(p.rows);
     std::iota(order.begin(), order.end(), 0);
     const auto magnitude = [&](std::int32_t r) { return weight(p.magnitude(r), goal.bound[r]); };
@@ -34,6 +34,10 @@ std::vector<int> row_shifts(const Problem& p, const Goal& goal) {
     std::vector<int> shift(p.rows, 0);
     std::int64_t leader = 0;
     for (std::int32_t r : order) {
+        if (objective_is_apart && r == p.constraints) {
+            shift[r] = shift_for(magnitude(r));
+            continue;
+        }
         if (leader == 0 || magnitude(r) < leader / 64) leader = magnitude(r);
         shift[r] = shift_for(leader);
     }
@@ -150,6 +154,50 @@ std::vector<std::int32_t> BoundLevel::step_from(const std::vector<std::int32_t>&
     return weight;
 }
 
+// The multipliers with so much for one row, which is no sum; the others keep their proportions.
+std::vector<std::int32_t> BoundLevel::with_share(std::size_t row, std::int32_t share) const {
+    std::vector<std::int32_t> result = messages.multipliers();
+    const std::int64_t others = kMultiplierUnit - result[row];
+    std::int32_t rest = kMultiplierUnit;
+    for (std::size_t m = 0; m < result.size(); ++m) {
+        if (m == row) continue;
+        result[m] = narrow<std::int32_t>(result[m] * std::int64_t{kMultiplierUnit - share} / others);
+        rest -= result[m] * narrow<std::int32_t>(set_->rows[m].size());
+    }
+    result[row] = rest;
+    return result;
+}
+
+Sweep BoundLevel::choose_share(Domains& domains, Control& control, const Optimised& of) {
+    constexpr int kSweeps = 6;
+    constexpr std::int32_t kShares[] = {kMultiplierUnit / 64, kMultiplierUnit / 8,
+                                        kMultiplierUnit - kMultiplierUnit / 8};
+    const std::vector<std::int32_t> start = messages.multipliers();
+    std::size_t row = 0;
+    while (row < start.size() && set_->rows[row] != RowSum{of.problem.constraints}) ++row;
+    if (row == start.size() || start[row] == 0 || start[row] == kMultiplierUnit) return Sweep::open;
+    std::vector<std::vector<std::int32_t>> candidates(1, start);
+    for (const std::int32_t share : kShares) candidates.push_back(with_share(row, share));
+    std::vector<std::int32_t> best = start;
+    std::int64_t least = INT64_MAX;
+    Sweep outcome = Sweep::open;
+    for (const std::vector<std::int32_t>& candidate : candidates) {
+        messages.set_multipliers(candidate);
+        messages.reset(domains, false);
+        for (int i = 0; i < kSweeps && outcome == Sweep::open; ++i) {
+            outcome = messages.sweep(i % 2 == 0, domains, control);
+            ++statistics.sweeps;
+        }
+        if (outcome == Sweep::pruned) return outcome;
+        if (outcome == Sweep::stopped) break;
+        const std::int64_t upper = BoundLevel::upper(of.problem, of.goal);
+        if (upper < least) least = upper, best = candidate;
+    }
+    messages.set_multipliers(best);
+    messages.reset(domains, false);
+    return outcome;
+}
+
 bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
                                      const Optimised* of) {
     const auto measure = [&] {
@@ -169,10 +217,16 @@ bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domain
     kept_ = messages.reduced();
     messages.set_multipliers(next);
     messages.refresh();
-    outcome = messages.sweep(true, domains, control);
-    ++statistics.sweeps;
-    if (outcome != Sweep::open) return true;
-    if (measure() < before) {
+    // Messages that were good for the old multipliers hide what a step has gained.
+    const std::int64_t sweeps = of == nullptr ? 1 : of->sweeps;
+    bool better = false;
+    for (std::int64_t i = 0; i < sweeps && !better; ++i) {
+        outcome = messages.sweep(i % 2 == 0, domains, control);
+        ++statistics.sweeps;
+        if (outcome != Sweep::open) return true;
+        better = measure() < before;
+    }
+    if (better) {
         step = std::min(step * 1.6, kLongestStep);
         return true;
     }

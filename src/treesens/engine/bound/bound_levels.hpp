@@ -15,8 +15,9 @@
 namespace treesens {
 
 // The grid shift of every row: rows of about the same magnitude share one, so that equal multipliers mean equal
-// weights.
-std::vector<int> row_shifts(const Problem& problem, const Goal& goal);
+// weights. An objective that is apart (is_objective_apart) has a unit of its own, and a shift of its own: in the grid
+// of scores all its multipliers but a few units of 2048 may be far too small.
+std::vector<int> row_shifts(const Problem& problem, const Goal& goal, bool objective_is_apart);
 
 // Euclidean projection of multiplier - step * gradient on the simplex, as integers with sum 2^kMultiplierBits. Rows
 // with much slack and no multiplier do not count in the length of the step.
@@ -33,6 +34,7 @@ struct BoundLevelStatistics {
 struct Optimised {
     const Problem& problem;
     const Goal& goal;
+    std::int64_t sweeps = 1;  // after a step, until it is given up
 };
 
 class BoundLevel {
@@ -51,11 +53,14 @@ public:
     void set_level(const Problem& problem, const Goal& goal, std::int64_t level);
     // No solution of the node has more than this in its soft rows.
     std::int64_t upper(const Problem& problem, const Goal& goal) const;
-    // One trial of other multipliers: step, refresh, a sweep, keep if better. False when it did not help.
+    // One trial of other multipliers: step, refresh, a sweep or several, keep if better. False when it did not help.
     // The bound that counts is the one at the level, or (`of`) upper(): far below the optimum the one at the level
     // falls if weight is given away from the soft rows, and upper() rises.
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
                              const Optimised* of = nullptr);
+    // Where the multipliers of an objective beside other rows begin: of some shares of the unit the one that leads to
+    // the least upper bound. Starts with zero messages.
+    Sweep choose_share(Domains& domains, Control& control, const Optimised& of);
     // Seldom worth its time: few of the nodes that it tried were pruned. The full rows take several sweeps more, and
     // have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a twelfth).
     bool idle() const {
@@ -64,6 +69,7 @@ public:
     }
 
 private:
+    std::vector<std::int32_t> with_share(std::size_t row, std::int32_t share) const;
     void count_slack_from(std::int64_t upper, const Goal& goal);
     std::vector<std::int32_t> step_from(const std::vector<std::int32_t>& multiplier);
 

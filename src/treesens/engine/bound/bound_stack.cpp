@@ -16,9 +16,8 @@ bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
 
 // A sum of rows in which trees cancel, and beside it the rows that are about other trees.
 std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest& forest, const Goal& goal,
-                                                 const RowSum& sum, MemoryBudget& budget, std::int64_t together,
-                                                 Control* control) {
-    const std::vector<int> shift = row_shifts(p, goal);
+                                                 const RowSum& sum, const std::vector<int>& shift, MemoryBudget& budget,
+                                                 std::int64_t together, Control* control) {
     std::vector<RowSum> rows(1, sum);
     std::vector<int> row_shift(1, shift[sum[0]]);
     for (const std::int32_t r : sum) row_shift[0] = std::min(row_shift[0], shift[r]);
@@ -35,7 +34,8 @@ std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest&
 FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal& goal, MemoryBudget& budget,
                              std::int64_t together, Control* control) {
     FactorSets sets;
-    const std::vector<int> shift = row_shifts(p, goal);
+    sets.objective_is_apart = is_objective_apart(p, forest, goal);
+    const std::vector<int> shift = row_shifts(p, goal, sets.objective_is_apart);
     const std::vector<RowSum> cancelling = cancelling_rows(p, forest, goal);
     std::vector<RowSum> rows;
     std::vector<int> row_shift;
@@ -45,7 +45,7 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
         row_shift.push_back(shift[r]);
     }
     if (!cancelling.empty())
-        sets.collapsed = build_collapsed(p, forest, goal, cancelling[0], budget, together, control);
+        sets.collapsed = build_collapsed(p, forest, goal, cancelling[0], shift, budget, together, control);
     for (std::size_t c = 1; sets.collapsed && c < sets.collapsed->rows.size(); ++c) {
         if (goal.mode == Mode::objective && goal.soft[sets.collapsed->rows[c][0]]) sets.objective_beside = c;
     }

@@ -14,6 +14,7 @@ namespace treesens {
 struct FactorSets {
     std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
     std::shared_ptr<const FactorSet> full;
+    bool objective_is_apart = false;
     std::size_t objective_beside = 0;  // the place of an objective beside the sum of the collapsed rows (0: none)
 };
 // With `together` trees share factors, see bundles.hpp. Throws SetupStopped soon after the limits of `control`, if
@@ -41,6 +42,7 @@ public:
         ++steps_;
         failures_ = better ? 0 : failures_ + 1;
     }
+    std::int64_t taken() const { return steps_; }
     // A step that was broken off.
     void count_broken() { ++steps_; }
 

@@ -60,8 +60,6 @@ private:
         std::int64_t entries;
     };
 
-    std::int64_t size() const { return static_cast<std::int64_t>(join_.entries.size()); }
-
     static double overlap(const Tree& a, const Tree& b) {
         double shared = 0;
         double all = 0;
@@ -74,7 +72,7 @@ private:
 
     std::int64_t entries_of(const Problem& p, const std::vector<std::int32_t>& groups) const {
         if (counts_boxes_) return p.group_offset[groups[0] + 1] - p.group_offset[groups[0]];
-        return join_.run(groups, most_) ? size() : most_ + 1;
+        return join_.count(groups, most_);
     }
 
     // The entries of a bundle with a tree more, or some number above the most.
@@ -82,7 +80,7 @@ private:
         if (counts_boxes_) return boxes_.size_with(tree.groups[0], most_);
         std::vector<std::int32_t> together = bundle.groups;
         together.insert(together.end(), tree.groups.begin(), tree.groups.end());
-        return join_.run(together, most_) ? size() : most_ + 1;
+        return join_.count(together, most_);
     }
 
     void grow(Tree& bundle) {

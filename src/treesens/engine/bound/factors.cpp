@@ -230,6 +230,21 @@ bool cancel(const Problem& p, const Forest& forest, const RowSum& rows) {
     return any;
 }
 
+bool is_objective_apart(const Problem& p, const Forest& forest, const Goal& goal) {
+    if (goal.mode != Mode::objective) return false;
+    const auto trees = groups_by_tree(p);
+    return std::none_of(trees.begin(), trees.end(), [&](const auto& tree) {
+        bool objective = false;
+        bool others = false;
+        for (const std::int32_t g : tree.second) {
+            for (std::int32_t j = forest.row_offset[g]; j < forest.row_offset[g + 1]; ++j) {
+                (forest.group_rows[j] == p.constraints ? objective : others) = true;
+            }
+        }
+        return objective && others;
+    });
+}
+
 std::vector<std::int32_t> rows_beside(const Problem& p, const Forest& forest, const Goal& goal, const RowSum& sum) {
     const auto is_summed = [&](std::int32_t r) { return std::find(sum.begin(), sum.end(), r) != sum.end(); };
     std::vector<std::uint8_t> shares_trees(p.rows, 0);

@@ -64,6 +64,8 @@ std::vector<RowSum> cancelling_rows(const Problem& problem, const Forest& forest
 // trees of the sum stay as small as they are.
 std::vector<std::int32_t> rows_beside(const Problem& problem, const Forest& forest, const Goal& goal,
                                       const RowSum& sum);
+// Whether an objective is about other trees than all other rows, or about none (a likelihood, costs).
+bool is_objective_apart(const Problem& problem, const Forest& forest, const Goal& goal);
 // Whether every tree that appears once cancels in the sum, and some tree is touched.
 bool cancel(const Problem& problem, const Forest& forest, const RowSum& rows);
 // Rows that were rounded to fit the engine cancel but for some units: the most that a shared leaf has of them.

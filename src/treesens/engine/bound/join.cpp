@@ -72,6 +72,11 @@ void Join::leave_out(std::int64_t least) {
 }
 
 bool Join::run(const std::vector<std::int32_t>& groups, std::int64_t limit) {
+    return walk(groups, limit, true);
+}
+
+bool Join::walk(const std::vector<std::int32_t>& groups, std::int64_t limit, bool writes_boxes) {
+    writes_boxes_ = writes_boxes;
     entries.clear();
     literals.clear();
     values.clear();
@@ -93,6 +98,10 @@ bool Join::run(const std::vector<std::int32_t>& groups, std::int64_t limit) {
     }
     narrowed_.clear();
     return complete;
+}
+
+std::int64_t Join::count(const std::vector<std::int32_t>& groups, std::int64_t limit) {
+    return walk(groups, limit, false) ? static_cast<std::int64_t>(entries.size()) : limit + 1;
 }
 
 std::int64_t Join::leaf_sum(std::int32_t group, std::int32_t leaf) const {
@@ -213,7 +222,10 @@ bool Join::emit(const std::vector<Place>& places) {
 
 void Join::write_box(Entry& e) {
     e.first_literal = static_cast<std::int64_t>(literals.size());
-    for (std::int32_t v : narrowed_) literals.push_back({v, low_[v], high_[v]});
+    for (std::size_t i = 0; i < narrowed_.size() && writes_boxes_; ++i) {
+        const std::int32_t v = narrowed_[i];
+        literals.push_back({v, low_[v], high_[v]});
+    }
     e.last_literal = static_cast<std::int64_t>(literals.size());
 }
 

@@ -44,6 +44,8 @@ public:
     // False when more than `limit` entries would be needed, or so many steps that a search has no time for them:
     // entries that are left out or merged count nothing, and there may be endlessly many.
     bool run(const std::vector<std::int32_t>& groups, std::int64_t limit);
+    // The number of entries that it would make, or `limit` + 1 if it is false. The entries have no boxes.
+    std::int64_t count(const std::vector<std::int32_t>& groups, std::int64_t limit);
 
 private:
     struct Place {
@@ -61,6 +63,7 @@ private:
         std::vector<Cell> best;
     };
 
+    bool walk(const std::vector<std::int32_t>& groups, std::int64_t limit, bool writes_boxes);
     bool visit(std::vector<Place>& places);
     bool refuted(std::int32_t v) const;
     bool misses(const Rays& rays, std::int32_t v) const;
@@ -86,6 +89,7 @@ private:
     std::vector<std::vector<Rays>> rays_;  // [variables]
     Control* control_ = nullptr;
     bool filter_ = true;
+    bool writes_boxes_ = true;
     std::vector<std::int32_t> narrowed_;  // variables with a smaller range than their domain, in order of the path
     std::int64_t limit_ = 0;
     std::int64_t steps_ = 0;

@@ -37,6 +37,12 @@ namespace treesens {
     OPTION(node_steps, 1, 0, "multiplier steps at every other node")                                                   \
     OPTION(root_passes, 10, 0, "passes over the factors at the root (ADR 0015)")                                       \
     OPTION(node_passes, 1, 0, "passes over the factors at every other node")                                           \
+    OPTION(apart_shares, 1, 0, "whether the root tries several shares of an objective that is apart (ADR 0034)")       \
+    OPTION(apart_sweeps, 2, 0, "node_sweeps of an optimum whose objective is apart")                                   \
+    OPTION(apart_passes, 0, 0, "node_passes of such an optimum")                                                       \
+    OPTION(apart_steps, 3, 0, "node_steps of such an optimum")                                                         \
+    OPTION(apart_steps_most, 16, 0, "steps of its nodes, as long as so many like the last one would prune the node")   \
+    OPTION(apart_trials, 2, 1, "sweeps after such a step until it is given up")                                        \
     OPTION(part_early, 32, 1, "node at which the pace of a search is looked at first (ADR 0016)")                      \
     OPTION(part_late, 128, 2, "node at which it is decided whether the search goes on in parts")                       \
     OPTION(part_long, 625, 0, "per mille of the distance that are left in between if a search is long")                \

@@ -47,6 +47,7 @@ Prover::Prover(const Problem& problem, const Forest& forest, Clauses& clauses, c
       budget_(budget),
       bounds_(problem, goal, sets, BoundStack::Full::sides, budget),
       open_(dive_of(goal.mode), budget),
+      weighs_apart_(sets.objective_is_apart && sets.full->rows.size() > 1),
       root_sweeps_(how == Start::part ? kPartSweeps : narrow<int>(schedule.root_sweeps)),
       root_passes_(how == Start::part ? kPartPasses : narrow<int>(schedule.root_passes)) {
     OpenNode root;
@@ -113,7 +114,7 @@ void Prover::visit(OpenNode node) {
 
 // Where the bounds of a node begin.
 void Prover::first_bound() {
-    steps_ = MultiplierSteps(at_root() ? schedule.root_steps : schedule.node_steps);
+    steps_ = new_steps();
     sweeps_ = 0;
     entered_level_ = false;
     BoundLevel* collapsed = bounds_.collapsed();
@@ -161,6 +162,11 @@ void Prover::tighten(const BoundLevel& bound_level) {
 void Prover::sweep_level(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     if (!entered_level_) {
         load(bound_level);
+        if (at_root() && weighs_apart_ && !bound_level.warm && schedule.apart_shares > 0) {
+            const Sweep outcome = bound_level.choose_share(node_, control, Optimised{problem_, goal_});
+            if (outcome == Sweep::pruned) ++bound_level.statistics.pruned, prune(&bound_level.messages);
+            if (outcome != Sweep::open) return;
+        }
         entered_level_ = true;
         sweeps_ = 0;
         passes_ = 0;
@@ -184,8 +190,9 @@ void Prover::sweep_level(BoundLevel& bound_level, Incumbent& incumbent, LocalSea
     const std::int64_t bound = bound_level.messages.bound();
     const std::int64_t before = last_bound_;
     last_bound_ = bound;
-    const std::int64_t most = at_root() ? root_sweeps_ : schedule.node_sweeps;
-    const std::int64_t patience = at_root() ? kRootPatience : 2 * (schedule.node_sweeps - sweeps_);
+    const std::int64_t node_sweeps = weighs_apart_ ? schedule.apart_sweeps : schedule.node_sweeps;
+    const std::int64_t most = at_root() ? root_sweeps_ : node_sweeps;
+    const std::int64_t patience = at_root() ? kRootPatience : 2 * (node_sweeps - sweeps_);
     if (sweeps_ < most && !stalls(before, bound, patience)) return;
     if (passes_pay(bound_level)) {
         pass(bound_level, control);
@@ -203,7 +210,7 @@ void Prover::sweep_level(BoundLevel& bound_level, Incumbent& incumbent, LocalSea
 bool Prover::passes_pay(const BoundLevel& bound_level) const {
     if (goal_.mode == Mode::decide) return false;
     if (at_root()) return passes_ < root_passes_;
-    if (passes_ >= schedule.node_passes) return false;
+    if (passes_ >= (weighs_apart_ ? schedule.apart_passes : schedule.node_passes)) return false;
     return !bound_level.pass_gain || last_bound_ / kPassReach < *bound_level.pass_gain ||
            statistics_.nodes % kPassTrial == 0;
 }
@@ -231,14 +238,27 @@ void Prover::leave_level() {
     if (!at_root() && next.idle() && statistics_.nodes % 16 != 0) return;
     phase_ = Phase::full;
     bound_level_ = &next;
-    steps_ = MultiplierSteps(at_root() ? schedule.root_steps : schedule.node_steps);
+    steps_ = new_steps();
+}
+
+// A unit of an objective that is apart is worth another amount of the rows in every node, so more steps are needed.
+MultiplierSteps Prover::new_steps() const {
+    if (at_root()) return MultiplierSteps(schedule.root_steps);
+    return MultiplierSteps(weighs_apart_ ? schedule.apart_steps : schedule.node_steps);
+}
+
+// Whether the node takes a step more than it has: some like the last one would prune it.
+bool Prover::step_pays(std::int64_t before, bool better) const {
+    if (at_root() || !weighs_apart_ || !better || steps_.taken() >= schedule.apart_steps_most) return false;
+    return !stalls(before, bound_level_->messages.bound(), schedule.apart_steps_most - steps_.taken());
 }
 
 void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     Sweep outcome = Sweep::open;
     ++statistics_.multiplier_steps;
-    const Optimised question{problem_, goal_};
+    const Optimised question{problem_, goal_, weighs_apart_ ? schedule.apart_trials : 1};
     const Optimised* optimised = goal_.mode == Mode::decide ? nullptr : &question;
+    const std::int64_t before = bound_level_->messages.bound();
     const bool better = bound_level_->improve_multipliers(x_, node_, control, outcome, optimised);
     if (outcome == Sweep::stopped) {
         steps_.count_broken();
@@ -252,7 +272,7 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
     tighten(*bound_level_);
     if (better) decode(*bound_level_, incumbent, polisher, control);
     steps_.count(better);
-    if (!steps_.more()) leave_level();
+    if (!steps_.more() && !step_pays(before, better)) leave_level();
 }
 
 void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control) {

@@ -66,6 +66,8 @@ private:
     bool passes_pay(const BoundLevel& bound_level) const;
     void pass(BoundLevel& bound_level, Control& control);
     void leave_level();
+    MultiplierSteps new_steps() const;
+    bool step_pays(std::int64_t before, bool better) const;
     void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
     void branch(Incumbent& incumbent);
     void load(BoundLevel& bound_level);
@@ -95,7 +97,8 @@ private:
     MultiplierSteps steps_;
     std::int64_t last_bound_ = 0;
     bool entered_level_ = false;
-    bool adopted_ = false;  // the subtree at work is somebody else's
+    bool adopted_ = false;     // the subtree at work is somebody else's
+    const bool weighs_apart_;  // an objective in another unit than the rows beside it (ADR 0034)
     const int root_sweeps_;
     const int root_passes_;
     Parts parts_;
