@@ -282,10 +282,9 @@ def _stopped_by(event: threading.Event | None, stop: Callable[[], None]) -> Iter
     over = threading.Event()
 
     def watch() -> None:
-        while not over.is_set():
-            if event.wait(_LOOK_SECONDS) and not over.is_set():
+        while not over.wait(_LOOK_SECONDS):
+            if event.is_set():
                 stop()
-                over.wait(SLICE)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
