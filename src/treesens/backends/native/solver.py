@@ -292,6 +292,7 @@ def _stopped_by(event: threading.Event | None, stop: Callable[[], None]) -> Iter
         yield
     finally:
         over.set()
+        watcher.join()
 
 
 def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
