@@ -51,11 +51,11 @@ def test_check_writes_a_certificate_for_every_claim(model: Path, tmp_path: Path)
 
 def test_a_none_without_a_certificate_is_unknown_where_one_is_required(model: Path, tmp_path: Path) -> None:
     file, folder = tmp_path / "q.sens", tmp_path / "certificates"
-    # Cells of any two relations have a solution, and the format cannot say more of them.
+    # Cells of any three relations have a solution, and the format cannot say more of them.
     file.write_text(
         'model m from "m.json"\nfeature f0: real in [0, 2]\nfeature f1: real in [0, 2]\nfeature f2: real in [0, 2]\n'
-        "query q: find a in m such that margin(a) >= -9; a.f0 + a.f1 + a.f2 >= 1.6; "
-        "a.f0 + a.f1 <= 1; a.f0 + a.f2 <= 1; a.f1 + a.f2 <= 1"
+        "query q: find a, b in m such that margin(a) >= -9; a.f0 - a.f1 >= 0.25; a.f1 - a.f2 >= 0.25; "
+        "a.f2 - b.f0 >= 0.25; b.f0 - a.f0 >= -0.5"
     )
     free = json.loads(run("check", file, "--json").stdout)["results"][0]
     assert free["verdict"] == "none"

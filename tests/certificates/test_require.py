@@ -21,8 +21,8 @@ QUESTIONS = {
     "bound": "find a in m such that a.f0 <= 1 maximize margin(a)",
     "nearest of many": "find a in m such that margin(a) >= 0.1 minimize distance(a, nearest row of d, l1)",
     "distance of points": "find a, b in m such that margin(a) >= 0.1; margin(b) <= -0.1 minimize distance(a, b, l2)",
-    "relation": "find a in m such that margin(a) >= -9; a.f0 + a.f1 + a.f2 >= 1.6; a.f0 + a.f1 <= 1; "
-    "a.f0 + a.f2 <= 1; a.f1 + a.f2 <= 1",
+    "relation": "find a, b in m such that margin(a) >= -9; a.f0 - a.f1 >= 0.25; a.f1 - a.f2 >= 0.25; "
+    "a.f2 - b.f0 >= 0.25; b.f0 - a.f0 >= -0.5",
     "disjunction": "find a in m such that margin(a) >= 9 or margin(a) <= -9",
     "rows": "count rows of d as a such that margin(a) >= 0",
     "no rows": "count rows of d as a such that margin(a) >= 90",

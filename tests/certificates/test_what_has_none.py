@@ -94,8 +94,8 @@ def test_these_have_a_certificate_for_each_case(question: str, claims: list[str]
     ("question", "reason"),
     [
         (
-            "find a in m such that margin(a) >= -9; a.f0 + a.f1 + a.f2 >= 1.6; a.f0 + a.f1 <= 1; "
-            "a.f0 + a.f2 <= 1; a.f1 + a.f2 <= 1",
+            "find a, b in m such that margin(a) >= -9; a.f0 - a.f1 >= 0.25; a.f1 - a.f2 >= 0.25; "
+            "a.f2 - b.f0 >= 0.25; b.f0 - a.f0 >= -0.5",
             "complete",
         ),
     ],
@@ -106,14 +106,14 @@ def test_these_say_why_they_have_none(question: str, reason: str, tmp_path: Path
     assert all(reason in c.reason for c in claims), [c.reason for c in claims]
 
 
-UNPROVED = "a.f0 + a.f1 + a.f2 >= 1.6; a.f0 + a.f1 <= 1; a.f0 + a.f2 <= 1; a.f1 + a.f2 <= 1"
-"""No values satisfy these sums, which no cells say."""
+UNPROVED = "a.f0 - a.f1 >= 0.25; a.f1 - a.f2 >= 0.25; a.f2 - b.f0 >= 0.25; b.f0 - a.f0 >= -0.5"
+"""No values satisfy these four, which no cells say, nor any three of them."""
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        f"find a in m such that margin(a) >= -9; ({either}); {UNPROVED.partition('; ')[2]}"
+        f"find a, b in m such that margin(a) >= -9; ({either}); {UNPROVED.partition('; ')[2]}"
         for either in (
             f"margin(a) >= 9 or {UNPROVED.partition(';')[0]}",
             f"{UNPROVED.partition(';')[0]} or margin(a) >= 9",
