@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -197,13 +195,20 @@ class Solver:
                 return self._result(facts)
 
     def run_within(self, budget: Budget) -> SearchResult:
-        """The same within a budget, whose event stops it within a tenth of a second.
+        """The same within a budget, whose event, or a KeyboardInterrupt, stops it within a tenth of a second.
 
-        It is one run. A row of short ones would not do: at the end of the seconds of a run, what cannot be halved is broken off
-        and begins anew in the next one, such as setting up a prover.
+        It is one run but for a moment before. A row of short ones would not do: at the end of the seconds of a run, what cannot
+        be halved is broken off and begins anew in the next one, such as setting up a prover.
         """
-        with _stopped_by(budget.stop, self.stop):
-            return self.run(budget.left())
+        result = self.run(min(MOMENT, budget.left()))
+        if result.status != "open" or result.reason != "time" or budget.over:
+            return result
+
+        def stop_if_asked() -> None:
+            if budget.stop is not None and budget.stop.is_set():
+                self.stop()
+
+        return beside(lambda: self.run(budget.left()), self.stop, stop_if_asked)
 
     def fix(self, work: int, *, probe: bool = True) -> Fixing:
         """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.
@@ -273,28 +278,6 @@ class Solver:
         )
 
 
-@contextmanager
-def _stopped_by(event: threading.Event | None, stop: Callable[[], None]) -> Iterator[None]:
-    """Meanwhile `stop` is called once the event is set, and again as long as the work has not noticed."""
-    if event is None:
-        yield
-        return
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(_LOOK_SECONDS):
-            if event.is_set():
-                stop()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-
-
 def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
     """A proof within some seconds. Most take a moment, in which a thread would cost as much as the proof."""
     found = prove(min(seconds, MOMENT))
@@ -303,13 +286,15 @@ def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callab
     return beside(lambda: prove(seconds), stop)
 
 
-def beside(work: Callable[[], _Facts], stop: Callable[[], None]) -> _Facts:
-    """Work of the engine without pauses, in a thread of its own: this one notices a Ctrl-C, and that there is no time."""
+def beside(work: Callable[[], _Facts], stop: Callable[[], None], look: Callable[[], None] = check_in) -> _Facts:
+    """Work of the engine without pauses, in a thread of its own: this one notices a Ctrl-C, and what `look` does, ten times a
+    second (it raises if there is no time).
+    """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
         try:
             while not future.done():
-                check_in()
+                look()
                 wait([future], timeout=_LOOK_SECONDS)
             return future.result()
         except (KeyboardInterrupt, OutOfTime):
