@@ -400,6 +400,11 @@ PROOFS = (
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(
+        "merged cells are named by the first of them", "certificates/layout.py",
+        r"        ends=True,", "        ends=False,",
+        test="tests/certificates/test_merged_cells.py",
+    ),
+    Mutation(
         "relations are taken together with negative numbers, too", "certificates/combined_rows.py",
         r"if rest is not None and min\(rest\) > 0", "if rest is not None and any(rest)",
         test="tests/certificates/test_combined_rows.py",
