@@ -83,8 +83,12 @@ std::int64_t bound_by_messages(const Problem& p, Messages& m, const Domains& dom
     std::int64_t bound = m.constant();
     for (std::int32_t t = 0; t < set.factors(); ++t) {
         std::int64_t best = INT64_MIN;
-        for (std::int64_t e = set.entry_offset[t]; e < set.entry_offset[t + 1]; ++e) {
-            auto value = static_cast<std::int64_t>(m.value(e));
+        const std::int64_t first = set.entry_offset[t];
+        std::vector<std::int64_t> place(set.entry_offset[t + 1] - first, -1);
+        for (std::int64_t i = first; i < first + m.alive(t); ++i) place[m.entry(i) - first] = i;
+        for (std::int64_t e = first; e < set.entry_offset[t + 1]; ++e) {
+            const bool left = place[e - first] >= 0;
+            auto value = left ? static_cast<std::int64_t>(m.value(place[e - first])) : 0;
             bool possible = true;
             for (std::int32_t s = set.slot_offset[t]; s < set.slot_offset[t + 1]; ++s) {
                 const Literal l = m.range(s, e);
@@ -97,6 +101,7 @@ std::int64_t bound_by_messages(const Problem& p, Messages& m, const Domains& dom
                 possible = possible && most > INT64_MIN;
                 if (possible) value += most;
             }
+            CHECK((left || !possible));
             if (possible) best = std::max(best, value);
         }
         bound += best;
@@ -255,7 +260,7 @@ TEST_CASE("entries hold the sums of their trees") {
                 for (std::size_t r = 0; r < set->rows.size(); ++r) {
                     std::int64_t sum = set->constant[r];
                     for (std::int32_t t = 0; t < set->factors(); ++t) {
-                        sum += static_cast<std::int64_t>(set->value[r][m.entry_at(t, x)]);
+                        sum += static_cast<std::int64_t>(set->value[r][m.entry(m.place_at(t, x))]);
                     }
                     std::int64_t expected = 0;
                     for (std::int32_t row : set->rows[r]) expected += slack[row];

@@ -96,7 +96,7 @@ TEST_CASE("entries are dropped only below the bound") {
             for (std::size_t k = 0; k < truth.points.size(); ++k) {
                 if (truth.level[k] < truth.best) continue;
                 for (std::int32_t t = 0; t < sets.full->factors(); ++t)
-                    CHECK(bound_level.messages.entry_at(t, truth.points[k]) >= 0);
+                    CHECK(bound_level.messages.place_at(t, truth.points[k]) >= 0);
             }
         }
         CHECK(after <= before);

@@ -48,6 +48,14 @@ ENGINE_MUTATIONS = (
         r"return quotient \+ \(value % unit > 0\);", "return quotient;",
     ),
     Mutation(
+        "messages of a literal leave out its last segments", "engine/bound/factors.cpp",
+        r"literal_second\.push_back\(line \+ high - \(1 << level\) \+ 1\)", "literal_second.push_back(line + low)",
+    ),
+    Mutation(
+        "entries change places without their ranges", "engine/bound/messages.cpp",
+        r"std::swap\(column_\[set_\.slot_column\[s\] \+ i\], column_\[set_\.slot_column\[s\] \+ other\]\);", "(void)s;",
+    ),
+    Mutation(
         "messages are rounded down", "engine/problem/rounding.hpp",
         r"return nearest \+ 1\.0;", "return nearest - 1.0;",
     ),

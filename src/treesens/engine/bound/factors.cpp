@@ -90,8 +90,15 @@ private:
             return narrow<std::int32_t>(std::lower_bound(starts_.begin(), starts_.end(), start) - starts_.begin());
         };
         for (const auto& r : distinct_) {
-            set_.literal_low.push_back(segment(r.first));
-            set_.literal_high.push_back(segment(r.second + 1) - 1);
+            const std::int32_t low = segment(r.first);
+            const std::int32_t high = segment(r.second + 1) - 1;
+            std::int32_t level = 0;
+            while ((2 << level) <= high - low + 1) ++level;
+            const std::int32_t line = level * narrow<std::int32_t>(starts_.size() - 1);
+            set_.literal_low.push_back(low);
+            set_.literal_high.push_back(high);
+            set_.literal_first.push_back(line + low);
+            set_.literal_second.push_back(line + high - (1 << level) + 1);
         }
         for (std::size_t e = 0; e < n; ++e) {
             const auto at = std::lower_bound(distinct_.begin(), distinct_.end(), begin[e]);
@@ -130,7 +137,7 @@ bool constant_on_group(const Problem& p, const Forest& f, std::int32_t g, const 
 std::int64_t FactorSet::bytes() const {
     const std::int64_t segments = static_cast<std::int64_t>(segment_start.size());
     const std::int64_t literals = static_cast<std::int64_t>(literal_low.size());
-    return 8 * (segments + literals) + 2 * static_cast<std::int64_t>(column.size()) + 44 * slots() +
+    return 8 * segments + 16 * literals + 2 * static_cast<std::int64_t>(column.size()) + 44 * slots() +
            8 * entries() * static_cast<std::int64_t>(rows.size());
 }
 

@@ -14,12 +14,13 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
     const std::int64_t segments = static_cast<std::int64_t>(set.segment_start.size());
     const std::int64_t literals = static_cast<std::int64_t>(set.literal_low.size());
     std::int64_t largest_slot = 1;
+    std::int64_t largest_over_segments = 1;
     for (std::int32_t s = 0; s < set.slots(); ++s) {
-        largest_slot = std::max({largest_slot, set.slot_literal[s + 1] - set.slot_literal[s],
-                                 set.slot_segment[s + 1] - set.slot_segment[s]});
+        const std::int64_t n = set.slot_segment[s + 1] - set.slot_segment[s];
+        largest_slot = std::max({largest_slot, set.slot_literal[s + 1] - set.slot_literal[s], n});
+        largest_over_segments = std::max(largest_over_segments, n * run_lines(n));
     }
     std::int64_t most_entries = 0;
-    std::int64_t most_columns = 0;
     std::int64_t most_segments = 0;
     std::int64_t most_literals = 0;
     for (std::int32_t t = 0; t < set.factors(); ++t) {
@@ -27,21 +28,20 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
         const std::int32_t last = set.slot_offset[t + 1];
         const std::int64_t entries = set.entry_offset[t + 1] - set.entry_offset[t];
         most_entries = std::max(most_entries, entries);
-        most_columns = std::max(most_columns, entries * (last - first));
         most_segments = std::max(most_segments, set.slot_segment[last] - set.slot_segment[first]);
         most_literals = std::max(most_literals, set.slot_literal[last] - set.slot_literal[first]);
     }
     std::int64_t largest_table = 1;
     for (std::int32_t n : problem.size) {
-        std::int64_t levels = 1;
-        while ((std::int64_t{1} << levels) <= n) ++levels;
-        largest_table = std::max(largest_table, levels * n);
+        largest_table = std::max(largest_table, n * run_lines(n));
     }
     budget.charge(20 * set.entries() + 8 * (segments + literals + 2 * problem.cells() + largest_table));
-    budget.charge(8 * (most_entries + 2 * most_segments + most_literals) + 2 * most_columns);
+    budget.charge(8 * (most_entries + 2 * most_segments + most_literals));
+    budget.charge(2 * static_cast<std::int64_t>(set.column.size()));
     value_.assign(set.entries(), 0);
     theta_.assign(set.entries(), 0);
     order_.resize(set.entries());
+    column_ = set.column;
     alive_.assign(set.factors(), 0);
     best_.assign(set.factors(), 0);
     reduced_.assign(segments, 0);
@@ -52,10 +52,9 @@ Messages::Messages(const Problem& problem, const FactorSet& set, MemoryBudget& b
     literal_other_.assign(largest_slot, 0);
     change_.assign(largest_slot, 0);
     dead_.assign(largest_slot, 0);
-    segment_message_.assign(largest_slot, 0);
+    over_segments_.assign(largest_over_segments, 0);
     maxima_.assign(largest_table, 0);
     taken_entry_.assign(most_entries, 0);
-    taken_column_.assign(most_columns, 0);
     taken_.assign(most_segments, 0);
     given_.assign(most_segments, 0);
     held_.assign(most_literals, 0);
@@ -101,6 +100,7 @@ void Messages::set_constants(const std::vector<std::int64_t>& constant) {
 void Messages::reset(const Domains& domains, bool keep) {
     for (std::int32_t t = 0; t < set_.factors(); ++t) {
         alive_[t] = narrow<std::int32_t>(set_.entry_offset[t + 1] - set_.entry_offset[t]);
+        write_columns(t, alive_[t]);
     }
     if (!keep) std::fill(reduced_.begin(), reduced_.end(), 0);
     domains_ = domains;
@@ -144,6 +144,27 @@ void Messages::bring_back(const std::vector<std::uint64_t>& alive) {
         const auto begin = order_.begin() + set_.entry_offset[t];
         const auto end = order_.begin() + set_.entry_offset[t + 1];
         alive_[t] = narrow<std::int32_t>(std::partition(begin, end, is_alive) - begin);
+        write_columns(t, alive_[t]);
+    }
+}
+
+void Messages::write_columns(std::int32_t t, std::int32_t n) {
+    const std::int64_t first = set_.entry_offset[t];
+    const std::int32_t* order = order_.data() + first;
+    for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
+        const std::uint16_t* from = set_.column.data() + set_.slot_column[s] - first;
+        std::uint16_t* column = column_.data() + set_.slot_column[s];
+        for (std::int32_t i = 0; i < n; ++i) column[i] = from[order[i]];
+    }
+}
+
+void Messages::exchange(std::int32_t t, std::int32_t i, std::int32_t other) {
+    const std::int64_t first = set_.entry_offset[t];
+    std::swap(order_[first + i], order_[first + other]);
+    std::swap(value_[first + i], value_[first + other]);
+    std::swap(theta_[first + i], theta_[first + other]);
+    for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
+        std::swap(column_[set_.slot_column[s] + i], column_[set_.slot_column[s] + other]);
     }
 }
 
@@ -169,13 +190,18 @@ void Messages::start_over() {
 
 void Messages::refresh() {
     set_constants(row_constant_);
-    std::fill(value_.begin(), value_.end(), 0);
+    for (std::int32_t t = 0; t < set_.factors(); ++t) {
+        std::fill_n(value_.begin() + set_.entry_offset[t], alive_[t], 0);
+    }
     std::fill(unary_.begin(), unary_.end(), 0);
     for (std::size_t m = 0; m < set_.rows.size(); ++m) {
         if (multiplier_[m] == 0) continue;
         const double k = multiplier_[m];
         const double* value = set_.value[m].data();
-        for (std::size_t e = 0; e < value_.size(); ++e) value_[e] += k * value[e];
+        for (std::int32_t t = 0; t < set_.factors(); ++t) {
+            const std::int64_t end = set_.entry_offset[t] + alive_[t];
+            for (std::int64_t i = set_.entry_offset[t]; i < end; ++i) value_[i] += k * value[order_[i]];
+        }
         if (row_unary_.empty()) continue;
         for (std::size_t c = 0; c < unary_.size(); ++c) unary_[c] += k * row_unary_[m][c];
     }
@@ -192,16 +218,16 @@ void Messages::evaluate() {
     }
     total_ = 0;
     for (std::int32_t t = 0; t < set_.factors(); ++t) {
-        const std::int32_t* begin = order_.data() + set_.entry_offset[t];
-        const std::int32_t* end = begin + alive_[t];
-        for (const std::int32_t* e = begin; e != end; ++e) theta_[*e] = value_[*e];
+        const std::int32_t n = alive_[t];
+        double* theta = theta_.data() + set_.entry_offset[t];
+        std::copy_n(value_.begin() + set_.entry_offset[t], n, theta);
         for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
-            const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+            const std::uint16_t* column = column_.data() + set_.slot_column[s];
             const double* literal = literal_.data() + set_.slot_literal[s];
-            for (const std::int32_t* e = begin; e != end; ++e) theta_[*e] += literal[column[*e]];
+            for (std::int32_t i = 0; i < n; ++i) theta[i] += literal[column[i]];
         }
         double best = kNone;
-        for (const std::int32_t* e = begin; e != end; ++e) best = std::max(best, theta_[*e]);
+        for (std::int32_t i = 0; i < n; ++i) best = std::max(best, theta[i]);
         work_ += alive_[t] * (2 + set_.slot_offset[t + 1] - set_.slot_offset[t]);
         if (alive_[t] == 0) {
             empty_ = true;

@@ -9,6 +9,7 @@
 // it, and the bound is evaluated after all of them. Whatever r is, these messages sum to unary_v.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "problem/domains.hpp"
 #include "problem/limits.hpp"
 #include "problem/problem.hpp"
+#include "problem/rounding.hpp"
 
 namespace treesens {
 
@@ -79,7 +81,7 @@ public:
     bool empty() const { return empty_; }
     // The parts of the bound: the constant, the values of entries without messages, the unary terms of all cells.
     std::int64_t constant() const { return constant_; }
-    double value(std::int64_t entry) const { return value_[entry]; }
+    double value(std::int64_t place) const { return value_[place]; }
     double unary(std::int32_t cell) const { return unary_[cell]; }
     // The message of every segment that holds a cell of the domain, as a whole number; out[segments].
     void read_messages(std::vector<double>& out);
@@ -92,15 +94,14 @@ public:
     void decode(std::vector<Cell>& x) const;
     // Row sums (grid integers, with constants) of the best entry of every factor and the unary terms at x.
     void best_rows(const std::vector<Cell>& x, std::vector<double>& out) const;
-    // Best alive entry of a factor, and the alive entry that holds x.
-    std::int64_t best_entry(std::int32_t factor) const;
-    std::int64_t entry_at(std::int32_t factor, const std::vector<Cell>& x) const;
-    double theta(std::int64_t entry) const { return theta_[entry]; }
+    // The places of the entries of a factor that are left begin at its first entry's, and are this many.
     std::int32_t alive(std::int32_t factor) const { return alive_[factor]; }
-    // The i-th of the entries of a factor that are left.
-    std::int64_t alive_entry(std::int32_t factor, std::int32_t i) const {
-        return order_[set_.entry_offset[factor] + i];
-    }
+    // The entry at a place, as the set numbers it.
+    std::int64_t entry(std::int64_t place) const { return order_[place]; }
+    double theta(std::int64_t place) const { return theta_[place]; }
+    // The place of the best entry of a factor, and of the entry that holds x; -1: none that is left.
+    std::int64_t best_place(std::int32_t factor) const;
+    std::int64_t place_at(std::int32_t factor, const std::vector<Cell>& x) const;
     // The range of cells of an entry in a slot.
     Literal range(std::int32_t slot, std::int64_t entry) const;
     std::int64_t work() const { return work_; }
@@ -113,15 +114,27 @@ private:
     bool drop_entries(std::int32_t v);
     void sum_reduced(std::int32_t v);
     void fill_maxima(std::int32_t v);
-    double segment_maximum(std::int64_t segment) const;
     // The message of segment `segment` of a variable with 1/n = inverse; -infinity when no cell is left.
-    double segment_message(std::int64_t segment, double inverse) const;
-    void hand_out_to_single(std::int32_t slot, double inverse, bool apply);
+    double segment_message(std::int64_t segment, double inverse) const {
+        const std::int32_t level = set_.segment_level[segment];
+        const double* table = maxima_.data() + static_cast<std::int64_t>(level) * line_;
+        const std::int32_t second = set_.segment_end[segment] - (1 << level) + 1;
+        return round_up_quotient(std::max(table[set_.segment_start[segment]], table[second]), inverse) -
+               reduced_[segment];
+    }
+    double literal_message(std::int64_t literal) const;
+    double tell_entries(std::int32_t slot, bool apply);
+    double tell_literals(std::int32_t slot, bool apply);
+    void ask_entries(std::int32_t slot);
     // Recomputes the messages of v from r and A; with `apply` also the entries that they change.
     void hand_out(std::int32_t v, bool apply);
     void update_unscoped();
     void start_over();
     void bring_back(const std::vector<std::uint64_t>& alive);
+    // Writes the ranges of the first n entries of a factor in the order of their places.
+    void write_columns(std::int32_t t, std::int32_t n);
+    // Two entries of a factor change places.
+    void exchange(std::int32_t t, std::int32_t i, std::int32_t other);
     bool out_of_range(std::int32_t v) const;
     // Recomputes messages, entries and the bound from r.
     void evaluate();
@@ -140,10 +153,6 @@ private:
     std::int64_t literal_in_factor(std::int32_t s) const {
         return set_.slot_literal[s] - set_.slot_literal[set_.slot_offset[set_.slot_factor[s]]];
     }
-    const std::uint16_t* taken_column(std::int32_t s) const {
-        const std::int32_t t = set_.slot_factor[s];
-        return taken_column_.data() + static_cast<std::int64_t>(s - set_.slot_offset[t]) * alive_[t];
-    }
 
     const Problem& problem_;
     const FactorSet& set_;
@@ -156,9 +165,11 @@ private:
     bool empty_ = false;  // some factor has no entry left
     bool keeps_cells_ = false;
 
-    std::vector<double> value_;                   // [entries], combined
-    std::vector<double> theta_;                   // [entries]: value plus messages
-    std::vector<std::int32_t> order_;             // [entries], within each factor: the alive ones first
+    // Entries lie in places: within each factor those that are left come first, so that an update reads them in a row.
+    std::vector<std::int32_t> order_;             // [places]: the entry
+    std::vector<std::uint16_t> column_;           // as that of the set, for places
+    std::vector<double> value_;                   // [places], combined
+    std::vector<double> theta_;                   // [places]: value plus messages
     std::vector<std::int32_t> alive_;             // [factors]
     std::vector<double> best_;                    // [factors]: max theta
     std::vector<double> reduced_;                 // [segments]: r
@@ -172,15 +183,14 @@ private:
     std::vector<double> literal_other_;
     std::vector<double> change_;
     std::vector<std::uint8_t> dead_;
-    std::vector<double> segment_message_;
-    std::vector<double> maxima_;  // sparse table of A over the cells of one variable
-    std::int32_t line_ = 0;       // its line length
+    std::vector<double> over_segments_;  // table of what there is over the segments of one slot
+    std::vector<double> maxima_;         // sparse table of A over the cells of one variable
+    std::int32_t line_ = 0;              // its line length
     // Workspaces of the update of a factor, which is the only place where numbers need not be exact.
-    std::vector<double> taken_entry_;          // [alive entries]: value and what the variables hold for it
-    std::vector<std::uint16_t> taken_column_;  // [slots of the factor][alive entries]
-    std::vector<double> taken_;                // [segments of the factor]: what there was; -infinity: no cell is left
-    std::vector<double> given_;                // [segments of the factor]: the r to come
-    std::vector<double> held_;                 // [literals of the factor]: the part of the entry that lies with a slot
+    std::vector<double> taken_entry_;  // [alive entries]: value and what the variables hold for it
+    std::vector<double> taken_;        // [segments of the factor]: what there was; -infinity: no cell is left
+    std::vector<double> given_;        // [segments of the factor]: the r to come
+    std::vector<double> held_;         // [literals of the factor]: the part of the entry that lies with a slot
     // Magnitudes, see rounding.hpp.
     double largest_reduced_ = 0;
     double largest_literal_ = 0;

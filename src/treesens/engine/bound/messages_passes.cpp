@@ -77,17 +77,12 @@ void Messages::update_factor(std::int32_t t) {
 
 void Messages::take(std::int32_t t) {
     const std::int32_t n = alive_[t];
-    const std::int32_t* order = order_.data() + set_.entry_offset[t];
-    for (std::int32_t i = 0; i < n; ++i) taken_entry_[i] = value_[order[i]];
+    std::copy_n(value_.begin() + set_.entry_offset[t], n, taken_entry_.begin());
     for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
         take_slot(s);
         const double* held = held_.data() + literal_in_factor(s);
-        const std::uint16_t* from = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
-        std::uint16_t* column = taken_column_.data() + static_cast<std::int64_t>(s - set_.slot_offset[t]) * n;
-        for (std::int32_t i = 0; i < n; ++i) {
-            column[i] = from[order[i]];
-            taken_entry_[i] += held[column[i]];
-        }
+        const std::uint16_t* column = column_.data() + set_.slot_column[s];
+        for (std::int32_t i = 0; i < n; ++i) taken_entry_[i] += held[column[i]];
         work_ += n;
     }
 }
@@ -111,7 +106,7 @@ void Messages::take_slot(std::int32_t s) {
 void Messages::find_best(std::int32_t s) {
     const std::int64_t literals = set_.slot_literal[s + 1] - set_.slot_literal[s];
     std::fill_n(literal_best_.begin(), literals, kNone);
-    const std::uint16_t* column = taken_column(s);
+    const std::uint16_t* column = column_.data() + set_.slot_column[s];
     const std::int32_t n = alive_[set_.slot_factor[s]];
     // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
     std::fill_n(literal_other_.begin(), literals, kNone);
@@ -142,7 +137,7 @@ void Messages::give(std::int32_t s, double share) {
         change_[i] = message - held[i];
         held[i] = message;
     }
-    const std::uint16_t* column = taken_column(s);
+    const std::uint16_t* column = column_.data() + set_.slot_column[s];
     const std::int32_t n = alive_[set_.slot_factor[s]];
     for (std::int32_t i = 0; i < n; ++i) taken_entry_[i] += change_[column[i]];
     work_ += n + 2 * (set_.slot_literal[s + 1] - set_.slot_literal[s]);

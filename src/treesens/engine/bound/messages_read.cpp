@@ -41,7 +41,7 @@ void Messages::best_rows(const std::vector<Cell>& x, std::vector<double>& out) c
     for (std::size_t m = 0; m < set_.rows.size(); ++m)
         out[m] = static_cast<double>(row_constant_[m] + set_.constant[m]);
     for (std::int32_t t = 0; t < set_.factors(); ++t) {
-        const std::int64_t e = best_entry(t);
+        const std::int64_t e = entry(best_place(t));
         for (std::size_t m = 0; m < set_.rows.size(); ++m) out[m] += set_.value[m][e];
     }
     if (row_unary_.empty()) return;
@@ -50,10 +50,9 @@ void Messages::best_rows(const std::vector<Cell>& x, std::vector<double>& out) c
     }
 }
 
-std::int64_t Messages::best_entry(std::int32_t factor) const {
-    const std::int32_t* begin = order_.data() + set_.entry_offset[factor];
-    return *std::max_element(begin, begin + alive_[factor],
-                             [&](std::int32_t a, std::int32_t b) { return theta_[a] < theta_[b]; });
+std::int64_t Messages::best_place(std::int32_t factor) const {
+    const auto begin = theta_.begin() + set_.entry_offset[factor];
+    return std::max_element(begin, begin + alive_[factor]) - theta_.begin();
 }
 
 Literal Messages::range(std::int32_t slot, std::int64_t entry) const {
@@ -64,15 +63,15 @@ Literal Messages::range(std::int32_t slot, std::int64_t entry) const {
             set_.segment_end[first + set_.literal_high[d]]};
 }
 
-std::int64_t Messages::entry_at(std::int32_t factor, const std::vector<Cell>& x) const {
-    const std::int32_t* begin = order_.data() + set_.entry_offset[factor];
-    for (const std::int32_t* e = begin; e != begin + alive_[factor]; ++e) {
+std::int64_t Messages::place_at(std::int32_t factor, const std::vector<Cell>& x) const {
+    const std::int64_t begin = set_.entry_offset[factor];
+    for (std::int64_t place = begin; place < begin + alive_[factor]; ++place) {
         bool holds = true;
         for (std::int32_t s = set_.slot_offset[factor]; s < set_.slot_offset[factor + 1] && holds; ++s) {
-            const Literal l = range(s, *e);
+            const Literal l = range(s, entry(place));
             holds = l.low <= x[l.variable] && x[l.variable] <= l.high;
         }
-        if (holds) return *e;
+        if (holds) return place;
     }
     return -1;
 }

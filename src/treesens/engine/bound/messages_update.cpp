@@ -7,6 +7,33 @@
 
 namespace treesens {
 
+namespace {
+
+// In tables over runs (run_lines) any run is two places, so that no loop is as long as a run: a processor guesses the
+// ends of short loops wrongly, and that took half of an update.
+
+// From the first line, the maximum of every run.
+void gather_runs(double* table, std::int64_t n) {
+    double* line = table;
+    for (std::int64_t half = 1; 2 * half <= n; half *= 2, line += n) {
+        for (std::int64_t g = 0; g + 2 * half <= n; ++g) line[n + g] = std::max(line[g], line[g + half]);
+    }
+}
+
+// To the first line, the maximum of all runs that a segment is in.
+void spread_runs(double* table, std::int64_t n) {
+    for (std::int64_t l = run_lines(n) - 1; l > 0; --l) {
+        const std::int64_t half = std::int64_t{1} << (l - 1);
+        double* line = table + (l - 1) * n;
+        for (std::int64_t g = 0; g + 2 * half <= n; ++g) {
+            line[g] = std::max(line[g], line[n + g]);
+            line[g + half] = std::max(line[g + half], line[n + g]);
+        }
+    }
+}
+
+}  // namespace
+
 // A_v = unary_v + sum of r over the factors, by differences at the segment borders: all exact integers.
 void Messages::sum_reduced(std::int32_t v) {
     double* sum = sum_.data() + problem_.cell_offset[v];
@@ -29,24 +56,8 @@ void Messages::fill_maxima(std::int32_t v) {
     const double* sum = sum_.data() + problem_.cell_offset[v];
     line_ = problem_.size[v];
     for (Cell k = 0; k < line_; ++k) maxima_[k] = domains_.has(v, k) ? sum[k] : kNone;
-    double* previous = maxima_.data();
-    for (std::int32_t half = 1; 2 * half <= line_; half *= 2) {
-        double* level = previous + line_;
-        for (Cell k = 0; k + 2 * half <= line_; ++k) level[k] = std::max(previous[k], previous[k + half]);
-        previous = level;
-    }
+    gather_runs(maxima_.data(), line_);
     work_ += 4 * line_;
-}
-
-double Messages::segment_maximum(std::int64_t segment) const {
-    const std::int32_t level = set_.segment_level[segment];
-    const double* table = maxima_.data() + static_cast<std::int64_t>(level) * line_;
-    return std::max(table[set_.segment_start[segment]], table[set_.segment_end[segment] - (1 << level) + 1]);
-}
-
-double Messages::segment_message(std::int64_t segment, double inverse) const {
-    const double most = segment_maximum(segment);
-    return most == kNone ? kNone : round_up_quotient(most, inverse) - reduced_[segment];
 }
 
 bool Messages::out_of_range(std::int32_t v) const {
@@ -54,79 +65,84 @@ bool Messages::out_of_range(std::int32_t v) const {
     return largest_reduced_ * n >= kRange || largest_literal_ * largest_scope_ >= kRange;
 }
 
-// A factor with one entry left only needs the message of the range of that entry (deep in the search most are such).
-void Messages::hand_out_to_single(std::int32_t slot, double inverse, bool apply) {
-    const std::int32_t t = set_.slot_factor[slot];
-    const std::int32_t e = order_[set_.entry_offset[t]];
-    const std::int64_t d = set_.slot_literal[slot] + set_.column[set_.slot_column[slot] + e - set_.entry_offset[t]];
-    const std::int64_t first = set_.slot_segment[slot];
-    double message = kNone;
-    for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
-        message = std::max(message, segment_message(first + g, inverse));
-    }
-    if (message == kNone) return;
-    const double change = message - literal_[d];
-    literal_[d] = message;
-    largest_literal_ = std::max(largest_literal_, std::fabs(message));
-    work_ += 4;
-    if (!apply) return;
-    theta_[e] += change;
-    total_ += whole(theta_[e]) - whole(best_[t]);
-    best_[t] = theta_[e];
-}
-
 void Messages::hand_out(std::int32_t v, bool apply) {
-    const std::int32_t n = set_.use_offset[v + 1] - set_.use_offset[v];
-    if (n == 0) return;
-    const double inverse = 1.0 / n;
+    const std::int32_t uses = set_.use_offset[v + 1] - set_.use_offset[v];
+    if (uses == 0) return;
+    const double inverse = 1.0 / uses;
     fill_maxima(v);
     for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
         const std::int32_t s = set_.use_slot[u];
+        const std::int32_t t = set_.slot_factor[s];
         const std::int64_t first = set_.slot_segment[s];
         const std::int64_t segments = set_.slot_segment[s + 1] - first;
-        if (alive_[set_.slot_factor[s]] == 1) {
-            hand_out_to_single(s, inverse, apply);
-            continue;
-        }
-        for (std::int64_t g = 0; g < segments; ++g) segment_message_[g] = segment_message(first + g, inverse);
-        const std::int64_t begin = set_.slot_literal[s];
-        const std::int64_t literals = set_.slot_literal[s + 1] - begin;
-        double largest = largest_literal_;
-        for (std::int64_t d = 0; d < literals; ++d) {
-            double message = kNone;
-            for (std::int32_t g = set_.literal_low[begin + d]; g <= set_.literal_high[begin + d]; ++g) {
-                message = std::max(message, segment_message_[g]);
-            }
-            // A dead range belongs to dead entries only; its old message is kept as it is never read.
-            if (message == kNone) message = literal_[begin + d];
-            change_[d] = message - literal_[begin + d];
-            literal_[begin + d] = message;
-            largest = std::max(largest, std::fabs(message));
-        }
-        largest_literal_ = largest;
-        work_ += 2 * (segments + literals);
+        for (std::int64_t g = 0; g < segments; ++g) over_segments_[g] = segment_message(first + g, inverse);
+        gather_runs(over_segments_.data(), segments);
+        const std::int64_t literals = set_.slot_literal[s + 1] - set_.slot_literal[s];
+        const double best = alive_[t] < literals ? tell_entries(s, apply) : tell_literals(s, apply);
+        work_ += alive_[t] == 1 ? 4 : 2 * (segments + literals) + (apply ? alive_[t] : 0);
         if (!apply) continue;
-        const std::int32_t t = set_.slot_factor[s];
-        const std::int32_t* e = order_.data() + set_.entry_offset[t];
-        const std::int32_t* end = e + alive_[t];
-        const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
-        double best = kNone;
-        double other = kNone;  // one maximum need not wait for the other
-        for (; end - e > 1; e += 2) {
-            const double theta = theta_[e[0]] + change_[column[e[0]]];
-            const double next = theta_[e[1]] + change_[column[e[1]]];
-            theta_[e[0]] = theta;
-            theta_[e[1]] = next;
-            best = std::max(best, theta);
-            other = std::max(other, next);
-        }
-        if (e != end) best = std::max(best, theta_[*e] += change_[column[*e]]);
-        best = std::max(best, other);
-        work_ += alive_[t];
-        if (alive_[t] == 0) best = 0;
         total_ += whole(best) - whole(best_[t]);
         best_[t] = best;
     }
+}
+
+// The message of a literal. A dead one belongs to dead entries only; its old message is kept as it is never read.
+inline double Messages::literal_message(std::int64_t d) const {
+    const double most = std::max(over_segments_[set_.literal_first[d]], over_segments_[set_.literal_second[d]]);
+    return most == kNone ? literal_[d] : most;
+}
+
+// Writes the messages of a slot and, with `apply`, changes the entries by them; the best of these then. Entry by entry,
+// if fewer are left than there are literals (deep in a search most factors have one), else literal by literal.
+double Messages::tell_entries(std::int32_t s, bool apply) {
+    const std::int32_t t = set_.slot_factor[s];
+    const std::int32_t n = alive_[t];
+    double* theta = theta_.data() + set_.entry_offset[t];
+    const std::uint16_t* column = column_.data() + set_.slot_column[s];
+    const std::int64_t begin = set_.slot_literal[s];
+    double largest = largest_literal_;
+    double best = n == 0 ? 0 : kNone;
+    for (std::int32_t i = 0; i < n; ++i) {
+        const double message = literal_message(begin + column[i]);
+        largest = std::max(largest, std::fabs(message));
+        change_[i] = message;
+        if (apply) theta[i] += message - literal_[begin + column[i]];
+        best = std::max(best, theta[i]);
+    }
+    for (std::int32_t i = 0; i < n; ++i) literal_[begin + column[i]] = change_[i];
+    largest_literal_ = largest;
+    return best;
+}
+
+double Messages::tell_literals(std::int32_t s, bool apply) {
+    const std::int64_t begin = set_.slot_literal[s];
+    const std::int64_t literals = set_.slot_literal[s + 1] - begin;
+    double largest = largest_literal_;
+    for (std::int64_t d = 0; d < literals; ++d) {
+        const double message = literal_message(begin + d);
+        change_[d] = message - literal_[begin + d];
+        literal_[begin + d] = message;
+        largest = std::max(largest, std::fabs(message));
+    }
+    largest_literal_ = largest;
+    if (!apply) return 0;
+    const std::int32_t t = set_.slot_factor[s];
+    const std::int32_t n = alive_[t];
+    double* theta = theta_.data() + set_.entry_offset[t];
+    const std::uint16_t* column = column_.data() + set_.slot_column[s];
+    double best = kNone;
+    double other = kNone;  // one maximum need not wait for the other
+    std::int32_t i = 0;
+    for (; i + 1 < n; i += 2) {
+        const double one = theta[i] + change_[column[i]];
+        const double next = theta[i + 1] + change_[column[i + 1]];
+        theta[i] = one;
+        theta[i + 1] = next;
+        best = std::max(best, one);
+        other = std::max(other, next);
+    }
+    if (i < n) best = std::max(best, theta[i] += change_[column[i]]);
+    return std::max(best, other);
 }
 
 bool Messages::drop_entries(std::int32_t v) {
@@ -143,13 +159,12 @@ bool Messages::drop_entries(std::int32_t v) {
             any_dead = any_dead || dead_[d];
         }
         if (!any_dead) continue;
-        std::int32_t* order = order_.data() + set_.entry_offset[t];
-        const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
+        const std::uint16_t* column = column_.data() + set_.slot_column[s];
         std::int32_t left = alive_[t];
         work_ += left;
         for (std::int32_t i = 0; i < left;) {
-            if (dead_[column[order[i]]])
-                std::swap(order[i], order[--left]);
+            if (dead_[column[i]])
+                exchange(t, i, --left);
             else
                 ++i;
         }
@@ -163,17 +178,51 @@ void Messages::drop_hopeless() {
     const std::int64_t slack = bound();
     if (slack < 0 || empty_) return;
     for (std::int32_t t = 0; t < set_.factors(); ++t) {
-        std::int32_t* order = order_.data() + set_.entry_offset[t];
+        const double* theta = theta_.data() + set_.entry_offset[t];
         const std::int64_t least = whole(best_[t]) - slack;
         work_ += alive_[t];
         // The best entry stays, so that the factor keeps its maximum.
         for (std::int32_t i = 0; i < alive_[t];) {
-            if (whole(theta_[order[i]]) < least)
-                std::swap(order[i], order[--alive_[t]]);
+            if (whole(theta[i]) < least)
+                exchange(t, i, --alive_[t]);
             else
                 ++i;
         }
     }
+}
+
+// What the entries that are left have in the runs of their literals, without the factor's own message; into
+// over_segments_. One by one, if they are fewer than the literals.
+void Messages::ask_entries(std::int32_t s) {
+    const std::int32_t t = set_.slot_factor[s];
+    const std::int32_t n = alive_[t];
+    const double* theta = theta_.data() + set_.entry_offset[t];
+    const std::uint16_t* column = column_.data() + set_.slot_column[s];
+    const std::int64_t begin = set_.slot_literal[s];
+    const std::int64_t literals = set_.slot_literal[s + 1] - begin;
+    const auto offer = [&](std::int64_t d, double best) {
+        const double without = best - literal_[begin + d];  // -infinity without an entry
+        double& one = over_segments_[set_.literal_first[begin + d]];
+        one = std::max(one, without);
+        double& other = over_segments_[set_.literal_second[begin + d]];
+        other = std::max(other, without);
+    };
+    if (n < literals) {
+        for (std::int32_t i = 0; i < n; ++i) offer(column[i], theta[i]);
+        return;
+    }
+    std::fill_n(literal_best_.begin(), literals, kNone);
+    // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
+    std::fill_n(literal_other_.begin(), literals, kNone);
+    std::int32_t i = 0;
+    for (; i + 1 < n; i += 2) {
+        double& best = literal_best_[column[i]];
+        double& other = literal_other_[column[i + 1]];
+        best = std::max(best, theta[i]);
+        other = std::max(other, theta[i + 1]);
+    }
+    if (i < n) literal_best_[column[i]] = std::max(literal_best_[column[i]], theta[i]);
+    for (std::int64_t d = 0; d < literals; ++d) offer(d, std::max(literal_best_[d], literal_other_[d]));
 }
 
 // r of all factors of v; cells of segments without an entry are removed.
@@ -181,36 +230,15 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
     bool removed = false;
     for (std::int32_t u = set_.use_offset[v]; u < set_.use_offset[v + 1]; ++u) {
         const std::int32_t s = set_.use_slot[u];
-        const std::int32_t t = set_.slot_factor[s];
-        const std::int64_t begin = set_.slot_literal[s];
-        const std::int64_t literals = set_.slot_literal[s + 1] - begin;
-        std::fill(literal_best_.begin(), literal_best_.begin() + literals, kNone);
-        const std::int32_t* e = order_.data() + set_.entry_offset[t];
-        const std::int32_t* end = e + alive_[t];
-        const std::uint16_t* column = set_.column.data() + set_.slot_column[s] - set_.entry_offset[t];
-        // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
-        std::fill(literal_other_.begin(), literal_other_.begin() + literals, kNone);
-        for (; end - e > 1; e += 2) {
-            double& best = literal_best_[column[e[0]]];
-            double& other = literal_other_[column[e[1]]];
-            best = std::max(best, theta_[e[0]]);
-            other = std::max(other, theta_[e[1]]);
-        }
-        if (e != end) literal_best_[column[*e]] = std::max(literal_best_[column[*e]], theta_[*e]);
-        for (std::int64_t d = 0; d < literals; ++d) literal_best_[d] = std::max(literal_best_[d], literal_other_[d]);
         const std::int64_t first = set_.slot_segment[s];
         const std::int64_t segments = set_.slot_segment[s + 1] - first;
+        std::fill_n(over_segments_.begin(), run_lines(segments) * segments, kNone);
+        ask_entries(s);
+        spread_runs(over_segments_.data(), segments);
         double* r = reduced_.data() + first;
-        std::fill(r, r + segments, kNone);
-        for (std::int64_t d = 0; d < literals; ++d) {
-            if (literal_best_[d] == kNone) continue;
-            const double without = literal_best_[d] - literal_[begin + d];
-            for (std::int32_t g = set_.literal_low[begin + d]; g <= set_.literal_high[begin + d]; ++g) {
-                r[g] = std::max(r[g], without);
-            }
-        }
         double largest = largest_reduced_;
         for (std::int64_t g = 0; g < segments; ++g) {
+            r[g] = over_segments_[g];
             if (r[g] == kNone) {
                 r[g] = 0;
                 if (keeps_cells_ || !domains.any(v, set_.segment_start[first + g], set_.segment_end[first + g]))
@@ -222,7 +250,7 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
             largest = std::max(largest, std::fabs(r[g]));
         }
         largest_reduced_ = largest;
-        work_ += alive_[t] + 2 * (literals + segments);
+        work_ += alive_[set_.slot_factor[s]] + 2 * (segments + set_.slot_literal[s + 1] - set_.slot_literal[s]);
     }
     return removed;
 }

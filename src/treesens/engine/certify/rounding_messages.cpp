@@ -61,7 +61,7 @@ std::int64_t RoundedMessages::best_of_factor(std::int32_t t) {
     std::vector<std::int64_t> value(messages_.alive(t));
     if (value.empty()) return kNothing;
     for (std::int32_t i = 0; i < messages_.alive(t); ++i) {
-        value[i] = truncated<std::int64_t>(messages_.value(messages_.alive_entry(t, i)));
+        value[i] = truncated<std::int64_t>(messages_.value(first + i));
     }
     for (std::int32_t s = set_.slot_offset[t]; s < set_.slot_offset[t + 1]; ++s) {
         const std::int64_t begin = set_.slot_segment[s];
@@ -78,7 +78,7 @@ std::int64_t RoundedMessages::best_of_factor(std::int32_t t) {
         }
         const std::uint16_t* column = set_.column.data() + set_.slot_column[s];
         for (std::int32_t i = 0; i < messages_.alive(t); ++i) {
-            value[i] += literal_[column[messages_.alive_entry(t, i) - first]];
+            value[i] += literal_[column[messages_.entry(first + i) - first]];
         }
     }
     return *std::max_element(value.begin(), value.end());

@@ -13,10 +13,11 @@ Split Branching::by_deficit(const Messages& messages, const Domains& domains, co
     std::fill(vote_.begin(), vote_.end(), 0);
     for (std::int32_t t = 0; t < set.factors(); ++t) {
         if (messages.alive(t) < 2) continue;
-        const std::int64_t best = messages.best_entry(t);
-        const std::int64_t here = messages.entry_at(t, x);
-        if (here < 0 || here == best) continue;
-        const double deficit = messages.theta(best) - messages.theta(here);
+        const std::int64_t place = messages.best_place(t);
+        const std::int64_t here = messages.place_at(t, x);
+        if (here < 0 || here == place) continue;
+        const std::int64_t best = messages.entry(place);
+        const double deficit = messages.theta(place) - messages.theta(here);
         if (deficit <= 0) continue;
         std::int32_t conflicts = 0;
         for (std::int32_t s = set.slot_offset[t]; s < set.slot_offset[t + 1]; ++s) {

@@ -192,8 +192,9 @@ bool Fixer::meets(const Messages& messages, std::int32_t factor, std::int64_t bo
     for (const Literal* l = begin; l != end; ++l) {
         if (!domains_.any(l->variable, l->low, l->high)) return false;
     }
-    for (std::int32_t i = 0; i < messages.alive(factor); ++i) {
-        const std::int64_t e = messages.alive_entry(factor, i);
+    const std::int64_t first = set.entry_offset[factor];
+    for (std::int64_t place = first; place < first + messages.alive(factor); ++place) {
+        const std::int64_t e = messages.entry(place);
         bool common = true;
         for (std::int32_t s = set.slot_offset[factor]; s < set.slot_offset[factor + 1] && common; ++s) {
             comparisons_ += 1 + (end - begin);
