@@ -15,7 +15,7 @@ import click
 
 from treesens import __version__
 from treesens.compiler.base.files import one_run
-from treesens.errors import TreesensError, unexpected
+from treesens.errors import TreesensError, UsageError, unexpected
 from treesens.report.terminal import say, use_any_encoding
 from treesens.studies.registry import STUDIES
 
@@ -43,6 +43,8 @@ FAILED_OUTPUTS = "treesens.commands.beside"
 """Where a run keeps the exit codes of outputs that failed (commands/beside.py)."""
 TRACEBACK = "TREESENS_TRACEBACK"
 """A variable of the environment: with it an internal error shows where it comes from."""
+SCHEDULE = "TREESENS_SCHEDULE"
+"""Numbers of the engine's schedule for this process (docs/engine.md)."""
 CLEANING_SECONDS = 0.7
 """After a Ctrl-C, for what libraries do at the end of a process."""
 COLLECT_EVERY = 50_000
@@ -119,6 +121,18 @@ def _leave_at_once() -> None:
     os._exit(INTERRUPTED)
 
 
+def check_schedule() -> None:
+    """The engine reads its schedule while it is imported: UsageError if there is something wrong with it."""
+    try:
+        import_module("treesens._engine")
+    except ImportError as error:
+        if SCHEDULE not in str(error):
+            raise
+        raise UsageError(
+            str(error), remedy=f"unset {SCHEDULE}, or write `name=value,name=value` with names of docs/engine.md"
+        ) from error
+
+
 def main(args: list[str] | None = None) -> Any:
     """Runs a command; errors end in the exit codes of docs/cli.md, never in a traceback."""
     gc.set_threshold(COLLECT_EVERY)
@@ -126,6 +140,8 @@ def main(args: list[str] | None = None) -> Any:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_any_encoding()
     try:
+        if os.environ.get(SCHEDULE):
+            check_schedule()
         code = group.main(args=args, prog_name="treesens", standalone_mode=False)
         if code == INTERRUPTED and args is None:
             _leave_at_once()

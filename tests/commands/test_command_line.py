@@ -301,3 +301,30 @@ def test_a_shell_completes_commands_and_options() -> None:
             [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **asked}
         )
         assert f"plain,{wanted}" in done.stdout.splitlines(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fault"),
+    [
+        ("part_eraly=2", "`part_eraly`"),
+        ("part_early", "lacks a value"),
+        ("part_early=two", "`two`"),
+        ("part_early=0", "at least 1"),
+    ],
+)
+def test_a_wrong_schedule_is_told(folder: Path, numbers: str, fault: str) -> None:
+    """The engine reads it while it is imported, in whatever command comes first."""
+    env = {**os.environ, "TREESENS_SCHEDULE": numbers}
+    code = "from treesens.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", "q.sens"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+        cwd=folder,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error[U001]: TREESENS_SCHEDULE: ")
+    assert fault in done.stderr and "docs/engine.md" in done.stderr
+    assert done.stdout == ""

@@ -1,6 +1,8 @@
 // The Python module treesens._engine. Everything that arrives is checked here once; behind it nothing is.
 #include <cstdlib>
 #include <nanobind/stl/string.h>
+#include <stdexcept>
+#include <string>
 
 #include "bindings/arrays.hpp"
 #include "problem/schedule.hpp"
@@ -27,7 +29,13 @@ NB_MODULE(_engine, m) {
         "Native kernels of treesens: exact evaluation of ensembles over cells, and the search for witnesses and "
         "proofs.";
     m.attr("SCORE_BITS") = treesens::kScoreBits;
-    if (const char* changed = std::getenv("TREESENS_SCHEDULE")) treesens::set_schedule(changed);
+    if (const char* changed = std::getenv("TREESENS_SCHEDULE")) {
+        try {
+            treesens::set_schedule(changed);
+        } catch (const std::invalid_argument& error) {
+            throw std::runtime_error(std::string("TREESENS_SCHEDULE: ") + error.what());
+        }
+    }
     m.def("schedule", &schedule_shown);
     m.def("set_schedule", &treesens::set_schedule, "text"_a);
     treesens::bind_trees(m);

@@ -15,7 +15,7 @@ std::int64_t number_of(const std::string& text) {
     } catch (const std::logic_error&) {
         end = 0;
     }
-    if (end == 0 || end != text.size()) throw std::invalid_argument("schedule: `" + text + "` is no whole number");
+    if (end == 0 || end != text.size()) throw std::invalid_argument("`" + text + "` is no whole number");
     return value;
 }
 
@@ -24,11 +24,11 @@ void set_one(const std::string& text, Schedule& changed) {
     const std::string name = text.substr(0, sign);
     const auto& entries = schedule_entries();
     const auto at = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return name == e.name; });
-    if (at == entries.end()) throw std::invalid_argument("schedule: there is no `" + name + "`");
-    if (sign == std::string::npos) throw std::invalid_argument("schedule: `" + name + "` lacks a value");
+    if (at == entries.end()) throw std::invalid_argument("the schedule has no `" + name + "`");
+    if (sign == std::string::npos) throw std::invalid_argument("`" + name + "` lacks a value");
     const std::int64_t value = number_of(text.substr(sign + 1));
     if (value < at->least) {
-        throw std::invalid_argument("schedule: `" + name + "` is at least " + std::to_string(at->least));
+        throw std::invalid_argument("`" + name + "` is at least " + std::to_string(at->least));
     }
     changed.*(at->member) = value;
 }
