@@ -326,5 +326,6 @@ def test_a_wrong_schedule_is_told(folder: Path, numbers: str, fault: str) -> Non
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error[U001]: TREESENS_SCHEDULE: ")
-    assert fault in done.stderr and "docs/engine.md" in done.stderr
+    assert fault in done.stderr
+    assert "docs/engine.md" in done.stderr
     assert done.stdout == ""
