@@ -26,7 +26,7 @@ CLOSED = 1e-4
 
 
 def ask(
-    bench: Path, name: str, data: str, feature: int, margin: str, limits: dict[str, float]
+    bench: Path, name: str, data: str, feature: int, margin: str, limits: dict[str, float], threads: int
 ) -> Iterator[dict[str, Any]]:
     """One record per backend."""
     from treesens.binder.file import bind
@@ -47,7 +47,7 @@ def ask(
     for backend, limit in limits.items():
         bound = bind(parse(text), Path(), load_model=lambda *_: model, load_table=lambda *_: table)
         start = time.perf_counter()
-        result = answer(bound.queries[0].query, Options(backend=backend, time_limit=limit, threads=1))
+        result = answer(bound.queries[0].query, Options(backend=backend, time_limit=limit, threads=threads))
         seconds = time.perf_counter() - start
         goal = result.objective
         yield {
@@ -99,6 +99,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=10.0)
     parser.add_argument("--solver", default="highs", help="the other backend; empty for none")
     parser.add_argument("--solver-limit", type=float, default=40.0)
+    parser.add_argument("--threads", type=int, default=1, help="of each backend")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/out/likelihood.jsonl"))
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
@@ -108,7 +109,7 @@ def main() -> int:
     with given.output.open("w") as file:
         for name, data, picked in instances(given.bench, given.every):
             for feature, margin in picked:
-                for record in ask(given.bench, name, data, feature, margin, limits):
+                for record in ask(given.bench, name, data, feature, margin, limits, given.threads):
                     records.append(record)
                     file.write(json.dumps(record) + "\n")
                     file.flush()
@@ -117,7 +118,7 @@ def main() -> int:
     print(text)
     if given.markdown is not None:
         times = ", ".join(f"{backend} {seconds:g} s" for backend, seconds in limits.items())
-        settings = f"Every {given.every}th instance that has a pair; {times}, one thread each."
+        settings = f"Every {given.every}th instance that has a pair; {times}, threads of each: {given.threads}."
         given.markdown.write_text(f"# The most likely pair\n\n{settings}\n\n{text}\n")
     return 0
 
