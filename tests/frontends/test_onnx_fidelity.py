@@ -18,6 +18,7 @@ from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
 from treesens.frontends.onnx.frontend import ONNXFrontend
+from treesens.frontends.onnx.graph import graph_scores
 
 
 @cache
@@ -245,6 +246,204 @@ def test_damage_before_the_trees_gives_a_typed_error_or_a_valid_model() -> None:
 
     for name in ("filled and scaled", "arithmetic"):
         assert refusals(FRONTS[name]().SerializeToString(), read, seconds=2) > 10
+
+
+# --- operators behind the trees ---------------------------------------------------------------------------------------------
+
+
+def output_info(name: str, kind: int) -> Any:
+    """An output of this type of numbers; 0 is what a ZipMap makes."""
+    if kind:
+        return onnx.helper.make_tensor_value_info(name, kind, None)
+    scores = onnx.helper.make_map_type_proto(7, onnx.helper.make_tensor_type_proto(1, None))
+    return onnx.helper.make_value_info(name, onnx.helper.make_sequence_type_proto(scores))
+
+
+def behind(*nodes: Any, outputs: dict[str, int], constants: dict[str, Any] | None = None) -> Any:
+    """A classifier of the labels `l` (0, 1, 2) and scores `s` for one input, with operators behind it."""
+    leaves = [(leaf, label) for leaf in (1, 2) for label in range(3)]
+    trees = onnx.helper.make_node(
+        "TreeEnsembleClassifier", ["x"], ["l", "s"], domain="ai.onnx.ml",
+        nodes_treeids=[0] * 3, nodes_nodeids=[0, 1, 2], nodes_featureids=[0] * 3, nodes_values=[0.5, 0.0, 0.0],
+        nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
+        nodes_missing_value_tracks_true=[0] * 3, class_treeids=[0] * 6, class_nodeids=[leaf for leaf, _ in leaves],
+        class_ids=[label for _, label in leaves], class_weights=[2.75, 1.5, 0.25, 0.25, 0.5, 3.25],
+        classlabels_int64s=[0, 1, 2], post_transform="NONE",
+    )  # fmt: skip
+    graph = onnx.helper.make_graph(
+        [trees, *nodes], "g", [onnx.helper.make_tensor_value_info("x", 1, [None, 1])],
+        [output_info(name, kind) for name, kind in outputs.items()],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()],
+    )  # fmt: skip
+    opsets = [onnx.helper.make_opsetid("", 15), onnx.helper.make_opsetid("ai.onnx.ml", 1)]
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def all_outputs(model: Any) -> list[list[Any]]:
+    """What onnxruntime gives for 0 and for 1, output by output."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return [np.asarray(found).tolist() for found in session.run(None, {"x": np.array([[0], [1]], np.float32)})]
+
+
+def of_trees(kind: str, given: list[str], made: str, **attributes: Any) -> Any:
+    return onnx.helper.make_node(kind, given, [made], domain="ai.onnx.ml", **attributes)
+
+
+SCORES = [[2.75, 1.5, 0.25], [0.25, 0.5, 3.25]]
+SAME: dict[str, tuple[Callable[[], Any], list[Any]]] = {
+    "scores of 64 bits": (
+        lambda: behind(operator("Cast", "s", "z", to=11), outputs={"l": 7, "z": 11}),
+        [[0, 2], SCORES],
+    ),
+    "repeated": (lambda: behind(operator("Identity", "s"), outputs={"l": 7, "z": 1}), [[0, 2], SCORES]),
+    "in another shape": (
+        lambda: behind(operator("Reshape", "s", "z", "n"), outputs={"z": 1}, constants={"n": [-1]}),
+        [[*SCORES[0], *SCORES[1]]],
+    ),
+    "labels as floats": (lambda: behind(operator("Cast", "l", to=1), outputs={"s": 1, "z": 1}), [SCORES, [0.0, 2.0]]),
+    "labels as texts": (lambda: behind(operator("Cast", "l", to=8), outputs={"s": 1, "z": 8}), [SCORES, ["0", "2"]]),
+    "labels by name": (
+        lambda: behind(
+            of_trees("ArrayFeatureExtractor", ["n", "l"], "z"),
+            outputs={"s": 1, "z": 8},
+            constants={"n": np.array([["no", "maybe", "yes"]], object)},
+        ),
+        [SCORES, [["no", "yes"]]],
+    ),
+    "not about the trees": (lambda: behind(operator("Identity"), outputs={"s": 1, "z": 1}), [SCORES, [[0.0], [1.0]]]),
+}
+CHANGED: dict[str, tuple[Callable[[], Any], list[Any], str]] = {
+    "whole scores": (
+        lambda: behind(operator("Cast", "s", to=7), outputs={"l": 7, "z": 7}),
+        [[0, 2], [[2, 1, 0], [0, 0, 3]]],
+        "Cast behind the trees changes the scores",
+    ),
+    "whole scores as floats": (
+        lambda: behind(operator("Cast", "s", "y", to=7), operator("Cast", "y", to=1), outputs={"z": 1}),
+        [[[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]],
+        "Cast behind the trees changes the scores",
+    ),
+    "other order": (
+        lambda: behind(
+            of_trees("ArrayFeatureExtractor", ["s", "n"], "z"), outputs={"l": 7, "z": 1}, constants={"n": [2, 1, 0]}
+        ),
+        [[0, 2], [row[::-1] for row in SCORES]],
+        "ArrayFeatureExtractor behind the trees changes the scores",
+    ),
+    "other names": (
+        lambda: behind(of_trees("ZipMap", ["s"], "z", classlabels_int64s=[2, 1, 0]), outputs={"l": 7, "z": 0}),
+        [[0, 2], [{2: 2.75, 1: 1.5, 0: 0.25}, {2: 0.25, 1: 0.5, 0: 3.25}]],
+        "ZipMap behind the trees changes the scores",
+    ),
+    "labels turned": (
+        lambda: behind(
+            of_trees("ArrayFeatureExtractor", ["n", "l"], "z"), outputs={"s": 1, "z": 7}, constants={"n": [2, 1, 0]}
+        ),
+        [SCORES, [[2, 0]]],
+        "ArrayFeatureExtractor behind the trees changes the labels",
+    ),
+    "labels that become one": (
+        lambda: behind(operator("Cast", "l", to=9), outputs={"s": 1, "z": 9}),
+        [SCORES, [False, True]],
+        "Cast behind the trees changes the labels",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_operators_that_repeat_scores_and_labels_are_read(name: str) -> None:
+    make, outputs = SAME[name]
+    model = make()
+    assert all_outputs(model) == outputs
+    loaded = load(model)
+    assert loaded.ensemble.margins_emulated(np.array([[0.0], [1.0]])).tolist() == SCORES
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_operators_that_change_scores_or_labels_are_refused_by_name(name: str) -> None:
+    make, outputs, message = CHANGED[name]
+    model = make()
+    found = all_outputs(model)
+    assert found == outputs
+    assert SCORES not in found or [0, 2] not in found
+    with pytest.raises(ModelError, match=message) as caught:
+        load(model)
+    assert caught.value.remedy
+
+
+def test_operators_that_a_file_defines_itself_are_refused() -> None:
+    """A function of the file may be called Cast and do anything."""
+    model = by_hand()
+    ids = [onnx.helper.make_opsetid("", 15)]
+    model.functions.append(
+        onnx.helper.make_function("own", "Cast", ["a"], ["b"], [onnx.helper.make_node("Abs", ["a"], ["b"])], ids)
+    )
+    model.opset_import.append(onnx.helper.make_opsetid("own", 1))
+    model.graph.node[0].output[0] = "z"
+    model.graph.node.append(onnx.helper.make_node("Cast", ["z"], ["y"], domain="own"))
+    with pytest.raises(ModelError, match="operators of its own"):
+        load(model)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_graphs_that_take_a_fixed_number_of_rows_are_replayed(rows: int) -> None:
+    model = by_hand()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = rows
+    conformance.check(load(model), rows=20).raise_if_wrong()
+    asked = np.random.default_rng(5).normal(0, 2, (rows, 2))
+    row = np.array(asked[0])
+    assert graph_scores(model.SerializeToString(), row) == onnxruntime_scores(model, asked)[:1]
+
+
+def _without_opset(model: Any) -> None:
+    del model.opset_import[1]
+
+
+def _of_version(model: Any) -> None:
+    model.ir_version = 99
+
+
+def _of_tomorrow(model: Any) -> None:
+    model.opset_import[1].version = 99
+
+
+@pytest.mark.parametrize("damage", [_without_opset, _of_version, _of_tomorrow])
+def test_what_onnxruntime_refuses_is_one_error(damage: Callable[[Any], None]) -> None:
+    model = by_hand()
+    damage(model)
+    loaded = load(model)
+    for ask in (lambda: loaded.margins(np.zeros((1, 2))), lambda: graph_scores(model.SerializeToString(), np.zeros(2))):
+        with pytest.raises(ModelError, match="onnxruntime refused the model"):
+            ask()
+
+
+def _no_outputs(model: Any) -> None:
+    del model.graph.node[0].output[:]
+
+
+def _two_outputs(model: Any) -> None:
+    model.graph.node[0].output.append("w")
+
+
+def _one_dimension(model: Any) -> None:
+    del model.graph.input[0].type.tensor_type.shape.dim[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_no_outputs, "1 outputs, and not 0"),
+        (_two_outputs, "1 outputs, and not 2"),
+        (_one_dimension, "the input has 1 dimensions"),
+    ],
+)
+def test_graphs_that_no_runtime_takes_are_refused(damage: Callable[[Any], None], message: str) -> None:
+    model = by_hand()
+    damage(model)
+    with pytest.raises(ModelError, match=message):
+        load(model)
 
 
 def test_random_damage_gives_a_typed_error_or_a_valid_model() -> None:

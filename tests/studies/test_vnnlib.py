@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from tests.frontends.trained_onnx import MODELS
 from treesens.cli import group
-from treesens.errors import QueryError
+from treesens.errors import ModelError, QueryError
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.vnnlib import parse_property
 from treesens.studies.vnnlib import decide_property
@@ -176,6 +176,27 @@ def test_properties_of_other_shapes_are_refused(folder: Path) -> None:
     ):
         with pytest.raises(QueryError):
             decide_property(model, data, parse_property(text))
+
+
+def test_scores_are_found_among_other_outputs() -> None:
+    """Labels as floats come last here, and onnxruntime sorts the classes of a ZipMap; Y_i is the score of the i-th class."""
+    from tests.frontends.test_onnx_fidelity import SCORES, behind, of_trees, operator
+
+    floats = behind(operator("Cast", "l", to=1), outputs={"s": 1, "z": 1})
+    maps = behind(of_trees("ZipMap", ["s"], "z", classlabels_int64s=[9, 4, 6]), outputs={"l": 7, "z": 0})
+    labels = next(a for a in maps.graph.node[0].attribute if a.name == "classlabels_int64s")
+    labels.ints[:] = [9, 4, 6]
+    for model, name in ((floats, "s"), (maps, "z")):
+        data = model.SerializeToString()
+        ((found,),) = onnxruntime.InferenceSession(data).run([name], {"x": np.ones((1, 1), np.float32)})
+        by_class = list(map(found.get, [9, 4, 6])) if model is maps else found.tolist()
+        assert by_class == SCORES[1]
+        text = property_text(1, [(0.0, 1.0)], 3, "(>= {y2} 1.0)")
+        outcome = decide_property(load(model), data, parse_property(text))
+        assert (outcome.status, list(outcome.outputs)) == ("sat", by_class)
+    only_labels = behind(outputs={"l": 7})
+    with pytest.raises(ModelError, match="no output with the scores"):
+        decide_property(load(only_labels), only_labels.SerializeToString(), parse_property(text))
 
 
 def test_random_damage_gives_a_typed_error_or_a_property() -> None:

@@ -20,7 +20,7 @@ from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.result import Verdict
 from treesens.errors import QueryError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.onnx.graph import graph_scores
+from treesens.frontends.onnx.graph import graph_scores, score_output
 from treesens.grammar.parsing.vnnlib import (
     Compare,
     Formula,
@@ -66,6 +66,7 @@ def decide_property(
     """Decides a property of an ONNX model with the content `data`. QueryError for properties that its outputs do not have."""
     ensemble = model.ensemble
     _check_shapes(ensemble, asked)
+    score_output(data)
     found = _Translator(ensemble).formula(asked.formula)
     if isinstance(found, bool):
         if not found:

@@ -20,10 +20,10 @@ from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource
 from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.onnx.behind import Behind, read_behind
+from treesens.frontends.onnx.runtime import open_session, run_session
 
 _OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
-# What may be behind the trees: it repeats the scores, or turns them into labels.
-_HARMLESS = ("Cast", "Identity", "ZipMap", "Reshape", "ArrayFeatureExtractor")
 _FLOAT, _INTEGER, _TEXT = 1, 7, 8
 
 
@@ -53,7 +53,7 @@ class ONNXFrontend:
         from treesens.frontends.onnx.steps import before_steps, longest, steps_of
         from treesens.frontends.onnx.trees import Attributes, read_trees
 
-        node, width, before = _tree_node(model, place)
+        node, width, before, _ = _tree_node(model, place)
         read = read_trees(node.op_type, Attributes(node, place))
         largest = max(int(read.nodes.feature.max(initial=0)), 0 if width else longest(model.graph, before) - 1)
         if max(largest + 1, width or 0) > MAX_FEATURES:
@@ -126,13 +126,26 @@ def _refuse_no_text(graph: Any, place: str) -> None:
         raise ModelError("a name in the graph is not UTF-8", place=place, remedy="save the model again")
 
 
-def _tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any]]:
-    """The operator with the trees, the number of features, and the operators before it; ModelError for graphs that do more."""
+def parsed_graph(data: bytes) -> tuple[Any, Behind]:
+    """The graph of a file, and what repeats the scores of its trees."""
+    model = _parsed(data, "")
+    return model.graph, _tree_node(model, "")[3]
+
+
+def _tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behind]:
+    """The operator with the trees, the number of features, and the operators before and behind it.
+
+    ModelError for graphs that do more.
+    """
     from treesens.frontends.onnx.steps import nodes_before
 
     graph = model.graph
     _refuse_no_text(graph, place)
-    trees = [node for node in graph.node if node.op_type in _OPERATORS]
+    if model.functions:
+        raise ModelError(
+            "the file has operators of its own (functions)", place=place, remedy="convert the tree model alone"
+        )
+    trees = [node for node in graph.node if node.op_type in _OPERATORS and node.domain == "ai.onnx.ml"]
     if len(trees) != 1:
         found = ", ".join(sorted({node.op_type for node in graph.node})) or "nothing"
         raise ModelError(
@@ -141,6 +154,13 @@ def _tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any]]:
             remedy=f"supported: one {' or '.join(_OPERATORS)}",
         )
     node = trees[0]
+    wanted = 2 if node.op_type == "TreeEnsembleClassifier" else 1
+    if len(node.output) != wanted or not all(node.output):
+        raise ModelError(
+            f"{node.op_type} has {wanted} outputs, and not {len(list(filter(None, node.output)))}",
+            place=place,
+            remedy="the file is damaged; convert again",
+        )
     constants = {i.name for i in graph.initializer}
     inputs = [i for i in graph.input if i.name not in constants]
     if len(inputs) != 1:
@@ -148,19 +168,17 @@ def _tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any]]:
             f"the graph has {len(inputs)} inputs", place=place, remedy="convert the model with one matrix of numbers"
         )
     before = nodes_before(graph, node, inputs[0].name, place)
-    for other in graph.node:
-        if other is not node and other not in before and other.op_type not in _HARMLESS:
-            raise ModelError(
-                f"the operator {other.op_type} behind the trees is not supported",
-                place=place,
-                remedy="convert the tree model alone",
-            )
+    behind = read_behind(graph, node, before, place)
     kind = inputs[0].type.tensor_type
     if kind.elem_type != _FLOAT:
         raise ModelError("the input is not of type float", place=place, remedy="convert the model with a float32 input")
     shape = kind.shape.dim
-    width = shape[1].dim_value if len(shape) == 2 else 0
-    return node, width if width > 0 else None, before
+    if kind.HasField("shape") and len(shape) != 2:
+        raise ModelError(
+            f"the input has {len(shape)} dimensions", place=place, remedy="convert the model with one matrix of numbers"
+        )
+    width = shape[1].dim_value if shape else 0
+    return node, width if width > 0 else None, before, behind
 
 
 class NativeONNX:
@@ -173,45 +191,32 @@ class NativeONNX:
     def _open(self, *, transformed: bool) -> Any:
         """A session: the operator with its own post_transform, or with NONE."""
         onnx = _onnx("")
-        try:
-            import onnxruntime
-        except ImportError:
-            raise ModelError(
-                "replay of ONNX models needs onnxruntime, which is not installed", remedy="pip install 'treesens[onnx]'"
-            ) from None
         model = onnx.load_model_from_string(self._data)
-        node = next(n for n in model.graph.node if n.op_type in _OPERATORS)
+        node, _, before, _ = _tree_node(model, "")
         alone = onnx.helper.make_node(node.op_type, list(node.input), list(node.output), domain=node.domain)
         alone.attribute.extend(a for a in node.attribute if transformed or a.name != "post_transform")
         if not transformed:
             alone.attribute.append(onnx.helper.make_attribute("post_transform", "NONE"))
         constants = {i.name for i in model.graph.initializer}
         text = any(a.name == "classlabels_strings" and a.strings for a in node.attribute)
-        before = _tree_node(model, "")[2]
         kinds = [_FLOAT] if len(node.output) == 1 else [_TEXT if text else _INTEGER, _FLOAT]
+        (given,) = (i for i in model.graph.input if i.name not in constants)
+        for dim in given.type.tensor_type.shape.dim[:1]:
+            dim.Clear()  # any number of rows, whatever the file says
         graph = onnx.helper.make_graph(
             [*before, alone],
             "trees",
-            [i for i in model.graph.input if i.name not in constants],
+            [given],
             [onnx.helper.make_tensor_value_info(n, kind, None) for n, kind in zip(node.output, kinds, strict=True)],
             [i for i in model.graph.initializer if any(i.name in other.input for other in before)],
         )
         made = onnx.helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        try:
-            return onnxruntime.InferenceSession(made.SerializeToString(), options)
-        except onnxruntime.capi.onnxruntime_pybind11_state.Fail as error:
-            raise ModelError(f"onnxruntime refused the model: {error}") from None
+        return open_session(made.SerializeToString())
 
     def _run(self, rows: NDArray[np.float64], *, transformed: bool) -> list[Any]:
         if transformed not in self._sessions:
             self._sessions[transformed] = self._open(transformed=transformed)
-        session = self._sessions[transformed]
-        with np.errstate(over="ignore"):
-            x = np.asarray(rows, dtype=np.float64).astype(np.float32)
-        return list(session.run(None, {session.get_inputs()[0].name: x}))
+        return run_session(self._sessions[transformed], rows)
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Scores float32[rows, n_outputs] before the transform; of two classes with one score the second column."""

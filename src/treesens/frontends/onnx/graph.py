@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesens.errors import ModelError
+from treesens.frontends.onnx.frontend import parsed_graph
+from treesens.frontends.onnx.runtime import open_session, run_session
 
 
 def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
-    """The numbers of the last output of floats for one row; None without onnxruntime. ModelError if there is no such output."""
-    try:
-        import onnxruntime
-    except ImportError:
+    """The scores of one row, by the output `score_output` of the whole graph; None without onnxruntime."""
+    if find_spec("onnxruntime") is None:
         return None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(data, options)
-    with np.errstate(over="ignore"):
-        x = np.asarray(row, dtype=np.float64).astype(np.float32).reshape(1, -1)
-    found: list[Any] = session.run(None, {session.get_inputs()[0].name: x})
-    for output in reversed(found):
-        if isinstance(output, list) and output and isinstance(output[0], dict):  # of a ZipMap: by class
-            return [float(score) for score in output[0].values()]
-        if isinstance(output, np.ndarray) and output.dtype.kind == "f":
-            return [float(score) for score in output.reshape(-1)]
-    raise ModelError("the graph has no output of floats", remedy="convert the model with its scores")
+    name, classes = score_output(data)
+    session = open_session(data)
+    batch = session.get_inputs()[0].shape[:1]  # a number if the graph takes so many rows at a time
+    rows = np.repeat(np.reshape(row, (1, -1)), batch[0] if batch and isinstance(batch[0], int) else 1, axis=0)
+    (found,) = run_session(session, rows, [name])
+    if classes:  # of a ZipMap, which sorts its classes
+        return [float(found[0][label]) for label in classes]
+    return [float(score) for score in np.asarray(found).reshape(len(rows), -1)[0]]
+
+
+def score_output(data: bytes) -> tuple[str, tuple[str | int, ...]]:
+    """The first output of a graph with the scores of its trees, and the classes if it is a map of a ZipMap.
+
+    ModelError if there is no such output.
+    """
+    graph, behind = parsed_graph(data)
+    outputs = [value.name for value in graph.output]
+    for names, classes in ((behind.scores, ()), (behind.maps, behind.classes)):
+        if found := next((name for name in outputs if name in names), None):
+            return found, classes
+    raise ModelError("the graph has no output with the scores of its trees", remedy="convert the model with its scores")
