@@ -27,6 +27,7 @@ from treesens.errors import UsageError
 from treesens.report.terminal import say
 
 if TYPE_CHECKING:
+    from treesens.backends.base import Artifact
     from treesens.compiler.ir import Module
 
 FORMATS = {
@@ -64,6 +65,7 @@ def command(
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
     from treesens.backends.text.legend import legend as make_legend
+    from treesens.backends.text.value import with_value
     from treesens.compiler.compilation import compile_query
     from treesens.compiler.ir.printer import print_module
     from treesens.compiler.query.probabilities import names_probabilities
@@ -89,9 +91,8 @@ def command(
         if target == "sir":
             return print_module(module, full=True), module
         place, _, name = FORMATS[target].partition(":")
-        write: Callable[..., object] = getattr(import_module(place), name)
-        text: str = write(module, precision=precision).text  # type: ignore[attr-defined]
-        return text, module
+        write: Callable[..., Artifact] = getattr(import_module(place), name)
+        return with_value(module, write(module, precision=precision), bound.query.objective), module
 
     pieces = Pieces(time_limit)
     for bound in asked:

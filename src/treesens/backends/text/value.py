@@ -1,0 +1,47 @@
+"""What the objective of a solver's text says about the question: texts leave out its constant, count in units of their own, and
+some minimise what the question maximises.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from sys import float_info
+
+from treesens.backends.base import Artifact
+from treesens.backends.text.names import told
+from treesens.compiler.base.units import Unit
+from treesens.compiler.ir import Module
+from treesens.compiler.query.query import Objective
+from treesens.visible import label
+
+_MARKS = {"lp": "\\ ", "mps": "* ", "smt2": "; ", "opb": "* ", "cpsat": "# "}
+"""How a line of a comment begins."""
+_MINIMISED = ("mps", "opb")
+_SCALED = ("lp", "mps")
+
+
+def value_line(module: Module, artifact: Artifact, objective: Objective | None) -> str:
+    """A comment with the value of the question for the objective z of the text; empty if z says nothing about it."""
+    goal = module.objective
+    if objective is None or goal is None or not module.optimises or objective.nearest is not None:
+        return ""
+    unit = Unit(goal.shift).size
+    step = Fraction(1) if artifact.format in _SCALED else Unit(goal.shift - artifact.objective_dropped).size
+    sign = 1 if objective.maximize else -1  # modules maximise
+    factor = sign * step * (-1 if artifact.format in _MINIMISED else 1) * objective.unit
+    constant = sign * goal.constant * unit * objective.unit + objective.offset
+    if max(abs(constant), abs(factor)) > float_info.max:
+        return ""  # no number that a solver prints
+    sum_ = f"{float(constant)!r} {'-' if factor < 0 else '+'} {float(abs(factor))!r} z"
+    value = f"the root of {sum_}" if objective.kind == "distance l2" else sum_
+    what = (
+        "a bound of the question's value" if objective.values or artifact.objective_dropped else "the question's value"
+    )
+    return f"{_MARKS[artifact.format]}{what} ({label(objective.kind)}) is {value}, with z the objective here\n"
+
+
+def with_value(module: Module, artifact: Artifact, objective: Objective | None) -> str:
+    """The text with that line behind the comment about the question, or at the top of a text without one."""
+    line = value_line(module, artifact, objective)
+    head, told_line, rest = artifact.text.partition(f"{told(module)}\n")
+    return f"{head}{told_line}{line}{rest}" if told_line else line + artifact.text
