@@ -206,6 +206,23 @@ def test_messages_while_typing(folder: Path) -> None:
     session(folder, script)
 
 
+@pytest.mark.parametrize("name", ["with a blank", "é", "a+b", "a%41", "(x)", "#"])
+def test_folders_whose_addresses_have_escapes(folder: Path, name: str) -> None:
+    """Editors of Windows escape every address (`file:///c%3A/...`)."""
+    inside = folder / name
+    inside.mkdir()
+    for file in ("m.json", "people.csv"):
+        (folder / file).rename(inside / file)
+
+    async def script(editor: Editor) -> None:
+        assert "%" in editor.uri
+        assert codes(await editor.write(GOOD.replace("except sex", "exept sex"))) == ["S015"]
+        assert await editor.write(GOOD) == []
+        assert "**sex**" in await editor.hover("except sex", 8)
+
+    session(inside, script)
+
+
 def test_quick_fixes_write_the_name_that_was_meant(folder: Path) -> None:
     async def run(editor: Editor) -> None:
         right = GOOD + "    a.age >= 30 # 𝔘\n    a.sex = Female\n"

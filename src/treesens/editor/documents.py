@@ -102,9 +102,11 @@ class Documents:
             self.publish(uri, found, version)
 
     def version(self, uri: str) -> int | None:
-        """The version of an open document; None for one that is closed."""
-        document = self.server.workspace.text_documents.get(uri)
-        return None if document is None else document.version or 0
+        """The version of an open document; None for one that is closed.
+
+        pygls keeps documents under their address without its escapes (`%20`), and finds them by either.
+        """
+        return self.server.workspace.get_text_document(uri).version
 
     def publish(self, uri: str, found: list[types.Diagnostic], version: int | None = None) -> None:
         params = types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=version)
