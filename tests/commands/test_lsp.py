@@ -21,6 +21,7 @@ from treesens.grammar.printing.formatter import format_text
 
 pytest.importorskip("pygls", reason="the language server is an extra")
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.client import LanguageClient
 
 SERVER = "from treesens.cli import main; main(['lsp'])"
@@ -202,6 +203,20 @@ def test_messages_while_typing(folder: Path) -> None:
         assert await editor.write(GOOD) == []
         # A declaration that does not parse is one message, not one for every use.
         assert codes(await editor.write(GOOD.replace('from "m.json"', "form m.json"))) == ["S015"]
+
+    session(folder, script)
+
+
+def test_a_request_after_a_document_is_closed_is_no_internal_error(folder: Path) -> None:
+    """An editor closes a file that was never saved while its requests are under way."""
+
+    async def script(editor: Editor) -> None:
+        await editor.write(GOOD)
+        identifier = types.TextDocumentIdentifier(editor.uri)
+        editor.client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
+        with pytest.raises(JsonRpcInvalidParams, match="not open"):
+            await editor.client.text_document_code_lens_async(types.CodeLensParams(identifier))
+        assert editor.client.logged == []
 
     session(folder, script)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams, JsonRpcMethodNotFound
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -37,7 +37,7 @@ class SensServer(LanguageServer):
     """Errors that are nobody's fault but ours reach the client as one sentence; the traceback goes to the log."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        if isinstance(error, JsonRpcInvalidParams):
+        if isinstance(error, JsonRpcInvalidParams | JsonRpcMethodNotFound):
             return  # the client has it as the answer to its request
         _log.error("%s", source, exc_info=error)
         first = str(error).partition("\n")[0]
@@ -77,7 +77,11 @@ class Documents:
         return Path(found) if found else Path(self.server.workspace.root_path or ".", "untitled.sens")
 
     def text(self, uri: str) -> str:
-        return self.server.workspace.get_text_document(uri).source
+        """The text of an open document, or of a file; an error of the request for a document that was closed and is no file."""
+        try:
+            return self.server.workspace.get_text_document(uri).source
+        except (OSError, ValueError):
+            raise JsonRpcInvalidParams("the document is not open, and no file that can be read") from None
 
     def lines(self, text: str) -> Lines:
         return Lines(text, str(getattr(encoding := self.server.workspace.position_encoding, "value", encoding)))

@@ -179,6 +179,6 @@ def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], 
         place = taken[0].name.span
         line, _ = place.source.position(place.start)
         raise QueryError(f"`{new}` is a {taken[0].role} already, in line {line}", remedy="take another name")
-    writes = point_name_text if one.role == "point" else name_text
+    writes = point_name_text if one.role in ("point", "parameter") else name_text
     text = writes(ast.Name(new))
     return {(o.name.span.start, o.name.span.end): text for o in mine}
