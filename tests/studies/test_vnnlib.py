@@ -178,6 +178,38 @@ def test_properties_of_other_shapes_are_refused(folder: Path) -> None:
             decide_property(model, data, parse_property(text))
 
 
+LARGEST = "340282346638528859811704183484516925440"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "status"),
+    [
+        ("(= X_0 0.1)", "unsat"),
+        ("(not (= X_0 0.1))", "sat"),
+        ("(= (* 3 X_0) 1.5)", "sat"),
+        ("(or (= X_0 0.1) (>= X_1 3))", "sat"),
+        ("(>= X_0 1e39)", "unsat"),
+        ("(<= X_0 1e39)", "sat"),
+        ("(> (* -1 X_0) 1e39)", "unsat"),
+        ("(!= X_0 1e39)", "sat"),
+        (f"(> X_0 {LARGEST})", "unsat"),
+        (f"(>= X_0 {LARGEST})", "sat"),
+        (f"(< X_0 -{LARGEST})", "unsat"),
+        (f"(and (> (* -1 X_0) 0) (<= X_0 -{LARGEST}))", "sat"),
+        ("(<= 0 1)", "sat"),
+        ("(<= 1 0)", "unsat"),
+    ],
+)
+def test_what_no_finite_float32_decides(folder: Path, assertion: str, status: str) -> None:
+    """Inputs are float32 (docs/vnnlib.md), and 0.1 is none; a property that every input satisfies has a counterexample, too."""
+    path = folder / "tree, value.onnx"
+    text = "".join(f"(declare-const X_{i} Real)" for i in range(5)) + f"(declare-const Y_0 Real)(assert {assertion})"
+    found = decide_property(load(path), path.read_bytes(), parse_property(text), time_limit=20)
+    assert found.status == status
+    if status == "sat":
+        assert graph_outputs(path, np.array([found.inputs]))[0].tolist() == list(found.outputs)
+
+
 def test_scores_are_found_among_other_outputs() -> None:
     """Labels as floats come last here, and onnxruntime sorts the classes of a ZipMap; Y_i is the score of the i-th class."""
     from tests.frontends.test_onnx_fidelity import SCORES, behind, of_trees, operator

@@ -63,7 +63,7 @@ def _text(path: Path) -> str:
         with open_regular(path) as file:
             packed = path.suffix == ".gz"
             content = gzip.GzipFile(fileobj=file).read(LARGEST + 1) if packed else file.read(LARGEST + 1)
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except (OSError, EOFError, ZlibError) as error:
         raise DataError(f"the property cannot be read: {error}", place=str(path)) from None
     except UnicodeDecodeError:

@@ -14,8 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.result import Verdict
 from treesens.errors import QueryError
@@ -37,7 +41,6 @@ from treesens.solve.question import answer
 from treesens.studies.decisions import check_scores, label_of_class
 from treesens.studies.questions import bind_study
 from treesens.studies.running import one_at_a_time
-from treesens.values.witness import Witness
 
 Status = Literal["sat", "unsat", "unknown", "timeout"]
 _A = ast.Name("a")
@@ -68,10 +71,13 @@ def decide_property(
     _check_shapes(ensemble, asked)
     score_output(data)
     found = _Translator(ensemble).formula(asked.formula)
-    if isinstance(found, bool):
-        if not found:
-            return Outcome("unsat", reason="the assertions contradict each other")
-        raise QueryError("every input satisfies the property", remedy="assert something about inputs or outputs")
+    if found is False:
+        return Outcome("unsat", reason="the assertions contradict each other")
+    if found is True:
+        anything = np.zeros((1, ensemble.n_features))
+        margins = ensemble.margins_emulated(anything)
+        shown = ensemble.probabilities(margins) if ensemble.classes else margins
+        return _confirmed(ensemble, data, asked, anything[0], shown[0].tolist())
     conjuncts = found.items if isinstance(found, ast.And) else (found,)
     query = ast.Query(ast.Name("q"), ast.Find((ast.Point(_A),), conjuncts))
     declared = ast.Model(ast.Name("m"), ast.Text("m"))
@@ -90,15 +96,18 @@ def decide_property(
         return Outcome("unsat", reason=result.reason)
     if result.witness is None:
         return Outcome("timeout" if budget.over else "unknown", reason=result.reason)
-    return _confirmed(ensemble, data, asked, result.witness)
+    witness = result.witness
+    emulated = witness.probabilities[0] if ensemble.classes else witness.margins[0]
+    return _confirmed(ensemble, data, asked, witness.values[0], emulated)
 
 
-def _confirmed(ensemble: Ensemble, data: bytes, asked: Property, witness: Witness) -> Outcome:
-    """A counterexample that the graph itself confirms."""
-    inputs = tuple(float(x) for x in witness.values[0])
-    scores = graph_scores(data, witness.values[0])
+def _confirmed(
+    ensemble: Ensemble, data: bytes, asked: Property, values: FloatArray, emulated: Sequence[float]
+) -> Outcome:
+    """A counterexample that the graph itself confirms; without onnxruntime by its emulated outputs."""
+    inputs = tuple(float(x) for x in values)
+    scores = graph_scores(data, values)
     if scores is None:
-        emulated = witness.probabilities[0] if ensemble.classes else witness.margins[0]
         scores = [1.0 - emulated[0], emulated[0]] if ensemble.classes and len(emulated) == 1 else list(emulated)
     if len(scores) != asked.outputs.size:
         raise QueryError(f"the graph has {len(scores)} outputs, the property {asked.outputs.size}")
@@ -160,7 +169,9 @@ class _Translator:
             return self._junction(Junction("and" if found.operator == "=" else "or", (first, second)))
         return self._of_inputs(found) if "X" in sides else self._of_outputs(found)
 
-    def _of_inputs(self, found: Compare) -> ast.Formula:
+    def _of_inputs(self, found: Compare) -> ast.Formula | bool:
+        if len(found.linear.parts) == 1 and (settled := _of_no_float32(found)) is not None:
+            return settled
         names = self.ensemble.feature_names
         terms = [(ast.FeatureOf(_A, ast.Name(names[n])), c) for (_, n), c in found.linear.parts.items()]
         return _bounded(terms, found.operator, -found.linear.constant)
@@ -207,6 +218,18 @@ class _Translator:
                 remedy="rounded probabilities reach 0 and 1, exact ones do not",
             )
         return _bounded([(ast.Prob(_A, label_of_class(self.ensemble, 1)), slope)], found.operator, -rest)
+
+
+def _of_no_float32(found: Compare) -> bool | None:
+    """What a comparison of one input says that no finite float32 decides: `=` with another number, a bound beyond them all."""
+    ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
+    value = -found.linear.constant / coefficient
+    operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]
+    if abs(value) > most or (operator, value) in ((">", most), ("<", -most)):
+        return {"=": False, "!=": True}.get(operator, (operator in ("<", "<=")) == (value > 0))
+    if operator in ("=", "!=") and Fraction(float(np.float32(float(value)))) != value:
+        return operator == "!="
+    return None
 
 
 def _bounded(terms: Sequence[tuple[ast.Expression, Fraction]], operator: Operator, bound: Fraction) -> ast.Formula:
