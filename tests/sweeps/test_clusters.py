@@ -136,6 +136,17 @@ def test_a_scheduler_that_is_not_there_is_an_error(folder: Path) -> None:
     assert "no Dask scheduler answers" in done.stderr
 
 
+def test_a_scheduler_without_workers_is_an_error(folder: Path, cluster: Cluster) -> None:
+    address, workers = cluster
+    for worker in workers.values():
+        worker.kill()
+        worker.wait()
+    done = run(folder, "sweep", "sweep.toml", "--executor", f"dask://{address}")
+    assert done.returncode == 1
+    assert f"the Dask scheduler at {address} has no workers" in done.stderr
+    assert f"dask worker {address}" in done.stderr
+
+
 FEW = """models = ["m1.json"]
 features = "all"
 margins = [0.5, 1.5]

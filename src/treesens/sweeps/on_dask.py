@@ -23,6 +23,12 @@ def dask_client(address: str) -> Iterator[Any]:
             remedy="start one: dask scheduler; dask worker HOST:8786",
         ) from None
     try:
+        try:
+            client.wait_for_workers(1, timeout=10)
+        except TimeoutError:
+            raise UsageError(
+                f"the Dask scheduler at {address} has no workers", remedy=f"start some: dask worker {address}"
+            ) from None
         yield client
     finally:
         client.close()
