@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.certificates.models import train
+from tests.command import run_command
 from treesens.cli import COMMANDS, group
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import one_run, open_regular, will_write, write_atomically
@@ -167,3 +168,26 @@ def test_what_was_written_can_be_read(tmp_path: Path) -> None:
         with pytest.raises(OverwriteError):
             will_write(tmp_path / "x")
     will_write(tmp_path / "x")
+
+
+FOLDERS = {
+    "check": ("check", "q.sens", "--certificate"),
+    "sweep": ("sweep", "q.sens", "--certificate"),
+    "audit": ("audit", "m.json", "--data", "d.csv", "--certificate"),
+    "gap": ("gap", "m.json", "--certificate"),
+    "emit": ("emit", "q.sens", "--to", "lp", "--output"),
+}
+
+
+@pytest.mark.parametrize("command", FOLDERS)
+@pytest.mark.parametrize("inside", ["d.csv/x", "d.csv/x/y"])
+def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path, command: str, inside: str) -> None:
+    """With the place, before anything is asked; it had been an internal error."""
+    train(4, tmp_path / "m.json")
+    (tmp_path / "d.csv").write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n")
+    question = "find a such that margin(a) >= 0"
+    (tmp_path / "q.sens").write_text(f'model m from "m.json"\nquery q: {question}\nquery p: {question}\n')
+    done = run_command(tmp_path, *FOLDERS[command], inside)
+    assert done.returncode == 1, done.stderr
+    assert f"error[U001]: {inside}: the folder cannot be made: Not a directory" in done.stderr
+    assert (tmp_path / "d.csv").read_text().startswith("f0,f1")

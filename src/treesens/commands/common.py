@@ -17,7 +17,7 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.files import check_writable, make_folder
 from treesens.compiler.base.numbers import float_of, whole_of
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
@@ -116,7 +116,7 @@ def certificate_option(function: Function) -> Function:
 
     def folder(_context: object, _option: object, path: Path | None) -> Path | None:
         if path is not None:
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             check_writable(path / "certificate")
         return path
 

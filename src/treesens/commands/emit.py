@@ -22,7 +22,7 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable, will_write, write_atomically
+from treesens.compiler.base.files import check_writable, make_folder, will_write, write_atomically
 from treesens.errors import UsageError
 from treesens.report.terminal import say
 
@@ -85,6 +85,8 @@ def command(
     legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
     for beside in legends.values():
         will_write(beside, derived=True, force=force)
+    if output is not None and len(asked) > 1:
+        make_folder(output)
 
     def written(bound: ResolvedQuestion) -> tuple[str, Module]:
         module = compile_query(bound.query, pipeline).module
@@ -107,7 +109,6 @@ def command(
         if path is None:
             say(text, nl=False)
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
         if bound.name in legends:

@@ -11,7 +11,7 @@ import click
 
 from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable
+from treesens.compiler.base.files import check_writable, make_folder
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.studies import kinds
@@ -119,7 +119,7 @@ def _decision(path: Path | None) -> Any:
 
 def _folder(path: Path | None) -> Path | None:
     if path is not None:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         check_writable(path / "certificate")
     return path
 

@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, will_write
+from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, UsageError
 from treesens.frontends.base import LoadedModel
@@ -228,7 +228,7 @@ def run(
         for s in dict.fromkeys(settings)
     }
     will_write(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(output.parent)
     with Journal(journal_file, command="bench") as journal:
         kept = {key: _kept(journal, key, options.time_limit) for key in by_key}
         records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]

@@ -229,12 +229,18 @@ def check_writable(path: Path | None) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
+def make_folder(path: Path) -> None:
+    """A folder that may be there already, and the folders that it lies in. UsageError if it cannot be made."""
+    with _told(path, "the folder cannot be made", "name another folder"):
+        path.mkdir(parents=True, exist_ok=True)
+
+
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _told(
+    path: Path, what: str = "the file cannot be written", remedy: str = "name a file in a folder that is there"
+) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(
-            f"the file cannot be written: {reason}", place=str(path), remedy="name a file in a folder that is there"
-        ) from None
+        raise UsageError(f"{what}: {reason}", place=str(path), remedy=remedy) from None
