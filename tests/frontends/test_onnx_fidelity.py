@@ -240,6 +240,17 @@ def test_other_operators_before_the_trees_are_refused_by_name(case: int) -> None
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize("attributes", [{"offset": [0.5, 1.0], "scale": [2.0]}, {"scale": [2.0]}, {"offset": [1.0]}])
+def test_scalers_that_onnxruntime_refuses_are_refused(attributes: dict[str, Any]) -> None:
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+    model = before(operator("Scaler", **attributes))
+    with pytest.raises(Fail, match="scale"):
+        onnxruntime_scores(model, np.zeros((1, 2)))
+    with pytest.raises(ModelError, match="differ in length"):
+        load(model)
+
+
 def test_damage_before_the_trees_gives_a_typed_error_or_a_valid_model() -> None:
     def read(data: bytes) -> Any:
         return ONNXFrontend().load(Path("model.onnx"), data)

@@ -90,10 +90,13 @@ def _steps(node: Any, constants: Mapping[str, Any], width: int, place: str) -> l
     check_names(TABLE, a.values(), place, node.op_type if node.op_type in TABLE else "arithmetic")
     match node.op_type:
         case "Scaler":
-            return [
+            steps = [
                 Step("Sub", _numbers(a, "offset", a.floats("offset"), width, 0.0)),
                 Step("Mul", _numbers(a, "scale", a.floats("scale"), width, 1.0)),
             ]
+            if len(a.floats("offset")) != len(a.floats("scale")):
+                raise a.error("scale", "offset and scale differ in length, and the runtime refuses such a Scaler")
+            return steps
         case "Imputer":
             absent = next((x.f for x in node.attribute if x.name == "replaced_value_float"), 0.0)
             if not np.isnan(absent):
