@@ -336,6 +336,11 @@ CHANGED: dict[str, tuple[Callable[[], Any], list[Any], str]] = {
         [[[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]],
         "Cast behind the trees changes the scores",
     ),
+    "whole scores before what they are made of": (
+        lambda: behind(operator("Cast", "y", "z", to=7), operator("Identity", "s", "y"), outputs={"l": 7, "z": 7}),
+        [[0, 2], [[2, 1, 0], [0, 0, 3]]],
+        "Cast stands before one that makes its input",
+    ),
     "other order": (
         lambda: behind(
             of_trees("ArrayFeatureExtractor", ["s", "n"], "z"), outputs={"l": 7, "z": 1}, constants={"n": [2, 1, 0]}

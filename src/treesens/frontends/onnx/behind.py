@@ -30,6 +30,7 @@ class Behind:
 
 def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Behind:
     """What repeats the scores of the operator `trees`. ModelError for operators that change scores or labels."""
+    _check_order(graph, place)
     classes = _classes(trees)
     constants = {value.name: value for value in graph.initializer}
     scores, maps = {trees.output[-1]}, set[str]()
@@ -55,6 +56,18 @@ def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Be
         else:
             (maps if node.op_type == "ZipMap" else scores).update(node.output)
     return Behind(frozenset(scores), frozenset(maps), classes)
+
+
+def _check_order(graph: Any, place: str) -> None:
+    """The format wants operators behind those that make their inputs; onnxruntime takes them in any order."""
+    later = {name for node in graph.node for name in node.output if name}
+    for node in graph.node:
+        if not later.isdisjoint(node.input):
+            raise ModelError(
+                f"the operator {node.op_type} stands before one that makes its input", place=place,
+                remedy="save the graph with its operators in their order",
+            )  # fmt: skip
+        later.difference_update(node.output)
 
 
 def _classes(trees: Any) -> tuple[str | int, ...]:
