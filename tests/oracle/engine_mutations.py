@@ -165,6 +165,19 @@ ENGINE_MUTATIONS = (
         "a search within a region looks anywhere", "engine/local/block_moves.cpp",
         r"mine\[k\] = region->has\(v, k\);", "mine[k] = mine[k] != 0 || region->has(v, k);",
     ),
+    Mutation(
+        "places of a move are not told apart at the end of a leaf", "engine/local/block_moves.cpp",
+        r"if \(range\.high\[2\] \+ 1 < c\.width\) .*;", "",
+        test="tests/engine/test_brute.py",
+    ),
+    Mutation(
+        "what a row has to spare makes up for what others miss", "engine/local/block_moves.cpp",
+        r"std::clamp<std::int64_t>\(slack, -most_missed_, 0\)", "std::max(slack, -most_missed_)",
+    ),
+    Mutation(
+        "a leaf that holds for the first cells of a block only is left out", "engine/local/block_moves.cpp",
+        r"range\.high\[0\] == size_\[0\] - 1 && range\.low\[1\]", "range.low[1]",
+    ),
 )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 SHORT_TURNS = (
     "local_turn=1,local_turn_2=1,local_turn_3=1,prove_turn=1,prove_turn_2=4000,optimum_local_turn=1,"
-    "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=1"
+    "optimum_prove_turn=1,optimum_local_turn_2=1,optimum_prove_turn_2=4000,optimum_local_turn_3=1,"
+    "sum_local_turn_2=1,sum_prove_turn_2=4000,sum_local_turn_3=1"
 )
 WEAK_BOUNDS = (
     "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,polish=0,apart_sweeps=0,"
@@ -29,6 +30,7 @@ SCHEDULES = {
     "no room": f"{SHORT_TURNS},{WEAK_BOUNDS},open_node_megabytes=0",
     "large factors": f"{SHORT_TURNS},together=20000,apart_passes=1,apart_steps=8,apart_trials=4",
     "single trees": "together=0",
+    "sums": "local_turn=1,prove_turn=1,sum_rows=1,sum_local_turn_2=20000,sum_prove_turn_2=4000,sum_local_turn_3=20000",
 }
 
 SMALL = ("brief search, small domain", "combinations")

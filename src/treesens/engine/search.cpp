@@ -86,13 +86,15 @@ void Search::next_turn() {
     if (turn_.is_local()) choose_region();
 }
 
-// Every second turn of the local search stays within the node that the overlap prover is at. If some rows hold only
-// within a small part of the space, the prover goes there first, and a search from anywhere does not.
+// The second turn of the local search, and then every second one, or every fourth if it raises a sum, stays within the
+// node that the overlap prover is at. If some rows hold only within a small part of the space, the prover goes there
+// first, and a search from anywhere does not. One that raises a sum seldom needs it (ADR 0035).
 void Search::choose_region() {
     const OverlapProver* overlap = provers_.overlap();
     const bool has_node =
         schedule.stay_in_node != 0 && goal_.mode == Mode::decide && overlap != nullptr && !overlap->finished();
-    in_region_ = has_node && !in_region_;
+    in_region_ = has_node && turns_anywhere_ >= (local_.sums() ? kAnywhereOfSums : 1);
+    turns_anywhere_ = in_region_ ? 0 : turns_anywhere_ + 1;
     if (in_region_)
         local_.stay_within(overlap->node());
     else
@@ -109,14 +111,19 @@ std::int64_t Search::turn_work(int turn) const {
     constexpr std::int64_t Schedule::* kOptimumTurns[] = {
         &Schedule::optimum_local_turn, &Schedule::optimum_prove_turn, &Schedule::optimum_local_turn_2,
         &Schedule::optimum_prove_turn_2, &Schedule::optimum_local_turn_3};
+    // Local search finds what such decisions ask for, if it gets the time: nothing is decided by the first turns.
+    constexpr std::int64_t Schedule::* kSumTurns[] = {&Schedule::local_turn, &Schedule::prove_turn,
+                                                      &Schedule::sum_local_turn_2, &Schedule::sum_prove_turn_2,
+                                                      &Schedule::sum_local_turn_3};
+    const bool sums = local_.sums();
     // In deep trees a move is spread over memory, and its work takes several times as long.
     constexpr std::int64_t kDeepLocal = 2;
-    const std::int64_t work = schedule.*(provers_.will_bundle() ? kOptimumTurns : kTurns)[turn];
+    const std::int64_t work = schedule.*(sums ? kSumTurns : provers_.will_bundle() ? kOptimumTurns : kTurns)[turn];
     if (turn % 2 == 1) return work * (turn >= Turn::kRepeatFrom ? patience_ : 1);
     // On a small problem it has seen everything long before; the prover decides such problems at once.
     const std::int64_t size = static_cast<std::int64_t>(forest_.nodes.size()) + problem_.cells();
-    return std::min(work / (provers_.wants_overlap() && provers_.is_deep() && turn > 0 ? kDeepLocal : 1),
-                    schedule.local_work_per_node * size);
+    const bool halved = provers_.wants_overlap() && provers_.is_deep() && turn > 0 && !sums;
+    return std::min(work / (halved ? kDeepLocal : 1), schedule.local_work_per_node * size);
 }
 
 // --- one run, one question -------------------------------------------------------------------------------------------
@@ -163,6 +170,7 @@ void Search::reset(std::vector<std::int64_t> bound, Mode mode) {
     goal_ = Goal(problem_, mode, std::move(bound));
     local_.set_goal(goal_);
     in_region_ = false;
+    turns_anywhere_ = kAnywhereOfSums;
     incumbent_ = Incumbent();
     std::vector<std::int64_t> slack(problem_.rows);
     for (const auto& x : pool_) {

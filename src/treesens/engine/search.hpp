@@ -106,6 +106,9 @@ private:
     // Who works, and when.
     LocalSearch local_;
     bool in_region_ = false;  // the local search stays within a node of the overlap prover
+    // Turns anywhere between two that do, of a search that raises a sum, and those since the last one that did.
+    static constexpr int kAnywhereOfSums = 3;
+    int turns_anywhere_ = kAnywhereOfSums;
     Provers provers_;
     Control control_;
     Turn turn_;

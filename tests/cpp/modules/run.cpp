@@ -35,7 +35,8 @@ struct Forced {
 };
 const std::string kShort =
     "local_turn=1,local_turn_2=1,local_turn_3=1,optimum_local_turn=1,optimum_local_turn_2=1,optimum_local_turn_3=1,"
-    "prove_turn=1,optimum_prove_turn=1,prove_turn_2=3000,optimum_prove_turn_2=3000,";
+    "prove_turn=1,optimum_prove_turn=1,prove_turn_2=3000,optimum_prove_turn_2=3000,sum_local_turn_2=1,"
+    "sum_prove_turn_2=3000,sum_local_turn_3=1,";
 const std::string kWeak =
     kShort + "root_sweeps=1,node_sweeps=0,root_steps=1,node_steps=0,root_passes=0,node_passes=0,polish=0,";
 const Forced kForced[] = {
@@ -44,6 +45,7 @@ const Forced kForced[] = {
     {"open_node_megabytes=0", Method::messages, 1},
     {"overlap_idle=1,overlap_point=3", Method::overlap, 1},
     {"overlap_pairs=4,messages_every=2,deep_tree=1", Method::both, 1},
+    {"sum_rows=1,sum_local_turn_2=5000,sum_local_turn_3=5000,overlap_point=3", Method::both, 1},
 };
 
 bool allowed(const Problem& p, const std::vector<Cell>& x) {

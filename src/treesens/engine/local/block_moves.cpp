@@ -3,8 +3,42 @@
 #include <algorithm>
 
 #include "problem/checked.hpp"
+#include "problem/schedule.hpp"
 
 namespace treesens {
+
+void Moves::set_goal(const Goal& goal) {
+    goal_ = &goal;
+    std::int32_t soft = 0;
+    for (std::int32_t r = 0; r < problem_.rows; ++r) soft += goal.counts(problem_, r) && goal.soft[r] ? 1 : 0;
+    sums_ = goal.mode == Mode::decide && soft >= schedule.sum_rows;
+    most_missed_ = INT64_MAX / (4 * std::max<std::int64_t>(soft, 1));
+}
+
+void Moves::add_row(Score& s, std::int32_t row, std::int64_t slack) const {
+    if (!goal_->counts(problem_, row)) return;
+    if (!sums_ || !goal_->soft[row])
+        s.add(goal_->soft[row] != 0, slack);
+    else
+        s.soft += std::clamp<std::int64_t>(slack, -most_missed_, 0);
+}
+
+void Moves::add_cluster(Score& s, const Score& part) const {
+    s.hard = std::min(s.hard, part.hard);
+    s.soft = sums_ ? s.soft + part.soft : std::min(s.soft, part.soft);
+}
+
+void Moves::measure() {
+    score_ = Score::top();
+    worth_ = of_no_row();
+    for (const Cluster& c : clusters_) {
+        for (std::size_t j = 0; j < c.rows.size(); ++j) {
+            const std::int64_t slack = c.profile[j * c.width + (c.open < 0 ? 0 : x_[c.open])];
+            if (goal_->counts(problem_, c.rows[j])) score_.add(goal_->soft[c.rows[j]], slack);
+            add_row(worth_, c.rows[j], slack);
+        }
+    }
+}
 
 void Moves::choose_privates(std::uint64_t pick) {
     for (Cluster& c : clusters_) {
@@ -32,8 +66,6 @@ void Moves::build_profiles() {
         traverse(g, forest_.root[g], {{0, 0, 0}, {0, 0, open_ < 0 ? 0 : problem_.size[open_] - 1}});
     }
     sum_tables();
-    std::int64_t slack_here = 0;
-    score_ = Score::top();
     for (Cluster& c : clusters_) {
         c.profile.assign(c.rows.size() * c.width, 0);
         for (std::size_t j = 0; j < c.rows.size(); ++j) {
@@ -47,17 +79,16 @@ void Moves::build_profiles() {
                 out = fixed;
                 if (c.open >= 0) out += c.rectangle[j * (c.width + 1) + k] + problem_.unary_at(r, c.open, k);
             }
-            slack_here = c.profile[j * c.width + (c.open < 0 ? 0 : x_[c.open])];
-            if (goal_->counts(problem_, r)) score_.add(goal_->soft[r], slack_here);
         }
     }
+    measure();
 }
 
 void Moves::start_block(std::int32_t first, std::int32_t second) {
     block_[0] = first;
     block_[1] = second;
     from_ = 0;
-    sparse_ = first >= 0 && grid(first, second) > kMostDense;
+    sparse_ = first >= 0 && grid(first, second) > (sums_ ? kMostDenseOfMany : kMostDense);
     for (int i = 0; i < 2; ++i) size_[i] = block_[i] < 0 ? 1 : problem_.size[block_[i]];
     for (Cluster& c : clusters_) {
         c.split = c.open >= 0 && c.open != first && c.open != second;
@@ -161,7 +192,10 @@ void Moves::keep_piece(std::int32_t group, std::int32_t leaf, const Range& range
     pieces_.push_back({group, leaf, range});
     for (int i = 0; i < 2; ++i) places_[i].cut[range.low[i]] = 1;
     if (open_ < 0) return;
-    clusters_[cluster_of_[forest_.group_rows[forest_.row_offset[group]]]].between.cut[range.low[2]] = 1;
+    Cluster& c = clusters_[cluster_of_[forest_.group_rows[forest_.row_offset[group]]]];
+    c.between.cut[range.low[2]] = 1;
+    // What begins behind it may cover the block, and is not kept then.
+    if (range.high[2] + 1 < c.width) c.between.cut[range.high[2] + 1] = 1;
 }
 
 // The leaves that were kept, in terms of places.
@@ -211,10 +245,16 @@ void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
             node = n.right;
         }
     }
+    // A leaf that holds wherever the block goes tells none of its cells apart.
+    if (block_[0] >= 0 && covers_block(range)) return;
     if (keeps_)
         keep_piece(group, ~node, range);
     else
         add_leaf(group, ~node, range);
+}
+
+bool Moves::covers_block(const Range& range) const {
+    return range.low[0] == 0 && range.high[0] == size_[0] - 1 && range.low[1] == 0 && range.high[1] == size_[1] - 1;
 }
 
 void Moves::add_leaf(std::int32_t group, std::int32_t leaf, const Range& range) {
@@ -328,7 +368,8 @@ Score Moves::single_row_best(const Cluster& c, std::int64_t cell, std::int64_t h
 }
 
 Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const {
-    if (c.split && c.rows.size() == 1 && goal_->soft[c.rows[0]]) return single_row_best(c, cell, here, best_open);
+    const bool single = !sums_ && c.rows.size() == 1 && goal_->soft[c.rows[0]];
+    if (c.split && single) return single_row_best(c, cell, here, best_open);
     const std::int32_t width = c.split ? c.places : 1;
     scratch_.resize(c.rows.size() * width);
     read_block_cell(c, cell, here, scratch_.data());
@@ -337,10 +378,8 @@ Score Moves::cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, std:
     *best_open = -1;
     for (std::int32_t k = 0; k < width; ++k) {
         if (c.split && !is_usable(c, k)) continue;
-        Score s = Score::top();
-        for (std::size_t j = 0; j < c.rows.size(); ++j) {
-            if (goal_->counts(problem_, c.rows[j])) s.add(goal_->soft[c.rows[j]], scratch_[j * width + k]);
-        }
+        Score s = of_no_row();
+        for (std::size_t j = 0; j < c.rows.size(); ++j) add_row(s, c.rows[j], scratch_[j * width + k]);
         // Ties stay where they are.
         if (best < s || (*best_open < 0) || (s == best && c.split && k == now)) best = s, *best_open = k;
     }
@@ -417,18 +456,16 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
 
     const std::int64_t line = size_[1] + 1;
     const std::int64_t here = place_of(0, x_[first]) * line + (second < 0 ? 0 : place_of(1, x_[second]));
-    Score best = score_;
+    Score best = worth_;
     std::int64_t best_cell = -1;
     for (std::int32_t i = 0; i < size_[0]; ++i) {
         if (!is_free(0, i)) continue;
         for (std::int32_t k = 0; k < size_[1]; ++k) {
             if (!is_free(1, k)) continue;
-            Score s = Score::top();
+            Score s = of_no_row();
             std::int32_t ignored;
             for (Cluster& c : clusters_) {
-                const Score part = cluster_best(c, i * line + k, here, &ignored);
-                s.hard = std::min(s.hard, part.hard);
-                s.soft = std::min(s.soft, part.soft);
+                add_cluster(s, cluster_best(c, i * line + k, here, &ignored));
                 if (s < best) break;
             }
             if (best < s) best = s, best_cell = i * line + k;
@@ -444,7 +481,7 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
 // The relation between the private variables (a.f < b.f) is met by choosing them one after the other.
 bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
     const std::vector<Cell> before = x_;
-    const Score old = score_;
+    const Score old = worth_;
     for (std::size_t c = 0; c < clusters_.size(); ++c) cluster_best(clusters_[c], cell, here, &chosen_open_[c]);
     adopt(cell, here);
     bool fine = true;
@@ -462,10 +499,8 @@ bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
         Cell choice = -1;
         for (Cell k = 0; k < c.width; ++k) {
             if (!open_mask_[k]) continue;
-            Score s = Score::top();
-            for (std::size_t j = 0; j < c.rows.size(); ++j) {
-                if (goal_->counts(problem_, c.rows[j])) s.add(goal_->soft[c.rows[j]], c.profile[j * c.width + k]);
-            }
+            Score s = of_no_row();
+            for (std::size_t j = 0; j < c.rows.size(); ++j) add_row(s, c.rows[j], c.profile[j * c.width + k]);
             if (choice < 0 || best < s) best = s, choice = k;
         }
         if (choice >= 0) x_[c.open] = choice;
@@ -477,7 +512,7 @@ bool Moves::adopt_with_clauses(std::int64_t cell, std::int64_t here) {
     for (std::int32_t v : block_) fine = fine && (v < 0 || clauses_.satisfied_around(x_.data(), v));
     for (const Cluster& c : clusters_) fine = fine && (c.open < 0 || clauses_.satisfied_around(x_.data(), c.open));
     build_profiles();
-    if (fine && old < score_) return true;
+    if (fine && old < worth_) return true;
     x_ = before;
     build_profiles();
     return false;
@@ -515,13 +550,7 @@ void Moves::adopt(std::int64_t cell, std::int64_t here) {
         build_profiles();
         return;
     }
-    score_ = Score::top();
-    for (const Cluster& c : clusters_) {
-        for (std::size_t j = 0; j < c.rows.size(); ++j) {
-            const std::int64_t slack = c.profile[j * c.width + (c.open < 0 ? 0 : x_[c.open])];
-            if (goal_->counts(problem_, c.rows[j])) score_.add(goal_->soft[c.rows[j]], slack);
-        }
-    }
+    measure();
 }
 
 }  // namespace treesens

@@ -5,6 +5,9 @@
 // for the block with block and private variable left open, add every leaf to its rectangle in a difference array,
 // prefix-sum, read off the best cell. All in exact integers.
 //
+// What a move raises is the least slack; or, if many rows have to hold together, the sum of what they miss: a move that
+// brings one of them nearer counts even if another one is further away (ADR 0035).
+//
 // Which variable is private is read off the problem: rows fall into clusters (those of point a, those of point b) such
 // that a copied variable of F matters to one cluster only. The clusters then choose their private cell independently.
 #pragma once
@@ -25,6 +28,8 @@ inline constexpr std::int64_t kLargestGrid = 300'000;
 // Above so many cells of a block and the open variable together a move stands on the places between the cuts that its
 // trees make, of which there are few: below, it takes longer to find them than to add over all cells.
 inline constexpr std::int64_t kMostDense = 50'000;
+// The same if moves raise a sum over many rows, each of which has tables of its own. Measured.
+inline constexpr std::int64_t kMostDenseOfMany = 1'000;
 // Places of a single variable times those of the open one that a move looks at, and places that it looks at in any
 // case.
 inline constexpr std::int64_t kLargestLine = 1'000'000;
@@ -34,20 +39,23 @@ class Moves {
 public:
     Moves(const Problem& problem, const Forest& forest, const Clauses& clauses);
 
-    void set_goal(const Goal& goal) { goal_ = &goal; }
+    void set_goal(const Goal& goal);
     // The cells of a variable that moves may choose, one byte each.
     const std::uint8_t* allowed(std::int32_t v) const { return allowed_.data() + problem_.cell_offset[v]; }
     // From now on these are the cells of `region`, or without one all that the problem allows.
     void stay_within(const Domains* region);
     // Moves to x (which must satisfy the clauses) and picks the private variables with the numbers given by `pick`.
     void place(const std::vector<Cell>& x, std::uint64_t pick);
-    // The best move over the block; `second` may be -1. True when the score rose.
+    // The best move over the block; `second` may be -1. True when what moves raise rose.
     bool improve(std::int32_t first, std::int32_t second);
     // Cells the block move over these variables would compute.
     std::int64_t grid(std::int32_t first, std::int32_t second) const;
 
     const std::vector<Cell>& x() const { return x_; }
     const Score& score() const { return score_; }
+    // What moves raise: the score, or with its `soft` as the sum of what soft rows miss, 0 if they miss nothing.
+    const Score& worth() const { return worth_; }
+    bool sums() const { return sums_; }
     std::int64_t work() const { return work_; }
     // Variables that can change something: they occur in a tree, a unary term or a clause, and have two cells.
     const std::vector<std::int32_t>& movable() const { return movable_; }
@@ -100,9 +108,14 @@ private:
     void add_pieces();
     void visit_groups(std::int32_t variable, std::int32_t also);
     void traverse(std::int32_t group, std::int32_t node, Range range);
+    bool covers_block(const Range& range) const;
     void add_leaf(std::int32_t group, std::int32_t leaf, const Range& range);
     void keep_piece(std::int32_t group, std::int32_t leaf, const Range& range);
     void sum_tables();
+    Score of_no_row() const { return sums_ ? Score{0, 0} : Score::top(); }
+    void add_row(Score& s, std::int32_t row, std::int64_t slack) const;
+    void add_cluster(Score& s, const Score& part) const;
+    void measure();
     Score cluster_best(Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const;
     Score single_row_best(const Cluster& c, std::int64_t cell, std::int64_t here, std::int32_t* best_open) const;
     void read_block_cell(Cluster& c, std::int64_t cell, std::int64_t here, std::int64_t* out) const;
@@ -139,6 +152,9 @@ private:
     std::vector<std::int32_t> movable_;
     std::vector<Cell> x_;
     Score score_;
+    Score worth_;
+    bool sums_ = false;
+    std::int64_t most_missed_ = 0;  // by one row, as it is counted: the sum stays far from the ends of its range
     std::int64_t work_ = 0;
 
     // State of one block move.

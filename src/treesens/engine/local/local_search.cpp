@@ -10,6 +10,10 @@ namespace treesens {
 namespace {
 
 constexpr std::int64_t kPairsAfterRestarts = 8;  // measured: earlier they cost more than they bring
+// Of a walk, measured: descents without a better point until another walk begins, and how much worse than its best the
+// point may be that it goes on from, one part in so many.
+constexpr std::int64_t kWalkPatience = 150;
+constexpr std::int64_t kWalkWorse = 5;
 
 }  // namespace
 
@@ -24,11 +28,13 @@ LocalSearch::LocalSearch(const Problem& problem, const Forest& forest, const Cla
 void LocalSearch::set_goal(const Goal& goal) {
     moves_.set_goal(goal);
     region_.reset();
+    walk_ = Walk();
 }
 
 void LocalSearch::stay_within(std::optional<Domains> region) {
     region_ = std::move(region);
     inside_ = Incumbent();
+    walk_inside_ = Walk();
 }
 
 bool LocalSearch::reached(const Goal& goal, const Incumbent& incumbent) const {
@@ -45,8 +51,8 @@ void LocalSearch::random_cells() {
     }
 }
 
-bool LocalSearch::perturb(const Incumbent& incumbent) {
-    start_ = incumbent.x;
+bool LocalSearch::perturb(const std::vector<Cell>& x) {
+    start_ = x;
     if (order_.empty()) return true;
     const std::uint64_t changes = 2 + below(4);
     for (std::uint64_t i = 0; i < changes; ++i) {
@@ -62,7 +68,14 @@ bool LocalSearch::perturb(const Incumbent& incumbent) {
 
 bool LocalSearch::next_start(const Incumbent& incumbent) {
     ++restarts_;
-    if (incumbent.present() && below(4) != 0) return perturb(incumbent);
+    if (moves_.sums()) {
+        const Walk& walk = region_ ? walk_inside_ : walk_;
+        return walk.x.empty() ? new_start() : perturb(walk.x);
+    }
+    return incumbent.present() && below(4) != 0 ? perturb(incumbent.x) : new_start();
+}
+
+bool LocalSearch::new_start() {
     if (problem_.hint_count > 0) {
         // The first hint first (the caller may have put the most promising rows there), then any.
         const std::int64_t h = next_hint_ < 2 ? next_hint_ : static_cast<std::int64_t>(below(problem_.hint_count));
@@ -77,6 +90,21 @@ bool LocalSearch::next_start(const Incumbent& incumbent) {
         random_cells();
     }
     return clauses_.none() || clauses_.repair(start_, random_);
+}
+
+void LocalSearch::step(Walk& walk) {
+    const Score here = moves_.worth();
+    const bool begins = walk.x.empty();
+    if (begins || walk.best < here) {
+        walk = {moves_.x(), here, 0};
+        return;
+    }
+    if (++walk.since > kWalkPatience) {
+        walk = Walk();
+        return;
+    }
+    const bool near = here.hard == walk.best.hard && here.soft >= walk.best.soft + walk.best.soft / kWalkWorse;
+    if (near) walk.x = moves_.x();
 }
 
 void LocalSearch::offer(Incumbent& incumbent) {
@@ -118,7 +146,9 @@ void LocalSearch::run(std::int64_t work, const Goal& goal, Incumbent& incumbent,
             continue;
         }
         moves_.place(start_, random_());
-        descend(goal, incumbent, control, restarts_ > kPairsAfterRestarts);
+        const bool sums = moves_.sums();
+        descend(goal, incumbent, control, !sums && restarts_ > kPairsAfterRestarts);
+        if (sums) step(region_ ? walk_inside_ : walk_);
         if (order_.empty()) return;
     }
 }

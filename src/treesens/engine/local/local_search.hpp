@@ -26,13 +26,25 @@ public:
     // From now on `run` looks among the cells of a region alone, or anywhere.
     void stay_within(std::optional<Domains> region);
 
+    // Whether moves raise the sum of what many rows miss.
+    bool sums() const { return moves_.sums(); }
     std::int64_t restarts() const { return restarts_; }
     std::int64_t work() const { return moves_.work(); }
 
 private:
+    // If moves raise a sum, the search walks: it goes on from where it is, even if that is a little worse than the best
+    // of the walk, and begins another walk if nothing better turns up.
+    struct Walk {
+        std::vector<Cell> x;  // empty: it is still to begin
+        Score best;
+        std::int64_t since = 0;  // descents since the best one
+    };
+
     bool next_start(const Incumbent& incumbent);
+    bool new_start();
+    void step(Walk& walk);
     void random_cells();
-    bool perturb(const Incumbent& incumbent);
+    bool perturb(const std::vector<Cell>& x);
     void offer(Incumbent& incumbent);
     // True when the goal is reached.
     bool descend(const Goal& goal, Incumbent& incumbent, Control& control, bool pairs);
@@ -51,6 +63,8 @@ private:
     std::int64_t next_hint_ = 0;
     std::optional<Domains> region_;
     Incumbent inside_;  // the best point that was met in it
+    Walk walk_;         // anywhere
+    Walk walk_inside_;
 };
 
 }  // namespace treesens

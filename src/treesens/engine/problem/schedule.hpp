@@ -24,10 +24,14 @@ namespace treesens {
     OPTION(optimum_local_turn_2, 2'000'000, 1, "local_turn_2 of such an optimum")                                      \
     OPTION(optimum_prove_turn_2, 400'000'000, 1, "prove_turn_2 of such an optimum")                                    \
     OPTION(optimum_local_turn_3, 5'000'000, 1, "local_turn_3 of such an optimum")                                      \
+    OPTION(sum_local_turn_2, 100'000'000, 1, "local_turn_2 of a decision whose local search raises a sum (ADR 0035)")  \
+    OPTION(sum_prove_turn_2, 200'000'000, 1, "prove_turn_2 of such a decision")                                        \
+    OPTION(sum_local_turn_3, 200'000'000, 1, "local_turn_3 of such a decision")                                        \
     OPTION(local_work_per_node, 2'000, 1, "a turn of the local search does no more than so much for a node of a tree") \
     OPTION(local_patience, 16, 1, "turns of provers grow by up to this factor while local search finds nothing")       \
     OPTION(deep_tree, 64, 1, "trees with so many leaves on average are deep: the overlap prover proves (ADR 0011)")    \
     OPTION(many_rows, 4, 1, "with so many rows of scores a decision asks the overlap prover, too (ADR 0030)")          \
+    OPTION(sum_rows, 4, 1, "with so many rows a decision's local search raises the sum of what they miss (ADR 0035)")  \
     OPTION(messages_every, 4, 2, "in deep trees every so many turns are for messages")                                 \
     OPTION(most_for_messages, 200'000, 0, "with more leaves, deep trees are proved by the overlap prover alone")       \
     OPTION(together, 400, 0, "entries of a factor of several trees, once a search is long (ADR 0013)")                 \
