@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, distinct, indptr_of
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, concatenated_ranges, groups_of, indptr_of
 from treesens.compiler.ir import FALSE, TRUE, ExactlyOne, LeafSum
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.cells import CellEnsemble
@@ -119,19 +119,18 @@ def _guards(builder: Builder, model: CellEnsemble, inner: Int64Array, point: int
     result = np.full(len(inner), TRUE, np.int32)
     feature = model.feature[inner]
     plain = model.category_set[inner] < 0
-    for f in distinct(feature):
+    used, order, first = groups_of(feature)
+    for f, mine in zip(used, np.split(order, first)[1:], strict=True):
         grid = features[f]
         block = builder.order(int(f), point)
-        rows = np.flatnonzero((feature == f) & plain)
+        by_cells = mine
         if not grid.missing:
             # The guard "cell <= cut" is an order predicate; a cut past the last cell is always true.
+            at_cuts, by_cells = mine[plain[mine]], mine[~plain[mine]]
             padded = np.concatenate((block.variables.astype(np.int32) * 2, np.full(1, TRUE, np.int32)))
-            cut = model.cut[inner[rows]]
-            result[rows] = np.where(cut < 0, FALSE, padded[np.minimum(cut, len(padded) - 1)])
-            rows = np.flatnonzero((feature == f) & ~plain)
-        else:
-            rows = np.flatnonzero(feature == f)
-        for row in rows:
+            cut = model.cut[inner[at_cuts]]
+            result[at_cuts] = np.where(cut < 0, FALSE, padded[np.minimum(cut, len(padded) - 1)])
+        for row in by_cells:
             mask: BoolArray = model.left_cells(int(inner[row]))
             result[row] = builder.inside(point, int(f), mask)
     return result
