@@ -13,7 +13,7 @@ SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test \
-  sanitizers coverage bench-data paper paper-small clean coq verify-coq
+  coverage bench-data paper paper-small clean coq verify-coq
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -42,20 +42,20 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Tools that lie in the environment, and not in one that pip makes for each build: a wheel is made of the same objects.
-$(VENV)/.tools: | $(VENV)/bin/python
-	$(PIP) 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja
-	@touch $@
+TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.4' cmake ninja
 
 $(VENV)/.demo: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
 	@echo "1/3 $(VENV): an environment for the demo"
 	@echo "2/3 the engine is compiled, and XGBoost, scikit-learn and the solvers are installed (half a minute or more)"
 	$(call environment,demo)
 
-$(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/.tools
+$(VENV)/.core: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
+	$(PIP) $(TOOLS)
 	$(call environment,core,--no-build-isolation)
 	@touch $(VENV)/.demo
 
-$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/.tools
+$(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
+	$(PIP) $(TOOLS)
 	$(call environment,dev,--no-build-isolation)
 	@touch $(VENV)/.demo $(VENV)/.core
 
@@ -126,23 +126,23 @@ format: $(VENV)/.installed ## formats Python and C++
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE)) $(wildcard tests/cpp/*.?pp)
 
 # The engine's own unit tests, and random problems from the compiler, under AddressSanitizer and UndefinedBehaviorSanitizer, and
-# under ThreadSanitizer: make cpp-test MODULES=3000 SEED=7 for a longer run.
+# under ThreadSanitizer: make cpp-test MODULES=3000 SEED=7 for a longer run. What runs in one thread has no races: of the unit tests
+# those files run under ThreadSanitizer that speak of threads, or of the Crew that has them.
+THREADED := $(patsubst tests/cpp/%,*%,$(shell grep -lE 'thread|Crew' tests/cpp/test_*.cpp))
+comma := ,
+space := $(subst ,, )
 MODULES ?= 300
-cpp-test: $(VENV)/.installed sanitizers ## the engine alone, under sanitizers (MODULES=300 SEED=1)
+cpp-test: $(VENV)/.installed ## the engine alone, under sanitizers (MODULES=300 SEED=1)
+	mkdir -p build
 	$(BIN)/python -m tests.cpp.modules.write $(MODULES) $(or $(SEED),1) build/modules.txt
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE=ON
+	$(BIN)/cmake --build build/sanitize --target engine_tests run_modules
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
 	build/sanitize/run_modules build/modules.txt
-	$(BIN)/ctest --test-dir build/threads --output-on-failure
-	build/threads/run_modules build/modules.txt
-
-# Their programs need nothing of the package, so that they can be compiled while it is installed.
-SANITIZED := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON
-sanitizers: $(VENV)/.tools ## what `make cpp-test` runs, compiled
-	mkdir -p build
-	$(BIN)/cmake -S . -B build/sanitize $(SANITIZED) -DTREESENS_SANITIZE=ON
-	$(BIN)/cmake --build build/sanitize --target engine_tests run_modules
-	$(BIN)/cmake -S . -B build/threads $(SANITIZED) -DTREESENS_SANITIZE_THREADS=ON
+	$(BIN)/cmake -S . -B build/threads -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DTREESENS_CPP_TESTS=ON -DTREESENS_SANITIZE_THREADS=ON
 	$(BIN)/cmake --build build/threads --target engine_tests run_modules
+	build/threads/engine_tests --source-file='$(subst $(space),$(comma),$(THREADED))'
+	build/threads/run_modules build/modules.txt
 
 # An oracle from outside (tests/oracle): random models, domains, tables and questions, judged by brute force with the
 # libraries themselves. A failure prints its seed, and leaves a small reproduction in build/oracle.
