@@ -248,11 +248,13 @@ READERS = (
     ),
     Mutation(
         "lightgbm: x <= t is read as x < t", "frontends/lightgbm/model.py", r'comparison="<="', 'comparison="<"',
+        test="tests/frontends/test_lightgbm_fidelity.py",
     ),
     Mutation(
         "onnx: a threshold is a float lower", "frontends/onnx/trees.py",
         r"threshold = np\.where\(strict, next_down_array\(values, NumberType\.FLOAT32\), values\)",
         "threshold = next_down_array(values, NumberType.FLOAT32)",
+        test="tests/frontends/test_onnx_fidelity.py",
     ),
     Mutation(
         "catboost: the last splits come first", "frontends/catboost/frontend.py",
