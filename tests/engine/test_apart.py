@@ -13,6 +13,7 @@ from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point, with_bound
 from tests.engine.tiny import Shape, brute_force, random_problem
 from tests.oracle.schedules import scheduled
+from treesens.backends.native import solver as solver_module
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 from treesens.compiler.base.budget import Budget
@@ -80,3 +81,21 @@ def test_a_run_within_a_budget_ends_when_somebody_asks() -> None:
     assert result.reason in {"stopped", "time"}
     assert solver.run_within(Budget.of(0.2)).reason == "time", "the event of another budget no longer counts"
     assert solver.run_within(Budget.of(60, stop)).status == "open", "nothing is left of a budget that was stopped"
+
+
+@pytest.mark.parametrize("cells", [12, 20])
+def test_a_moment_before_a_long_run_changes_no_search(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    """Wherever the moment ends, the nodes are those of one run."""
+    shape = Shape(shared=16, sensitive=1, cells=cells, trees=60, depth=4, objective="unary", magnitude=10**6)
+    problem = random_problem(np.random.default_rng(8), shape)
+    whole = Solver(problem, mode="slack").run(60)
+    assert whole.status == "optimal"
+    assert whole.statistics.nodes > 500
+    # However busy the machine is, nothing is broken off here.
+    monkeypatch.setattr(solver_module, "PAUSE", 60)
+    for moment in np.linspace(0.001, 0.06, 5):
+        monkeypatch.setattr(solver_module, "MOMENT", float(moment))
+        within = Solver(problem, mode="slack").run_within(Budget.of(60))
+        assert within.statistics.nodes == whole.statistics.nodes
+        assert within.statistics.restarts == whole.statistics.restarts
+        assert within.level == whole.level

@@ -26,6 +26,7 @@ HELP_BYTES = 2_000_000_000
 SLICE = 0.05  # seconds between two looks at signals
 _LOOK_SECONDS = 0.1  # between two looks at the limits of the work around a pass
 MOMENT = 0.05  # seconds of work for which no thread is started
+PAUSE = 0.1  # and so many more until it is broken off if it cannot pause, as if nothing had happened
 UNKNOWN = 2**63 - 1
 Method = Literal["auto", "messages", "overlap", "both"]
 Status = Literal["open", "witness", "infeasible", "optimal"]
@@ -195,12 +196,17 @@ class Solver:
                 return self._result(facts)
 
     def run_within(self, budget: Budget) -> SearchResult:
-        """The same within a budget, whose event, or a KeyboardInterrupt, stops it within a tenth of a second.
+        """The same within a budget, whose event, or a KeyboardInterrupt, stops it within MOMENT + PAUSE seconds.
 
         It is one run but for a moment before. A row of short ones would not do: at the end of the seconds of a run, what cannot
-        be halved is broken off and begins anew in the next one, such as setting up a prover.
+        be halved is broken off and begins anew in the next one, such as setting up a prover. The moment pauses where the search
+        can go on as if nothing had happened: what is broken off by the clock makes another search of each run.
         """
-        result = self.run(min(MOMENT, budget.left()))
+        self._stopped = False
+        self._engine.clear_stop()
+        left = budget.left()
+        self._engine.run(slice=min(MOMENT, left), seconds=min(MOMENT + PAUSE, left), node_limit=-1)
+        result = self.result()
         if result.status != "open" or result.reason != "time" or budget.over:
             return result
 
