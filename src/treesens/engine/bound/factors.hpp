@@ -40,7 +40,7 @@ struct FactorSet {
     std::vector<std::uint8_t> segment_level;  // [segments]: floor(log2(cells)), the line of the sparse table to ask
     std::vector<std::int32_t> literal_low;    // [literals], segments counted from the slot's first
     std::vector<std::int32_t> literal_high;
-    // The two places of a literal in a table over runs of 1, 2, 4, .. segments of its slot (messages_update.cpp).
+    // The two places of a literal in a table over runs of 1, 2, 4, .. segments of its slot (messages_numbers.hpp).
     std::vector<std::int32_t> literal_first;
     std::vector<std::int32_t> literal_second;
     std::vector<std::uint16_t> column;

@@ -126,6 +126,17 @@ private:
     double tell_entries(std::int32_t slot, bool apply);
     double tell_literals(std::int32_t slot, bool apply);
     void ask_entries(std::int32_t slot);
+    void find_best(std::int32_t slot, const double* entries);
+    // The maximum over a literal in the table at work, and a value for all segments of a literal there.
+    double over_literal(std::int64_t literal) const {
+        return std::max(over_segments_[set_.literal_first[literal]], over_segments_[set_.literal_second[literal]]);
+    }
+    void offer(std::int64_t literal, double value) {
+        double& one = over_segments_[set_.literal_first[literal]];
+        one = std::max(one, value);
+        double& other = over_segments_[set_.literal_second[literal]];
+        other = std::max(other, value);
+    }
     // Recomputes the messages of v from r and A; with `apply` also the entries that they change.
     void hand_out(std::int32_t v, bool apply);
     void update_unscoped();
@@ -144,7 +155,6 @@ private:
     void take_slot(std::int32_t s);
     void give(std::int32_t s, double share);
     void share_out(std::int32_t s, double share);
-    void find_best(std::int32_t s);
     void write_reduced(std::int32_t s);
     // Where a slot begins in the workspaces of its factor.
     std::int64_t segment_in_factor(std::int32_t s) const {

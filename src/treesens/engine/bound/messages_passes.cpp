@@ -94,53 +94,36 @@ void Messages::take_slot(std::int32_t s) {
     for (std::int64_t g = set_.slot_segment[s], i = 0; g < set_.slot_segment[s + 1]; ++g, ++i) {
         taken[i] = *std::max_element(sum + set_.segment_start[g], sum + set_.segment_end[g] + 1) - reduced_[g];
     }
+    const std::int64_t segments = set_.slot_segment[s + 1] - set_.slot_segment[s];
+    std::copy_n(taken, segments, over_segments_.begin());
+    gather_runs(over_segments_.data(), segments);
     double* held = held_.data() + literal_in_factor(s);
     for (std::int64_t d = set_.slot_literal[s], i = 0; d < set_.slot_literal[s + 1]; ++d, ++i) {
-        const double most = *std::max_element(taken + set_.literal_low[d], taken + set_.literal_high[d] + 1);
+        const double most = over_literal(d);
         held[i] = most == kNone ? 0 : most;  // a dead range belongs to dead entries only
     }
     work_ += problem_.size[v] / 4;
 }
 
-// The best entry of every range of a slot, into literal_best_.
-void Messages::find_best(std::int32_t s) {
-    const std::int64_t literals = set_.slot_literal[s + 1] - set_.slot_literal[s];
-    std::fill_n(literal_best_.begin(), literals, kNone);
-    const std::uint16_t* column = column_.data() + set_.slot_column[s];
-    const std::int32_t n = alive_[set_.slot_factor[s]];
-    // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
-    std::fill_n(literal_other_.begin(), literals, kNone);
-    std::int32_t i = 0;
-    for (; i + 1 < n; i += 2) {
-        double& best = literal_best_[column[i]];
-        double& other = literal_other_[column[i + 1]];
-        best = std::max(best, taken_entry_[i]);
-        other = std::max(other, taken_entry_[i + 1]);
-    }
-    if (i < n) literal_best_[column[i]] = std::max(literal_best_[column[i]], taken_entry_[i]);
-    for (std::int64_t d = 0; d < literals; ++d) literal_best_[d] = std::max(literal_best_[d], literal_other_[d]);
-    work_ += n;
-}
-
 void Messages::give(std::int32_t s, double share) {
-    find_best(s);
+    find_best(s, taken_entry_.data());
     share_out(s, share);
     const double* taken = taken_.data() + segment_in_factor(s);
     const double* given = given_.data() + segment_in_factor(s);
     double* held = held_.data() + literal_in_factor(s);
+    const std::int64_t segments = set_.slot_segment[s + 1] - set_.slot_segment[s];
+    for (std::int64_t g = 0; g < segments; ++g) over_segments_[g] = taken[g] == kNone ? kNone : -given[g];
+    gather_runs(over_segments_.data(), segments);
     for (std::int64_t d = set_.slot_literal[s], i = 0; d < set_.slot_literal[s + 1]; ++d, ++i) {
-        double message = kNone;
-        for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
-            if (taken[g] != kNone) message = std::max(message, -given[g]);
-        }
-        if (message == kNone) message = held[i];
+        const double most = over_literal(d);
+        const double message = most == kNone ? held[i] : most;
         change_[i] = message - held[i];
         held[i] = message;
     }
     const std::uint16_t* column = column_.data() + set_.slot_column[s];
     const std::int32_t n = alive_[set_.slot_factor[s]];
     for (std::int32_t i = 0; i < n; ++i) taken_entry_[i] += change_[column[i]];
-    work_ += n + 2 * (set_.slot_literal[s + 1] - set_.slot_literal[s]);
+    work_ += 2 * (n + set_.slot_literal[s + 1] - set_.slot_literal[s]);
 }
 
 // r of a slot such that A_v becomes this share of the max-marginals. A constant in r says nothing: the greatest is 0.
@@ -149,16 +132,14 @@ void Messages::share_out(std::int32_t s, double share) {
     const double* taken = taken_.data() + segment_in_factor(s);
     const double* held = held_.data() + literal_in_factor(s);
     double* given = given_.data() + segment_in_factor(s);
-    std::fill_n(given, segments, kNone);
+    std::fill_n(over_segments_.begin(), run_lines(segments) * segments, kNone);
     for (std::int64_t d = set_.slot_literal[s], i = 0; d < set_.slot_literal[s + 1]; ++d, ++i) {
-        if (literal_best_[i] == kNone) continue;
-        const double without = literal_best_[i] - held[i];
-        for (std::int32_t g = set_.literal_low[d]; g <= set_.literal_high[d]; ++g) {
-            if (taken[g] != kNone) given[g] = std::max(given[g], without);
-        }
+        offer(d, literal_best_[i] - held[i]);
     }
+    spread_runs(over_segments_.data(), segments);
     double most = kNone;
     for (std::int64_t g = 0; g < segments; ++g) {
+        given[g] = taken[g] == kNone ? kNone : over_segments_[g];
         if (given[g] == kNone) continue;
         if (share < 1) given[g] = share * given[g] - (1 - share) * taken[g];
         most = std::max(most, given[g]);

@@ -7,33 +7,6 @@
 
 namespace treesens {
 
-namespace {
-
-// In tables over runs (run_lines) any run is two places, so that no loop is as long as a run: a processor guesses the
-// ends of short loops wrongly, and that took half of an update.
-
-// From the first line, the maximum of every run.
-void gather_runs(double* table, std::int64_t n) {
-    double* line = table;
-    for (std::int64_t half = 1; 2 * half <= n; half *= 2, line += n) {
-        for (std::int64_t g = 0; g + 2 * half <= n; ++g) line[n + g] = std::max(line[g], line[g + half]);
-    }
-}
-
-// To the first line, the maximum of all runs that a segment is in.
-void spread_runs(double* table, std::int64_t n) {
-    for (std::int64_t l = run_lines(n) - 1; l > 0; --l) {
-        const std::int64_t half = std::int64_t{1} << (l - 1);
-        double* line = table + (l - 1) * n;
-        for (std::int64_t g = 0; g + 2 * half <= n; ++g) {
-            line[g] = std::max(line[g], line[n + g]);
-            line[g + half] = std::max(line[g + half], line[n + g]);
-        }
-    }
-}
-
-}  // namespace
-
 // A_v = unary_v + sum of r over the factors, by differences at the segment borders: all exact integers.
 void Messages::sum_reduced(std::int32_t v) {
     double* sum = sum_.data() + problem_.cell_offset[v];
@@ -88,7 +61,7 @@ void Messages::hand_out(std::int32_t v, bool apply) {
 
 // The message of a literal. A dead one belongs to dead entries only; its old message is kept as it is never read.
 inline double Messages::literal_message(std::int64_t d) const {
-    const double most = std::max(over_segments_[set_.literal_first[d]], over_segments_[set_.literal_second[d]]);
+    const double most = over_literal(d);
     return most == kNone ? literal_[d] : most;
 }
 
@@ -200,17 +173,19 @@ void Messages::ask_entries(std::int32_t s) {
     const std::uint16_t* column = column_.data() + set_.slot_column[s];
     const std::int64_t begin = set_.slot_literal[s];
     const std::int64_t literals = set_.slot_literal[s + 1] - begin;
-    const auto offer = [&](std::int64_t d, double best) {
-        const double without = best - literal_[begin + d];  // -infinity without an entry
-        double& one = over_segments_[set_.literal_first[begin + d]];
-        one = std::max(one, without);
-        double& other = over_segments_[set_.literal_second[begin + d]];
-        other = std::max(other, without);
-    };
     if (n < literals) {
-        for (std::int32_t i = 0; i < n; ++i) offer(column[i], theta[i]);
+        for (std::int32_t i = 0; i < n; ++i) offer(begin + column[i], theta[i] - literal_[begin + column[i]]);
         return;
     }
+    find_best(s, theta);
+    for (std::int64_t d = 0; d < literals; ++d) offer(begin + d, literal_best_[d] - literal_[begin + d]);
+}
+
+// The best entry of every literal of a slot by these numbers, into literal_best_; -infinity without an entry.
+void Messages::find_best(std::int32_t s, const double* entries) {
+    const std::int64_t literals = set_.slot_literal[s + 1] - set_.slot_literal[s];
+    const std::int32_t n = alive_[set_.slot_factor[s]];
+    const std::uint16_t* column = column_.data() + set_.slot_column[s];
     std::fill_n(literal_best_.begin(), literals, kNone);
     // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
     std::fill_n(literal_other_.begin(), literals, kNone);
@@ -218,11 +193,11 @@ void Messages::ask_entries(std::int32_t s) {
     for (; i + 1 < n; i += 2) {
         double& best = literal_best_[column[i]];
         double& other = literal_other_[column[i + 1]];
-        best = std::max(best, theta[i]);
-        other = std::max(other, theta[i + 1]);
+        best = std::max(best, entries[i]);
+        other = std::max(other, entries[i + 1]);
     }
-    if (i < n) literal_best_[column[i]] = std::max(literal_best_[column[i]], theta[i]);
-    for (std::int64_t d = 0; d < literals; ++d) offer(d, std::max(literal_best_[d], literal_other_[d]));
+    if (i < n) literal_best_[column[i]] = std::max(literal_best_[column[i]], entries[i]);
+    for (std::int64_t d = 0; d < literals; ++d) literal_best_[d] = std::max(literal_best_[d], literal_other_[d]);
 }
 
 // r of all factors of v; cells of segments without an entry are removed.
