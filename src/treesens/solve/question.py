@@ -184,16 +184,26 @@ def _certified(query: Query, result: Result, options: Options) -> Result:
 
 
 def with_nothing_else(result: Result) -> Result:
-    """The result without what rests on a proof that has no accepted certificate."""
+    """The result without what rests on a proof that has no accepted certificate: no number of such a claim is left anywhere.
+
+    Regions, nearest rows and near misses rest on work that no certificate is about.
+    """
     made = result.certificates
     missing = next((c.reason for c in made if not c.path), "" if made else "making it failed")
     rests_on_proof = result.verdict is Verdict.NONE or any((result.count, result.ranked, result.explanation))
     if rests_on_proof and missing:
-        return replace(result, verdict=Verdict.UNKNOWN, reason=f"no accepted certificate: {missing}", proof=None)
-    bounds = [c for c in made if c.claim == "bound"]
-    if result.objective is None or (bounds and all(c.path for c in bounds)):
-        return result
-    return replace(result, objective=replace(result.objective, bound=None))
+        logged = ("backend", "pipeline", "seconds", "size", "attempts", "share", "certificates")
+        known = {name: getattr(result, name) for name in logged}
+        return leave_open(result.query, f"no accepted certificate: {missing}", **known)
+    accepted = {claim for claim in ("found", "bound") if all(c.path for c in made if c.claim == claim)}
+    accepted &= {c.claim for c in made}
+    goal = result.objective if "found" in accepted else None
+    if goal is not None and "bound" not in accepted:
+        goal = replace(goal, bound=None)
+    ranked = result.ranked
+    if ranked is not None:
+        ranked = replace(ranked, answers=tuple(replace(one, nearest=None) for one in ranked.answers))
+    return replace(result, objective=goal, ranked=ranked, region=None, nearest=None, near_miss=None)
 
 
 def _without_certificates(
