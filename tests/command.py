@@ -116,10 +116,13 @@ def load_all() -> None:
 
 
 def _read(size: int) -> bytes:
-    """So many bytes of the input, and none of those after them."""
+    """So many bytes of the input, and none of those after them. The process exits if its starter is gone."""
     parts = b""
     while len(parts) < size:
-        parts += os.read(0, size - len(parts))
+        part = os.read(0, size - len(parts))
+        if not part:
+            os._exit(1)
+        parts += part
     return parts
 
 
