@@ -99,7 +99,9 @@ def run_command(
 def _server(_process: int) -> ForkServer:
     """The server of a process of tests; a fork of it (`pytest --forked`, say) has its own."""
     places = os.pathsep.join([str(Path(__file__).parents[1]), environment()["PYTHONPATH"]])
-    return ForkServer.start(__name__, [], (os.getcwd(), tuple(sorted(environment(PYTHONPATH=places).items()))))
+    server = ForkServer.start(__name__, [], (os.getcwd(), tuple(sorted(environment(PYTHONPATH=places).items()))))
+    server.channel.settimeout(None)  # it loads everything first; one that dies closes its end
+    return server
 
 
 def load_all() -> None:

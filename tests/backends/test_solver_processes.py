@@ -34,7 +34,7 @@ def solved() -> Termination:
 
 
 def until(done: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not done() and time.monotonic() < deadline:
         time.sleep(0.01)
     return done()

@@ -166,7 +166,7 @@ def test_an_interruption_keeps_what_is_known(hard: Path) -> None:
     )
     time.sleep(8)
     process.send_signal(signal.SIGINT)
-    stdout, _ = process.communicate(timeout=60)
+    stdout, _ = process.communicate(timeout=300)
     assert process.returncode == 130
     found = json.loads(stdout)
     assert found["interrupted"]

@@ -439,7 +439,7 @@ def test_a_file_that_cannot_be_read_to_its_end_does_not_keep_the_server_alive(fo
         for message in last:
             server.stdin.write(framed(message))
         server.stdin.close()
-        assert server.wait(60) == 0
+        assert server.wait(300) == 0
 
 
 def framed(message: dict[str, Any]) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.counted import calls_of
 from tests.data.settings import BENCH, needs_bench
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.compilation import compile_query
@@ -78,7 +78,7 @@ def test_a_property_of_a_published_model(name: str) -> None:
 
 
 @needs_bench
-def test_ten_mixed_constraints_compile_within_two_seconds() -> None:
+def test_ten_mixed_constraints_compile_with_few_calls() -> None:
     """Lowering and passes; models, tables and what is learnt from them are read once per file (a first question reads them)."""
     text = (
         f'model income from "{BENCH}/models/adult_t300_d5.json"\n'
@@ -88,9 +88,4 @@ def test_ten_mixed_constraints_compile_within_two_seconds() -> None:
     file = parse(text, "ten.sens")
     found = bind(file, Path())
     assert len(found.queries[1].query.constraints) >= 10
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        compile_query(found.queries[1].query, "default")
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 2, seconds
+    assert calls_of(lambda: compile_query(found.queries[1].query, "default")) < 1_000_000

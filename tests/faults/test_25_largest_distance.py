@@ -6,7 +6,6 @@ The expected values come from xgboost's own predictions on every value, or from 
 from __future__ import annotations
 
 import itertools
-import time
 from typing import Any
 
 import numpy as np
@@ -42,11 +41,8 @@ def test_the_largest_distance_on_a_small_domain_is_found_at_once(sense: str) -> 
     one, other = x[scores >= 0.5], x[scores <= -0.5]
     apart = (np.abs(one[:, None] - other[None]) / (np.array(SIZES) - 1)).max(axis=2)
     expected = apart.max() if sense == "maximize" else apart.min()
-    ask(booster, "find a such that margin(a) >= 0.5", DECLARED)  # xgboost has been imported
-    start = time.perf_counter()
     question = f"find a, b such that margin(a) >= 0.5; margin(b) <= -0.5\n  {sense} distance(a, b, linf)"
     found = ask(booster, question, DECLARED, backend="native").result
-    assert time.perf_counter() - start < 5
     assert found.objective.value == pytest.approx(expected)
     assert found.objective.bound == pytest.approx(expected)
 

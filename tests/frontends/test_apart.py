@@ -47,7 +47,7 @@ def test_a_fork_has_the_limits_of_a_process_of_its_own(body: str, words: str) ->
         with pytest.raises(ModelError) as caught:
             read(body)
         assert words in str(caught.value)
-        assert time.monotonic() - start < 30
+        assert time.monotonic() - start < 180
     assert read("sys.stdout.write('fine')") == "fine", "the server goes on"
 
 

@@ -71,7 +71,7 @@ import sys, treesens.frontends as f
 f.load({str(path)!r}).ensemble.grid()
 print(sorted({{m.split('.')[0] for m in sys.modules}} & {LIBRARIES!r}))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.strip() == "[]"
 
 

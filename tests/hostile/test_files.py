@@ -347,7 +347,7 @@ def test_questions_come_from_standard_input(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_slice_of_the_mutated_files_stays_within_the_limits(folder: Path) -> None:
-    """Some files of every format; `make fuzz-files` takes as many as there is time for."""
+    """Some files of every format; `make fuzz-files` takes many more."""
     formats = [name for name in MAKERS if (folder / "samples" / name).is_file() and name != "treelite.tl"]
     totals = fuzz.run(folder, formats, 7, seconds=30, cases=1500)
     assert [text for total in totals.values() for text in total.bad] == []

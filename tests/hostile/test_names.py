@@ -180,7 +180,7 @@ def _on_a_terminal(command: list[str], folder: Path) -> str:
     environment.pop("NO_COLOR", None)
     process = subprocess.Popen([*CLI, *command], cwd=folder, stdout=child, stderr=child, stdin=child, env=environment)
     os.close(child)
-    seen, deadline = b"", time.monotonic() + 60
+    seen, deadline = b"", time.monotonic() + 180
     while time.monotonic() < deadline:
         ready, _, _ = select.select([parent], [], [], 0.2)
         try:
@@ -190,7 +190,7 @@ def _on_a_terminal(command: list[str], folder: Path) -> str:
         seen += part
         if not part and process.poll() is not None:
             break
-    process.wait(timeout=30)
+    process.wait(timeout=180)
     os.close(parent)
     return seen.decode(errors="replace")
 

@@ -1,4 +1,4 @@
-"""A bounded, deterministic slice of the oracle; `make fuzz` runs as much of it as there is time for."""
+"""A bounded, deterministic slice of the oracle; `make fuzz` draws other seeds."""
 
 from __future__ import annotations
 

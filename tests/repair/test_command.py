@@ -252,7 +252,7 @@ def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     repair = Repair(model, rows, None, options, stop)
     found = repair.reach(options.sizes[0], lambda _words: stop.set())
     assert found.content is not None
-    assert found.facts["seconds"] < 60
+    assert found.facts["seconds"] < 300
     (place / "o.json").write_bytes(found.content)
     values = predict(place / "o.json", GRID).reshape(3, -1)
     assert not ((values.max(axis=0) >= 0.6) & (values.min(axis=0) <= 0.4)).any()

@@ -106,7 +106,7 @@ def test_only_an_answer_of_the_engine_ends_the_race(memory: int | None, over: bo
     backend = NativeBackend()
     artifact = emit(compile_query(query, "native"), backend, Options())
     run = EngineRun(backend, artifact, Limits(20, memory)).start()
-    assert run.over.wait(20)
+    assert run.over.wait(180)
     assert run.is_set() == over
     assert (run.result().termination is Termination.MEMORY) == (memory == 1)
 
@@ -149,7 +149,7 @@ def test_an_engine_that_does_not_come_back_is_left(monkeypatch: pytest.MonkeyPat
         run.start().result()
     assert not run.over.is_set()
     released.set()
-    assert run.over.wait(20)
+    assert run.over.wait(180)
 
 
 def test_an_answer_within_the_numerical_band_is_followed_by_one_that_is_clear_of_it() -> None:
