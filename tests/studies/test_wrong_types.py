@@ -28,6 +28,10 @@ WRONG: dict[str, Any] = {
     "yes": True,
     "a number of numpy": np.int64(1),
     "no number": float("nan"),
+    "an infinite number": float("inf"),
+    "ends of which one is infinite": (0, float("inf")),
+    "a mapping to infinite ends": {"f0": (0, float("inf"))},
+    "a number past every float": 10**400,
 }
 CALL_OF = {study: call for call, study in CALLS.items()}
 OPTIONS = [

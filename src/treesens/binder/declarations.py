@@ -15,9 +15,10 @@ from treesens.binder.domains import (
 )
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Code, Diagnostic, Diagnostics, Span, did_you_mean
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain
-from treesens.data.alignment import as_named, blanks_replaced
+from treesens.data.alignment import as_named, blanks_replaced, check_range
 from treesens.data.tables import Categories, Table, TextError
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
@@ -99,10 +100,16 @@ class Declarations:
             raise self.fail("E120", f"the file has the decisions {known}", span, "say which: `decision(P, DECISION)`")
         return next(iter(self.decisions.values()))
 
-    def column(self, table: Table, feature: str, categories: Categories | None, span: Span) -> FloatArray:
-        """A column of a table as stored numbers; what is no category is a mistake at `span`."""
+    def column(
+        self, table: Table, feature: str, categories: Categories | None, number_type: NumberType, span: Span
+    ) -> FloatArray:
+        """A column of a table as stored numbers, none of them infinite to a model of this number type; what is no category is a
+        mistake at `span`.
+        """
         try:
-            return table.numbers(feature, categories)
+            values = table.numbers(feature, categories)
+            check_range(table, feature, values, number_type)
+            return values
         except TextError as error:
             raise self._text(error, span) from None
         except DataError as error:
@@ -182,7 +189,7 @@ def read_declarations(
                     queries[name.text] = name
     _check_names(found)
     _name_columns(found)
-    _leave_out_unused_text(found)
+    _leave_out_unused(found)
     _note_codes(found)
     if queries and not found.models:
         first = next(iter(queries.values()))
@@ -246,20 +253,32 @@ def asked_about(found: Declarations) -> set[str]:
     return {name for model in found.models.values() if model is not None for name in model.ensemble.used_features}
 
 
-def _leave_out_unused_text(found: Declarations) -> None:
-    """Text in columns that no tree asks about (a pipeline drops them) becomes 0: no answer depends on it."""
+def _leave_out_unused(found: Declarations) -> None:
+    """Text and infinite values in columns that no tree asks about (a pipeline drops them) become 0: no answer depends on it."""
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
-    unused = {f.name for ensemble in models for f in ensemble.features if not f.categories} - used
+    unused = {f.name: ensemble.number_type for ensemble in models for f in ensemble.features if not f.categories}
     for name, table in found.tables.items():
-        text = [c for c in table.inputs if c in unused and table.columns[c].dtype == object] if table else []
-        if table is None or not text:
+        if table is None:
             continue
+        columns = [c for c in table.inputs if c in unused.keys() - used]
+        text = [c for c in columns if table.columns[c].dtype == object]
+        endless = [c for c in columns if c not in text and _is_endless(table.columns[c], unused[c])]
         zeros = frozen(np.zeros(table.rows))
-        found.tables[name] = replace(table, columns={**table.columns, **dict.fromkeys(text, zeros)})
-        listed = ", ".join(f"`{c}`" for c in text[:8]) + (", …" if len(text) > 8 else "")
-        message = f"no tree asks about {listed}: 0 stands for each text there in `{name}`"
-        found.diagnostics.note("E405", message)
+        for what, left_out in (("each text there", text), ("its values, some of them infinite,", endless)):
+            if left_out:
+                listed = ", ".join(f"`{c}`" for c in left_out[:8]) + (", …" if len(left_out) > 8 else "")
+                message = f"no tree asks about {listed}: 0 stands for {what} in `{name}`"
+                found.diagnostics.note("E405", message)
+        if text or endless:
+            left = dict.fromkeys((*text, *endless), zeros)
+            found.tables[name] = replace(table, columns={**table.columns, **left})
+
+
+def _is_endless(column: FloatArray, number_type: NumberType) -> bool:
+    """Whether a column has a value that is infinite to a model of a number type."""
+    with np.errstate(over="ignore"):
+        return bool(np.isinf(number_type.cast(column)).any())
 
 
 def _note_codes(found: Declarations) -> None:

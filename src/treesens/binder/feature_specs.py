@@ -24,7 +24,6 @@ from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain, Unit, whole_range
-from treesens.data.tables import Table
 from treesens.grammar.tree import ast
 
 MOST_STEPS = 1 << 22
@@ -41,18 +40,18 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
         domain, typed = value_domain([(0.0, 0), (1.0, 1)])
         return FeatureSpec(feature.name, number_type, domain, typed=typed, declared=True)
     if feature.categories:
-        seen = _column_of_source(found, feature)
+        seen = _column_of_source(found, feature, number_type)
         return coded_categories(feature.name, number_type, feature.categories, feature.labels, seen)
     return _spec_from_data(found, feature.name, number_type) or undeclared_feature(feature, number_type)
 
 
-def _column_of_source(found: Declarations, feature: Feature) -> FloatArray | None:
+def _column_of_source(found: Declarations, feature: Feature, number_type: NumberType) -> FloatArray | None:
     """The codes of a category in the first table that domains come from and that has its column; float64[rows]."""
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and feature.name in table:
             spec = coded_categories(feature.name, NumberType.FLOAT64, feature.categories, feature.labels)
-            return found.column(table, feature.name, spec.categories, source.data.span)
+            return found.column(table, feature.name, spec.categories, number_type, source.data.span)
     return None
 
 
@@ -60,7 +59,7 @@ def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> 
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and name in table:
-            column = found.column(table, name, None, source.data.span)
+            column = found.column(table, name, None, number_type, source.data.span)
             return domain_of_column(name, number_type, column)
     return None
 
@@ -83,7 +82,8 @@ def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, num
         if last - first >= MOST_STEPS:
             message = f"an integer with {last - first + 1} values cannot be stored as fractions"
             raise found.fail("E220", message, node.type.span, "declare it `real`")
-        seen = [_column_or_empty(found, table, feature.name, node) for table in found.tables.values() if table]
+        tables = [table for table in found.tables.values() if table and feature.name in table]
+        seen = [found.column(table, feature.name, None, number_type, node.name.span) for table in tables]
         domain = steps_domain(first, last, unit, number_type, np.concatenate([np.zeros(0), *seen]), node.missing)
         return FeatureSpec(feature.name, number_type, domain, steps=True, declared=True)
     first_float, last_float = closed_range(
@@ -93,10 +93,6 @@ def _declared_spec(found: Declarations, feature: Feature, node: ast.Feature, num
         raise found.fail("E301", f"the stored interval holds no {number_type.value}", node.stored.span, "widen it")
     real = RealDomain(first_float, last_float, missing=node.missing, unit=unit)
     return FeatureSpec(feature.name, number_type, real, declared=True)
-
-
-def _column_or_empty(found: Declarations, table: Table, name: str, node: ast.Feature) -> FloatArray:
-    return found.column(table, name, None, node.name.span) if name in table else np.zeros(0)
 
 
 def _unscaled(

@@ -290,8 +290,9 @@ class Scope:
             absent = [f for f in self.inputs.names if f not in table]
             if absent:
                 raise lacks_columns(self.found, name, table, absent)
-            columns = [self.found.column(table, s.name, s.categories, name.span) for s in self.inputs.specs]
-            matrix = frozen(self.inputs.number_type.cast(np.stack(columns, axis=1)))
+            kind = self.inputs.number_type
+            columns = [self.found.column(table, s.name, s.categories, kind, name.span) for s in self.inputs.specs]
+            matrix = frozen(kind.cast(np.stack(columns, axis=1)))
             self._warn_about_rows(name, matrix)
             self.inputs.cache[key] = matrix
         return self.inputs.cache[key]  # type: ignore[return-value]

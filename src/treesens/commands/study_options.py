@@ -187,8 +187,12 @@ def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
 
 
 def number_of(text: str, flag: str) -> Fraction:
-    """A number as it is written. UsageError for what is none."""
+    """A number as it is written. UsageError for what is none, or lies past every float."""
     try:
-        return fraction_of(text)
+        number = fraction_of(text)
+        float(number)
     except (ValueError, ZeroDivisionError):
         raise UsageError(f"{flag}: `{text}` is no number", remedy="write e.g. 0.1") from None
+    except OverflowError:
+        raise UsageError(f"{flag}: `{text}` is past the range of float64", remedy="write e.g. 0.1") from None
+    return number

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.floats import NumberType
 from treesens.data.tables import Table, with_zeros
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -31,8 +33,9 @@ def align_table(model: LoadedModel, table: Table) -> Table:
             remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
         )
     for feature in ensemble.features:
-        if feature.name in used and not feature.labels:
-            _check_range(model, table, feature.name)
+        # Texts may be names of categories, which a declaration may know; whoever reads the column refuses others.
+        if feature.name in used and not feature.labels and table.columns[feature.name].dtype != object:
+            check_range(table, feature.name, table.numbers(feature.name), ensemble.number_type)
     return with_zeros(table, absent)
 
 
@@ -59,12 +62,10 @@ def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, 
     return replace(table, columns={renamed.get(c, c): values for c, values in table.columns.items()}), renamed
 
 
-def _check_range(model: LoadedModel, table: Table, name: str) -> None:
-    if table.columns[name].dtype == object:
-        return  # names of categories, which a declaration may know; whoever reads the column refuses others
-    number_type = model.ensemble.number_type
+def check_range(table: Table, name: str, values: FloatArray, number_type: NumberType) -> None:
+    """DataError where a column, as stored numbers float64[rows], has one that is infinite to a model of this number type."""
     with np.errstate(over="ignore"):
-        beyond = np.flatnonzero(np.isinf(number_type.cast(table.numbers(name))))
+        beyond = np.flatnonzero(np.isinf(number_type.cast(values)))
     if len(beyond):
         raise DataError(
             f"column `{name}` holds infinite values, or ones past the range of {number_type.value}, in "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treesens.data.columns import column_of_array
 from treesens.data.tables import Table, table_of_columns
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -32,16 +33,4 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
     if names is None:
         wanted = f"the model has {len(known[0])} features" if known else "no model names them"
         raise DataError(f"the array has {array.shape[1]} columns, and {wanted}", place=_PLACE, remedy=remedy)
-    return table_of_columns({name: _column(array[:, f]) for f, name in enumerate(names)}, _PLACE)
-
-
-def _column(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Numbers as float64, anything else as texts; None and NaN are missing."""
-    if values.dtype.kind in "buif":
-        return values.astype(np.float64)
-    listed = values.tolist()
-    if all(v is None or isinstance(v, int | float) for v in listed):
-        return np.array([np.nan if v is None else float(v) for v in listed], dtype=np.float64)
-    texts = np.empty(len(listed), dtype=object)
-    texts[:] = [None if v is None or (isinstance(v, float) and np.isnan(v)) else str(v) for v in listed]
-    return texts
+    return table_of_columns({name: column_of_array(array[:, f]) for f, name in enumerate(names)}, _PLACE)

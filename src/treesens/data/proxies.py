@@ -10,7 +10,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.checkpoints import check_in
-from treesens.data.tables import Column, Table
+from treesens.data.columns import Column
+from treesens.data.tables import Table
 
 BINS = 10
 """A column of more than twice as many numbers is cut into so many parts of equally many rows."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
 from treesens.compiler.base.checkpoints import check_in
-from treesens.data.tables import Column, Table
+from treesens.data.columns import Column
+from treesens.data.tables import Table
 
 FEW = 24
 """A column of at most so many distinct values is a set of values; implications and dependencies are about these."""

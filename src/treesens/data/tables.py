@@ -22,24 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.numbers import float_of, is_decimal
 from treesens.compiler.base.packages import imported
+from treesens.data.columns import Column, column_of_fields, column_of_series
 from treesens.errors import DataError
 from treesens.visible import declaration
-
-Column = NDArray[Any]
-"""float64[rows] with NaN for missing, or object[rows] of str with None for missing."""
-
-MISSING_MARKS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL"))
-"""Fields of a text file that hold no value."""
-
-_TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
-"""As pandas and R write them; models read numbers."""
 
 _WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
 """Numbers as people write them, with commas or separators."""
@@ -295,33 +286,7 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
         raise DataError(f"an object of type {kind} is no data frame", remedy=remedy) from None
     names = [str(column) for column in data.columns]
     _refuse_duplicates(names, place)
-    columns: dict[str, Column] = {}
-    for name, series in zip(names, data.iter_columns(), strict=True):
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            columns[name] = _numbers(series)
-        else:
-            columns[name] = _texts(None if _absent(v) else str(v) for v in series.to_list())
-    return columns
-
-
-def _numbers(series: Any) -> Column:
-    """A column of numbers as float64, rounded to the nearest as the libraries do it (pyarrow refuses to for large integers)."""
-    import narwhals as nw
-
-    if series.dtype.is_integer() or series.dtype.is_decimal():
-        return np.array([np.nan if v is None else float(v) for v in series.to_list()], dtype=np.float64)
-    return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-
-
-def _absent(value: object) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
-
-
-def _texts(values: Iterable[str | None]) -> Column:
-    listed = list(values)
-    result = np.empty(len(listed), dtype=object)
-    result[:] = listed
-    return result
+    return {name: column_of_series(series) for name, series in zip(names, data.iter_columns(), strict=True)}
 
 
 def _read_csv(path: Path, place: str) -> dict[str, Column]:
@@ -374,15 +339,4 @@ def _columns_of(lines: list[list[str]], names: list[str], place: str) -> dict[st
                 remedy="put fields that hold the separator in double quotes",
             )
     fields = zip(*body, strict=True) if body else ((),) * len(names)
-    return {name: _column(column) for name, column in zip(names, fields, strict=True)}
-
-
-def _column(fields: Sequence[str]) -> Column:
-    """Numbers where every field is one or is missing, 1 and 0 where every one is `True` or `False`, text otherwise."""
-    if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
-        return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
-    stripped = [f.strip() for f in fields]
-    numbers = [np.nan if f in MISSING_MARKS else float_of(f) for f in stripped]
-    if None in numbers:
-        return _texts(None if f in MISSING_MARKS else f for f in stripped)
-    return np.array(numbers, dtype=np.float64)
+    return {name: column_of_fields(column) for name, column in zip(names, fields, strict=True)}

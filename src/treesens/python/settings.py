@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -67,7 +67,7 @@ def check_pipeline(name: str, value: Any) -> None:
 def check_seconds(name: str, value: Any) -> None:
     """UsageError for what is no positive number of seconds."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 < value <= MOST_SECONDS:
+    if not number or not 0 < value <= MOST_SECONDS:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give a positive number of seconds")
 
 
@@ -84,10 +84,10 @@ def check_flag(name: str, value: Any) -> None:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give True or False")
 
 
-def check_tolerance(name: str, value: Any, *, most: float = math.inf) -> None:
+def check_tolerance(name: str, value: Any, *, most: float = sys.float_info.max) -> None:
     """UsageError for what is no number from 0 to `most`; infinity is none."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= most:
+    if not number or not 0 <= value <= most:
         words = (
             "give a number from 0 (the last unit) to 1" if most == 1.0 else "give a number, 0 (the last unit) or more"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
@@ -162,7 +163,10 @@ def _mapped(one: Declared, value: Any) -> dict[str, Any]:
         raise UsageError(f"`{one.field}` names no features", remedy=f"write {one.field}={example}")
     if isinstance(one.option.kind, kinds.Directions):
         return {name: str(way) for name, way in value.items()}
-    return {name: [v] if isinstance(v, str) or not isinstance(v, Iterable) else list(v) for name, v in value.items()}
+    found = {name: [v] if isinstance(v, str) or not isinstance(v, Iterable) else list(v) for name, v in value.items()}
+    for values in found.values():
+        numbers_of([v for v in values if not isinstance(v, str)] or 0)
+    return found
 
 
 def sets_of(vary: Any) -> list[list[str]]:
@@ -177,13 +181,16 @@ def sets_of(vary: Any) -> list[list[str]]:
 
 
 def numbers_of(given: Any) -> list[str]:
-    """Numbers as the language writes them. UsageError for what is none."""
+    """Numbers as the language writes them. UsageError for what is none, or not finite."""
     if isinstance(given, str):
         raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
     try:
-        return [repr(float(x)) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
-    except (TypeError, ValueError):
+        numbers = [float(x) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
+    if not all(map(math.isfinite, numbers)):
+        raise UsageError(f"{given!r:.60} is not finite", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]")
+    return list(map(repr, numbers))
 
 
 def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:

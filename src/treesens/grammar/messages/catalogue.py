@@ -346,7 +346,7 @@ E404 note on a model
   the file leaves open, or the library does, what a reader of the answers should know
   see docs/frontends.md
 E405 text in a column without effect
-  no tree asks about the column, which holds text if features are numbers
+  no tree asks about the column, which holds text or infinite values if features are numbers
   leave the column out if the note is unwanted
 E406 columns under the names of features
   the library has changed the names of the columns it was trained on

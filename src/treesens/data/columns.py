@@ -1,0 +1,109 @@
+"""Values of any library as a column: numbers as float64, everything else as text, and one way to lack a value in each.
+
+Every way in ends here: fields of CSV are text, and frames and arrays hold objects of their libraries, which have many marks
+for a missing value (None, NaN, `pandas.NA`, `pandas.NaT`, a mask beside the values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.numbers import float_of
+
+Column = NDArray[Any]
+"""float64[rows] with NaN for missing, or object[rows] of str with None for missing."""
+
+MISSING_MARKS = frozenset(("", "#N/A", "NA", "N/A", "NaN", "nan", "null", "NULL"))
+"""Fields of a text file that hold no value; spreadsheets write `#N/A`."""
+
+_TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
+"""As pandas and R write them; models read numbers."""
+
+
+def column_of_fields(fields: Sequence[str]) -> Column:
+    """Numbers where every field is one or is missing, 1 and 0 where every one is `True` or `False`, text otherwise."""
+    if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
+        return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
+    stripped = [f.strip() for f in fields]
+    numbers = [np.nan if f in MISSING_MARKS else float_of(f) for f in stripped]
+    if None in numbers:
+        return _texts(None if f in MISSING_MARKS else f for f in stripped)
+    return np.array(numbers, dtype=np.float64)
+
+
+def column_of_series(series: Any) -> Column:
+    """A column of a frame, as narwhals wraps it.
+
+    Numbers are rounded to the nearest float64, as the libraries do it. Categories stay the texts that name them.
+    """
+    import narwhals as nw
+
+    if (array := _as_array(series)) is not None:
+        return array.astype(np.float64)
+    gone = series.is_null().to_list()
+    values = [None if lost else value for lost, value in zip(gone, series.to_list(), strict=True)]
+    if series.dtype in (nw.Categorical, nw.Enum):
+        return _texts(None if _absent(value) else str(value) for value in values)
+    return column_of_values(values)
+
+
+def column_of_array(values: NDArray[Any]) -> Column:
+    """A column of an array of numpy of any kind."""
+    if values.dtype.kind in "buif":
+        return values.astype(np.float64)
+    if values.dtype.kind in "MmSU":
+        # Times would be whole numbers as Python objects, and bytes would be written with their quotes.
+        return column_of_values([None if text == "NaT" else text for text in values.astype(str).tolist()])
+    return column_of_values(values.tolist())
+
+
+def column_of_values(values: Sequence[object]) -> Column:
+    """Objects, None and NaN for missing: numbers where every one is a number or a truth, their texts otherwise."""
+    present = [value for value in values if not _absent(value)]
+    if all(isinstance(value, _NUMBERS) for value in present):
+        return np.array([np.nan if _absent(value) else _float(value) for value in values], dtype=np.float64)
+    return _texts(None if _absent(value) else str(value) for value in values)
+
+
+_NUMBERS = (Real, Decimal, np.bool_)
+
+
+def _float(value: Any) -> float:
+    """The nearest float64; infinite for whole numbers past the range, which Python refuses."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _absent(value: object) -> bool:
+    """Whether an object is a mark for a missing value: None, NaN of any kind, `pandas.NaT`, or `pandas.NA`, which says NA where
+    it is compared.
+    """
+    if value is None:
+        return True
+    equal: object = value == value  # noqa: PLR0124 - marks differ from themselves
+    return not equal if isinstance(equal, bool | np.bool_) else equal is value
+
+
+def _as_array(series: Any) -> NDArray[Any] | None:
+    """The numbers of a series where they come as an array of numpy without a loss; missing ones only as NaN."""
+    if not series.dtype.is_numeric() or series.dtype.is_decimal():
+        return None
+    if not series.dtype.is_float() and series.is_null().any():
+        return None
+    array = np.asarray(series.to_numpy())
+    return array if array.dtype.kind in "iuf" else None
+
+
+def _texts(values: Iterable[str | None]) -> Column:
+    listed = list(values)
+    result = np.empty(len(listed), dtype=object)
+    result[:] = listed
+    return result
