@@ -129,15 +129,15 @@ STUDIES = {
     "all of why": "why m.json --data d.csv --all 3",
     "why with a box": "why m.json --data d.csv --also box",
     "why with a limit": "why m.json --data d.csv --fixed f0",
-    "reasons": "reasons m.json --data d.csv",
-    "reasons by values": "reasons m.json --data d.csv --way values",
-    "too few reasons": "reasons m.json --data d.csv --most 1 --protected f0",
+    "reasons": "reasons m.json --data d.csv --favourable 1",
+    "reasons by values": "reasons m.json --data d.csv --favourable 1 --way values",
+    "too few reasons": "reasons m.json --data d.csv --favourable 1 --most 1 --protected f0",
     "robust": "robust m.json --data d.csv",
     "robust by l2": "robust m.json --data d.csv --norm l2",
     "count": "count m.json --data d.csv --vary f0 --margin 0.1",
     "count by a tree": "count m.json --data d.csv --vary f0 --margin 0.1 --measure chow-liu",
-    "groups": "groups m.json --data d.csv --by f0",
-    "groups of a measure": "groups m.json --data d.csv --by f0 --measure uniform",
+    "groups": "groups m.json --data d.csv --favourable 1 --by f0",
+    "groups of a measure": "groups m.json --data d.csv --favourable 1 --by f0 --measure uniform",
 }
 OPEN = {"all of why", "why with a box", "why with a limit"}
 """Studies of which a part has no certificate."""

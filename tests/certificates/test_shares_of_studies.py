@@ -22,7 +22,7 @@ from treesens.commands.verify import run_checker
 
 Document = dict[str, Any]
 COUNT = ["count", "m.json", "--data", "d.csv", "--vary", "f0", "--margin", "0.5"]
-GROUPS = ["groups", "m.json", "--data", "d.csv", "--by", "group"]
+GROUPS = ["groups", "m.json", "--data", "d.csv", "--favourable", "1", "--by", "group"]
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_rows_that_are_counted_are_proved(folder: Path) -> None:
 @pytest.mark.parametrize("measure", ["rows", "marginals", "uniform", "chow-liu"])
 def test_the_share_of_every_group_is_proved(measure: str, folder: Path) -> None:
     """Those of rows are what XGBoost predicts, row by row."""
-    by = ["groups", "m.json", "--data", "d.csv", "--by", "f2"] if measure == "uniform" else GROUPS
+    by = ["groups", "m.json", "--data", "d.csv", "--favourable", "1", "--by", "f2"] if measure == "uniform" else GROUPS
     code, document = run(*by, "--measure", measure)
     assert code == 0
     claims = json.loads((folder / document["manifest"]["file"]).read_text())["claims"]

@@ -172,9 +172,9 @@ CASES = [
     Case("why", ("big.ubj", *DATA, "--row", "0", *LIMIT)),
     # A fall and a rise of one feature share its time.
     Case("shape", ("big.ubj", *DATA, "--features", "f0", *LIMIT)),
-    Case("groups", ("big.ubj", *DATA, "--by", "f0", "--measure", "rows", *LIMIT)),
+    Case("groups", ("big.ubj", *DATA, "--favourable", "1", "--by", "f0", "--measure", "rows", *LIMIT)),
     # The first rows; one that is granted has no reasons, and costs nothing.
-    Case("reasons", ("big.ubj", *DATA, "--rows", "0-1", *LIMIT), 2),
+    Case("reasons", ("big.ubj", *DATA, "--favourable", "1", "--rows", "0-1", *LIMIT), 2),
     Case("init", ("big.ubj", "rows.csv", "--label", "label", "-o", "made/big.sens", "--force")),
     Case("vnnlib", ("big.onnx", "p.vnnlib", "1")),
     Case("learn", ("rules", "rows.csv", "--label", "label", *LIMIT)),

@@ -163,7 +163,7 @@ def test_rows_outside_of_the_domain_have_no_score(tmp_path: Path) -> None:
     domain = tmp_path / "domain.sens"
     domain.write_text("feature age: integer in [18, 40]\nfeature debt: integer in [0, 12]\n")
     with pytest.raises(DataError, match="55 is no value of the domain of `age`"):
-        ts.groups(ts.load(fitted("scaled")), table, by=["town"], label="y", domain=domain)
+        ts.groups(ts.load(fitted("scaled")), table, by=["town"], favourable=1, label="y", domain=domain)
 
 
 SEVERAL: dict[str, Callable[[], Any]] = {

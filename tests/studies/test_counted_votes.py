@@ -104,7 +104,7 @@ def test_principal_reasons_change_the_class_and_none_can_be_left_out(case: str) 
     said = model.predict(GRID)
     wanted = model.classes_[1]
     denied = [int(row) for row in np.flatnonzero(said != wanted)[[0, 5, -1]]]
-    found = ts.reasons(model, FRAME, rows=denied, most=3, time_limit=20)
+    found = ts.reasons(model, FRAME, rows=denied, most=3, favourable=str(wanted), time_limit=20)
     assert [record["row"] for record in found.records] == denied
     for record in found.records:
         names = {reason["feature"] for reason in record["reasons"]}
@@ -144,7 +144,7 @@ def test_an_audit_tells_the_share_of_rows_and_refuses_other_measures() -> None:
             ts.audit(model, FRAME.assign(y=0) if "label" in options else FRAME, margin=0, **options)
         assert told.value.remedy
     with pytest.raises(UsageError, match="has several"):
-        ts.reasons(model, FRAME, rows=[0], shap=True)
+        ts.reasons(model, FRAME, rows=[0], shap=True, favourable=str(model.classes_[1]))
 
 
 @pytest.mark.parametrize("name", ["votes", "mean"])
@@ -157,5 +157,5 @@ def test_shares_by_regions_are_refused_with_what_counts_rows(name: str) -> None:
         ts.count(model, frame, vary=frame.columns[0], measure="rows", **size)
     assert "audit" in str(told.value.remedy)
     with pytest.raises(UsageError, match=words) as told:
-        ts.groups(model, frame, by=frame.columns[0], measure="uniform")
+        ts.groups(model, frame, by=frame.columns[0], measure="uniform", favourable=str(model.classes_[1]))
     assert "rows" in str(told.value.remedy)

@@ -59,7 +59,9 @@ def test_rows_are_counted_as_the_library_decides(by: list[str], make: Any) -> No
 
 def test_a_measure_of_the_domain_is_the_share_of_all_inputs_of_a_group() -> None:
     trained = two_classes("xgboost")
-    found = ts.groups(trained.estimator, trained.frame, by=["q"], measure="uniform", smallest=0.0, time_limit=20)
+    found = ts.groups(
+        trained.estimator, trained.frame, by=["q"], favourable=1, measure="uniform", smallest=0.0, time_limit=20
+    )
     good = trained.classes == 1
     for record in found.records:
         share = good[:, record["group"][0], :].mean()
@@ -71,7 +73,9 @@ def test_a_measure_that_is_learnt_from_the_rows_of_a_group() -> None:
     """By independent features with the shares of values that the rows of the group have: all 216 inputs are weighed."""
     trained = two_classes("xgboost")
     frame = with_groups(trained)
-    found = ts.groups(trained.estimator, frame, by=["who"], measure="marginals", smallest=0.0, time_limit=20)
+    found = ts.groups(
+        trained.estimator, frame, by=["who"], favourable=1, measure="marginals", smallest=0.0, time_limit=20
+    )
     for record in found.records:
         mine = frame[frame["who"] == record["group"][0]]
         chances = [np.bincount(mine[name], minlength=6) / len(mine) for name in NAMES]
@@ -97,7 +101,22 @@ def test_a_cut_off_decides_instead(
         (["--ratio", "1", "--fail-on", "ratio"], 10),
     ):
         with pytest.raises(SystemExit) as ended:
-            main(["groups", "m.json", "--data", "d.csv", "--by", "who", "--threshold", "0.3", *words, "--json"])
+            main(
+                [
+                    "groups",
+                    "m.json",
+                    "--data",
+                    "d.csv",
+                    "--by",
+                    "who",
+                    "--favourable",
+                    "1",
+                    "--threshold",
+                    "0.3",
+                    *words,
+                    "--json",
+                ]
+            )
         assert ended.value.code == code
         document = json.loads(capsys.readouterr().out)
         assert document["favourable"] == "1"
@@ -109,10 +128,10 @@ def test_a_cut_off_decides_instead(
 def test_small_groups_are_shown_and_not_compared() -> None:
     trained = two_classes("xgboost")
     frame = trained.frame.assign(who=["rare"] + ["usual"] * (len(trained.frame) - 1), also=["x", "y"] * 45)
-    records = {r["group"][0]: r for r in ts.groups(trained.estimator, frame, by=["who"]).records}
+    records = {r["group"][0]: r for r in ts.groups(trained.estimator, frame, by=["who"], favourable=1).records}
     assert records["rare"]["reaches"] == "not compared"
     assert records["rare"]["ratio_lower"] is None
-    both = ts.groups(trained.estimator, frame, by=["also", ["who", "also"]]).records
+    both = ts.groups(trained.estimator, frame, by=["also", ["who", "also"]], favourable=1).records
     assert [r["by"] for r in both] == [["also"]] * 2 + [["who", "also"]] * 3
 
 
@@ -137,13 +156,18 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
     trained = two_classes("xgboost")
     frame = with_groups(trained).assign(number=np.arange(90) / 7, many=[f"n{i}" for i in range(90)])
     with pytest.raises(UsageError, match="no column `whom`"):
-        ts.groups(trained.estimator, frame, by=["whom"])
+        ts.groups(trained.estimator, frame, by=["whom"], favourable=1)
     with pytest.raises(UsageError, match="no class `5`"):
         ts.groups(trained.estimator, frame, by=["who"], favourable="5")
     with pytest.raises(UsageError, match="is no feature"):
-        ts.groups(trained.estimator, frame, by=["who"], measure="uniform")
+        ts.groups(trained.estimator, frame, by=["who"], favourable=1, measure="uniform")
     with pytest.raises(UsageError, match="makes 540 groups"):
-        ts.groups(trained.estimator, pd.concat([frame] * 6).assign(many=range(540)), by=["many"])
+        ts.groups(trained.estimator, pd.concat([frame] * 6).assign(many=range(540)), by=["many"], favourable=1)
+    named = ts.load(trained.estimator, classes={0: "granted", 1: "refused"})
+    for call in (lambda: ts.groups(named, frame, by=["who"]), lambda: ts.reasons(named, trained.frame)):
+        with pytest.raises(UsageError, match="which class is favourable") as told:
+            call()
+        assert "0 (granted), 1 (refused)" in str(told.value.remedy)
     with pytest.raises(UsageError, match="which class is favourable"):
         ts.groups(several_classes("xgboost").estimator, trained.frame, by=["p"])
     with pytest.raises(UsageError, match="decides nothing"):

@@ -94,7 +94,7 @@ def test_values_that_keep_the_decision_are_those_that_all_inputs_say(
     trained = two_classes(kind)
     good = trained.classes == 1
     usable = frozenset(i for i, name in enumerate(NAMES) if name not in protected)
-    more = {"protected": protected, "most": most, "way": "values", "time_limit": 60}
+    more = {"favourable": 1, "protected": protected, "most": most, "way": "values", "time_limit": 60}
     for record in ts.reasons(trained.estimator, trained.frame, **more).records:
         row = tuple(int(v) for v in trained.frame.iloc[record["row"]])
         sets = [frozenset(s) for size in range(4) for s in itertools.combinations(sorted(usable), size)]
@@ -114,7 +114,7 @@ def test_values_that_keep_the_decision_are_those_that_all_inputs_say(
 def test_rises_are_those_of_single_features() -> None:
     trained = two_classes("xgboost")
     raw = trained.estimator.predict(trained.grid, output_margin=True).reshape(6, 6, 6)
-    for record in ts.reasons(trained.estimator, trained.frame, time_limit=60).records:
+    for record in ts.reasons(trained.estimator, trained.frame, favourable=1, time_limit=60).records:
         row = tuple(int(v) for v in trained.frame.iloc[record["row"]])
         for one in record["reasons"]:
             f = NAMES.index(one["feature"])
@@ -135,6 +135,8 @@ def test_letters_have_phrases_and_codes(
         "m.json",
         "--data",
         "d.csv",
+        "--favourable",
+        "1",
         "--codes",
         "codes.toml",
         "--out",
@@ -164,7 +166,7 @@ def test_letters_have_phrases_and_codes(
 def test_a_cut_off_decides_instead() -> None:
     trained = two_classes("xgboost")
     good = trained.scores[..., -1] >= 0.8
-    found = ts.reasons(trained.estimator, trained.frame, threshold=0.8, time_limit=60)
+    found = ts.reasons(trained.estimator, trained.frame, favourable=1, threshold=0.8, time_limit=60)
     assert [r["row"] for r in found.records] == denied(trained, good)
     for record in found.records:
         check(record, good, tuple(int(v) for v in trained.frame.iloc[record["row"]]), frozenset(range(3)), 4)
@@ -186,20 +188,20 @@ def test_codes_that_make_no_sense_are_refused(tmp_path: Path, text: str, message
     trained = two_classes("xgboost")
     (tmp_path / "codes.toml").write_text(text)
     with pytest.raises(UsageError, match=message):
-        ts.reasons(trained.estimator, trained.frame, codes=tmp_path / "codes.toml")
+        ts.reasons(trained.estimator, trained.frame, favourable=1, codes=tmp_path / "codes.toml")
 
 
 def test_what_makes_no_sense_has_a_remedy() -> None:
     trained = two_classes("xgboost")
     with pytest.raises(UsageError, match="no feature `z`"):
-        ts.reasons(trained.estimator, trained.frame, protected=["z"])
+        ts.reasons(trained.estimator, trained.frame, favourable=1, protected=["z"])
     with pytest.raises(UsageError, match="no row 90"):
-        ts.reasons(trained.estimator, trained.frame, rows=[90])
+        ts.reasons(trained.estimator, trained.frame, favourable=1, rows=[90])
     with pytest.raises(UsageError, match="two classes"):
         ts.reasons(several_classes("xgboost").estimator, trained.frame, favourable="0")
     with pytest.raises(UsageError, match="decides nothing"):
-        ts.reasons(regressor("xgboost").estimator, trained.frame)
-    everybody = ts.reasons(trained.estimator, trained.frame, protected=NAMES)
+        ts.reasons(regressor("xgboost").estimator, trained.frame, favourable=1)
+    everybody = ts.reasons(trained.estimator, trained.frame, favourable=1, protected=NAMES)
     assert {r["suffice"] for r in everybody.records} == {"no"}
     assert all(r["reasons"] == [] for r in everybody.records)
     assert isinstance(everybody.frame(), pd.DataFrame)
@@ -208,5 +210,5 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
 def test_shap_stands_beside() -> None:
     pytest.importorskip("shap")
     trained = two_classes("xgboost")
-    records = ts.reasons(trained.estimator, trained.frame, shap=True, rows=range(30)).records
+    records = ts.reasons(trained.estimator, trained.frame, favourable=1, shap=True, rows=range(30)).records
     assert all(set(r["shap"]) <= set(NAMES) for r in records)

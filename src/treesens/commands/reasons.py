@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
-from treesens.commands.study_outputs import Outputs
+from treesens.commands.study_outputs import Outputs, say_favourable
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.report.denial_table import show_denials
 from treesens.studies.study import Asking, Found
@@ -29,6 +29,7 @@ class ReasonsOutputs(Outputs):
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """A line per denial."""
         del records, found
+        say_favourable(document)
         show_denials(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:

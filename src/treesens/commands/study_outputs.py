@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from treesens.report.terminal import say_json
+from treesens.report.terminal import say_json, say_wrapped
 from treesens.studies.study import Asking, Found
 
 TABLES = {
@@ -38,7 +38,8 @@ class Outputs:
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The records as people read them."""
-        del document, found
+        del found
+        say_favourable(document)
         place = TABLES.get(self.name, "treesens.report.records_table:show_records")
         module, _, function = place.partition(":")
         getattr(import_module(module), function)(records)
@@ -49,6 +50,12 @@ class Outputs:
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Files beside the answers."""
+
+
+def say_favourable(document: dict[str, Any]) -> None:
+    """The first line of studies about people who get a decision or not: which class is favourable."""
+    if "favourable" in document:
+        say_wrapped(f"favourable: class {document['favourable']}")
 
 
 def outputs_of(name: str, asked: Asking[Any]) -> Outputs:

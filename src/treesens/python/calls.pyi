@@ -163,8 +163,9 @@ def groups(
 ) -> StudyResult:
     """The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
     of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: the second of two), or what has a probability of at least `threshold`. `measure` says what
-    a share is a share of: `rows`, or a measure learnt from the rows of each group. `time_limit` is in seconds for each group.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
+    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
+    `time_limit` is in seconds for each group.
     """
 
 def learn_rules(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -117,13 +118,13 @@ class Audit(StudyResult):
         """A picture with matplotlib: the largest `swing` of every set of features with its proved bound, or the share of rows
         that flips (`flips`) over the gaps. Returns the axes, new ones if none are given. UsageError without matplotlib.
         """
-        from treesens.report.audit_table import gap_of
+        from treesens.report.audit_table import gap_of, rows_that_flip, swing_units
         from treesens.report.plots import curves_plot, parts_plot, values_plot
 
         check_choice("what", what, ("swing", "flips"))
         if what == "swing":
             swings = {_name(r): (r["max_swing"], r["max_swing_bound"]) for r in self.records}
-            return values_plot(swings, "largest swing (raw score)", axes)
+            return values_plot(swings, f"largest swing ({swing_units(self.records)})", axes)
         kind = "gap" if any("gap" in r for r in self.records) else "margin"
         curves: dict[str, list[tuple[float, float]]] = {}
         for r in self.records:
@@ -132,7 +133,7 @@ class Audit(StudyResult):
         if all(len(points) == 1 for points in curves.values()):
             parts = {name: part for name, ((_, part),) in curves.items()}
             first = {_name(r) for r in self.records if r.get("protected")}
-            words = {_name(r): f"{r['rows_flipped']:,} of {r['rows']:,}" for r in self.records}
+            words = {_name(r): f"{rows_that_flip(r)} of {r['rows']:,}" for r in self.records}
             return parts_plot(
                 parts, f"part of the rows that flip ({gap_of(self.records[0])})", axes, words=words, first=first
             )
@@ -238,8 +239,10 @@ class Diff(Columns):
         return diff_html(self.record)
 
     def __repr__(self) -> str:
+        from treesens.report.largest_words import rounded
+
         rows = "" if self.found.changed is None else f", {len(self.found.changed)} of {self.found.rows} rows change"
-        proved = "" if self.bound is None else f", at most {self.bound:.6g} apart"
+        proved = "" if self.bound is None else f", at most {rounded(self.bound, 6, ROUND_CEILING)} apart"
         return f"<two models: {self.verdict}{proved}{rows}>"
 
 

@@ -11,10 +11,17 @@ from typing import Any
 
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.packages import imported
-from treesens.compiler.base.tolerance import Tolerance
 from treesens.errors import UsageError
 from treesens.report import audit_words, front_page
-from treesens.report.audit_table import gap_of, swing_of
+from treesens.report.audit_table import (
+    ROW_FLIPS,
+    SWING,
+    flips_of_words,
+    gap_of,
+    rows_that_flip,
+    swing_of,
+    swing_units,
+)
 from treesens.report.changes import NO_NUMBER
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
@@ -65,13 +72,14 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     environment.filters["short"] = short
     environment.filters["file_name"] = lambda path: str(path).replace("\\", "/").rsplit("/", 1)[-1]
     environment.filters["named"] = lambda words: front_page.in_names(words, front_page.names_of(facts))
+    environment.filters["sentence_case"] = lambda words: words[:1].upper() + words[1:]
     environment.filters["method"] = audit_words.method_of
     environment.filters["who"] = who_of
     source = files("treesens.report")
     template = environment.from_string((source / _TEMPLATE).read_text(encoding="utf-8"))
     groups = audit_words.grouped(records)
     gaps = list(dict.fromkeys(gap_of(r) for r in records))
-    certificates = certificates_of(records)
+    certificates, units = certificates_of(records), swing_units(records)
     text: str = template.render(
         style=(source / _STYLE).read_text(encoding="utf-8"),
         facts=facts,
@@ -95,7 +103,12 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         bars=share_bars(groups),
         gap_of=gap_of,
         swing_of=swing_of,
-        tolerance=Tolerance(**records[0]["tolerance"]).words() if records else "",
+        rows_that_flip=rows_that_flip,
+        flips_of_words=flips_of_words,
+        row_flips=ROW_FLIPS,
+        swing_units=units,
+        swing_words=SWING.format(units) if units else "",
+        headline=audit_words.headline(groups, facts),
         share_of=share_of,
         typical_of=typical_of,
         typical=next((r["typical"] for r in records if r.get("typical")), None),

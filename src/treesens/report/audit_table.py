@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
 
-from treesens.compiler.base.tolerance import Closeness
+from treesens.records.largest import Status, rows_of_record, swing_of_record
+from treesens.report.largest_words import largest_words
 from treesens.report.price_table import show_prices
 from treesens.report.share_words import share_of, typical_of
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
 
+ROW_FLIPS = (
+    "a row flips if, with its other features as they are, one value of the feature from the domain gives the one answer and "
+    "another value gives the other; the row itself may give neither"
+)
+SWING = "the largest difference of the {} between two inputs of the domain that differ in the feature only"
+"""Of sets of features it is one between inputs that differ in no others."""
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 
@@ -30,9 +38,8 @@ def varied_of(record: dict[str, Any]) -> str:
 
 def proxy_words(proxy: dict[str, Any]) -> str:
     """A feature that carries a protected one, in a sentence: by the table, and by the model."""
-    swing = proxy["max_swing"]
-    used = "the model does not depend on it" if not swing else f"it swings the raw score by up to {swing:.3g}"
-    return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; {used}"
+    swing = largest_words(swing_of_record(proxy))
+    return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
 
 
 def classes_of(record: dict[str, Any]) -> str:
@@ -44,13 +51,28 @@ def classes_of(record: dict[str, Any]) -> str:
 
 
 def swing_of(record: dict[str, Any]) -> str:
-    """The largest swing with its bound."""
-    value, bound = record["max_swing"], record["max_swing_bound"]
-    if value is None:
-        return "–"
-    if bound is None:
-        return f"{value:.4g} (no bound)"
-    return f"{value:.4g} (≤ {bound:.4g})" if record["max_swing_status"] == Closeness.OPEN else f"{value:.4g}"
+    """What is known of the largest swing; a dash where a question is about no score."""
+    return "–" if record.get("max_swing_unit") is None else largest_words(swing_of_record(record))
+
+
+def swing_units(records: Sequence[dict[str, Any]]) -> str:
+    """Of what the largest swings are ones; empty if there are none."""
+    return " or ".join(dict.fromkeys(one["max_swing_unit"] for one in records if one["max_swing_unit"] is not None))
+
+
+def rows_that_flip(record: dict[str, Any]) -> str:
+    """How many rows flip, as far as is known."""
+    return largest_words(rows_of_record(record))
+
+
+def flips_of_words(record: dict[str, Any]) -> str:
+    """`27 of 700 rows flip`, as far as is known."""
+    known = rows_of_record(record)
+    if known.status is Status.UNKNOWN:
+        return "no row is known to flip; not all combinations of values were tried"
+    if known.value == 0:
+        return f"none of {record['rows']:,} rows flips"
+    return f"{largest_words(known)} of {record['rows']:,} rows {'flips' if known.value == 1 else 'flip'}"
 
 
 def distance_of(record: dict[str, Any]) -> str:
@@ -111,12 +133,11 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for record in records:
         near = record.get("nearest_row") or {}
-        flipped = f"{record['rows_flipped']}" if record["rows_complete"] else f"≥ {record['rows_flipped']}"
         table.add_row(
             varied_of(record),
             classes_of(record),
             record["decision"] if "decision" in record else gap_of(record),
-            flipped,
+            rows_that_flip(record),
             str(record["rows"]),
             Text(record["verdict"], style=COLOURS[record["verdict"]]),
             str(near.get("index", "–")),
@@ -133,6 +154,9 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     scored = [record for record in records if "outcomes" not in record]
     for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in scored):
         say_wrapped(f"{gap}: {question}")
+    say_wrapped(f"rows that flip: {ROW_FLIPS}")
+    if units := swing_units(records):
+        say_wrapped(f"largest swing: {SWING.format(units)}")
     for proxy in facts.get("meaning", {}).get("proxies", ()):
         say_wrapped(f"proxy: {proxy_words(proxy)}")
     for note in facts.get("meaning", {}).get("notes", ()):

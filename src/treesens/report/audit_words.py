@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from treesens.report.audit_table import classes_of, gap_of
+from treesens.records.largest import Largest, Status, swing_of_record
+from treesens.report.audit_table import classes_of, flips_of_words, gap_of
+from treesens.report.largest_words import largest_words
 from treesens.report.share_words import share_of
 
 Record = dict[str, Any]
+_LISTED = 5
+"""Features that the first sentence names."""
 
 
 def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -31,34 +35,35 @@ def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
 def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
     """What was found, a sentence each; of protected features first."""
     lines = [_protected_line(group) for group in groups if group["records"][0].get("protected")]
+    lines += _not_audited(groups, facts)
     for gap in dict.fromkeys(gap_of(r) for group in groups for r in group["records"]):
         mine = [(g["name"], r) for g in groups for r in g["records"] if gap_of(r) == gap]
         flips = [(name, r) for name, r in mine if r["rows_flipped"]]
+        complete = all(r["rows_complete"] for _, r in mine)
+        features = f"{len(mine)} audited feature{'' if len(mine) == 1 else 's'} (or sets)"
         if flips:
             name, most = max(flips, key=lambda item: item[1]["rows_flipped"])
-            share = 100 * most["rows_flipped"] / max(1, most["rows"])
             lines.append(
-                f"{_at(gap).capitalize()}, {len(flips)} of {len(mine)} features (or sets) "
-                f"{'changes' if len(flips) == 1 else 'change'} "
-                "the answer for rows of the data; "
-                f"{name} does so for most: {most['rows_flipped']:,} of {most['rows']:,} rows ({share:.2g} %)."
+                f"{_at(gap).capitalize()}, {largest_words(_count(len(flips), complete))} of {features} "
+                f"{'flips' if len(flips) == 1 else 'flip'} rows of the data; "
+                f"{name} flips {'most' if complete else 'most as far as is known'}: {flips_of_words(most)}."
             )
+        elif complete:
+            lines.append(f"{_at(gap).capitalize()}, none of {features} flips a row of the data.")
         else:
             lines.append(
-                f"{_at(gap).capitalize()}, no row of the data changes its answer, whichever of {len(mine)} features is changed."
+                f"{_at(gap).capitalize()}, none of {features} is known to flip a row of the data; not all combinations of "
+                "values were tried."
             )
         other = [r for _, r in mine if not r["rows_flipped"]]
         found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
-        parts = [f"{found} {'changes' if found == 1 else 'change'} it for an input that is no row"] if found else []
-        parts += [f"{none} {'is' if none == 1 else 'are'} proved to change it for no input"] if none else []
+        parts = [f"{found} {'flips' if found == 1 else 'flip'} an input of the domain"] if found else []
+        parts += [f"{none} {'is' if none == 1 else 'are'} proved to flip no input of the domain"] if none else []
         parts += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
         if parts:
             lines.append(f"Of the others {_at(gap)}, {', '.join(parts)}.")
         lines += _share_lines(gap, mine) + _typical_lines(gap, mine)
-    swings = [(g["name"], g["records"][0]) for g in groups if g["records"][0]["max_swing"] is not None]
-    if swings:
-        name, most = max(swings, key=lambda item: item[1]["max_swing"])
-        lines.append(f"The largest swing of the score by one change is {most['max_swing']:.6g}, by {name}.")
+    lines += _swing_line(groups)
     if facts["data"]["excluded"]:
         lines.append(
             f"{facts['data']['excluded']:,} of {facts['data']['rows']:,} rows lie outside the domain and were left out."
@@ -76,16 +81,67 @@ def _at(gap: str) -> str:
 def _protected_line(group: dict[str, Any]) -> str:
     """What is known of a protected feature, gap by gap."""
     words = {
-        "found": "other inputs of the domain change their answer",
-        "none": "proved for no input",
+        "found": "an input of the domain flips",
+        "none": "no input of the domain flips (proved)",
         "unknown": "undecided",
     }
-    told = [
-        f"{r['rows_flipped']:,} of {r['rows']:,} rows change their answer" if r["rows_flipped"] else words[r["verdict"]]
-        for r in group["records"]
-    ]
+    told = [flips_of_words(r) if r["rows_flipped"] else words[r["verdict"]] for r in group["records"]]
     parts = [f"{_at(gap_of(r))} {text}" for r, text in zip(group["records"], told, strict=True)]
     return f"Protected: {group['name']}: {'; '.join(parts)}."
+
+
+def _not_audited(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
+    """Protected features about which nobody has asked."""
+    asked = {name for group in groups for name in group["records"][0]["varied"]}
+    missing = [name for name in (facts.get("meaning") or {}).get("protected", ()) if name not in asked]
+    return [f"Protected, and not audited: {', '.join(missing)}."] if missing else []
+
+
+def _count(value: int, exact: bool) -> Largest:
+    return Largest.of(value, value if exact else None)
+
+
+def _swing_line(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """Which feature swings the score most, as far as is known, and what none of those that were audited passes."""
+    asked = [(g["name"], g["records"][0]) for g in groups if g["records"][0].get("max_swing_unit") is not None]
+    known = [(name, one, swing_of_record(one)) for name, one in asked]
+    reached = [item for item in known if item[2].value is not None]
+    if not reached:
+        return []
+    name, record, most = max(reached, key=lambda item: item[2].value or 0.0)
+    words = f"{name} has the largest swing of the {record['max_swing_unit']} that was found: {largest_words(most)}"
+    of_all = Largest.over(one for _, _, one in known)
+    if of_all.status is Status.PROVED:
+        return [f"{words}. It is the largest one of all audited features (proved)."]
+    if of_all.bound is None:
+        return [f"{words}."]
+    return [f"{words}. The largest one of all audited features: {largest_words(of_all)}."]
+
+
+def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
+    """The first sentence of a page: what the protected features (or all that were audited) do at the first gap."""
+    of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
+    if not of:
+        return ""
+    kind = "protected" if of[0]["records"][0].get("protected") else "audited"
+    first = [(group["name"], group["records"][0]) for group in of]
+    total = f"{len(first)} {kind} feature{'' if len(first) == 1 else 's'} (or sets)"
+    parts = []
+    found, none, unknown = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none", "unknown"))
+    if found:
+        listed = [f"{name} ({flips_of_words(r)})" for name, r in found[:_LISTED]]
+        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        parts.append(f"{len(found)} of {total} can flip an input of the domain: {', '.join(listed)}{more}")
+    if none:
+        parts.append(f"{len(none)} of {total} {_is(none)} proved to flip no input of the domain")
+    if unknown:
+        parts.append(f"{len(unknown)} of {total} {_is(unknown)} undecided")
+    missing = _not_audited(groups, facts)
+    return " ".join([f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}.", *missing])
+
+
+def _is(some: Sequence[Any]) -> str:
+    return "is" if len(some) == 1 else "are"
 
 
 def _share_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:

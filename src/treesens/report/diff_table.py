@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING
 from typing import Any
 
 from rich.text import Text
 
 from treesens.compiler.base.tolerance import Closeness, Tolerance
-from treesens.report.audit_table import COLOURS, varied_of
+from treesens.records.largest import swing_of_record
+from treesens.report.audit_table import COLOURS, rows_that_flip, varied_of
+from treesens.report.largest_words import largest_words, rounded
 from treesens.report.price_table import show_price
 from treesens.report.show import out
 from treesens.report.tables import Table
@@ -30,7 +33,8 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
     words = {
         "equal": "equal: proved for every input of the domain",
         "close": f"no input was found that shows a difference; proved: no score differs by more than {bound}",
-        "different": "different" + ("" if bound is None else f"; proved: no score differs by more than {bound:.6g}"),
+        "different": "different"
+        + ("" if bound is None else f"; proved: no score differs by more than {rounded(bound, 6, ROUND_CEILING)}"),
         "unknown": "unknown: nothing was found, and not all is proved",
     }
     say_wrapped(words[record["verdict"]])
@@ -78,8 +82,8 @@ def _show_sensitivities(records: list[dict[str, Any]]) -> None:
         table.add_column(name)
     for one in sorted(records, key=lambda one: (not one.get("protected"), CHANGES.index(one["change"]))):
         sides = [one["old"], one["new"]]
-        rows = " → ".join(str(side["rows_flipped"]) for side in sides)
-        swings = " → ".join("–" if side["max_swing"] is None else f"{side['max_swing']:.4g}" for side in sides)
+        rows = " → ".join(map(rows_that_flip, sides))
+        swings = " → ".join(largest_words(swing_of_record(side)) for side in sides)
         classes = [" / ".join(map(str, one.get("classes", ())))] if several else []
         table.add_row(varied_of(one), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings)
     table.print_fitted(out(), ("classes", "largest swing", "rows that flip"))

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treesens.report.audit_table import gap_of, swing_of
+from treesens.records.largest import swing_of_record
+from treesens.report.audit_table import gap_of, rows_that_flip, swing_of
 from treesens.report.changes import Names, change_words, equal_words
+from treesens.report.largest_words import largest_words
 from treesens.report.share_words import percent, rarity
 
 Record = dict[str, Any]
@@ -75,9 +77,10 @@ def finding(record: Record, names: Names) -> Finding:
     flipped, rows = record["rows_flipped"], max(1, record["rows"])
     example = sentence(record, names)
     if flipped:
-        at_least = "" if record["rows_complete"] else "at least "
-        detail = f"{at_least}{flipped:,} of {record['rows']:,} ({percent(flipped / rows)})"
+        detail = f"{rows_that_flip(record)} of {record['rows']:,} ({percent(flipped / rows)})"
         return Finding(gap_of(record), "rows", "on rows", detail, example)
+    if record["verdict"] == "found" and not record["rows_complete"]:
+        return Finding(gap_of(record), "inputs", "on inputs", "not all values were tried for rows", example)
     if record["verdict"] == "found":
         return Finding(gap_of(record), "inputs", "on inputs only", _how_rare(record), example)
     if record["verdict"] == "none":
@@ -120,23 +123,27 @@ def directions(record: Record, facts: Record) -> str:
     names = names_of(facts)
     if down is None or up is None or not record["rows_flipped"]:
         return ""
+    neither = record["rows_flipped"] - down - up
+    rest = f", {neither:,} have neither answer as they are" if neither else ""
+    high, low = "the first answer", "the other one"
     if "outcomes" in record:
         high, low = record["outcomes"]
-        return f"{down:,} of them are {high} as they are and become {low}, {up:,} the other way round"
-    if names.classes and len(names.labels) == 2:
-        low, high = map(names.name_of, names.labels)
-        return f"{down:,} of them are {high} as they are and become {low}, {up:,} the other way round"
-    return f"{down:,} of them lie above the cut-off as they are, {up:,} below it"
+    elif names.classes and len(names.labels) == 2:
+        asked = [str(label) for label in record.get("classes", ())]
+        chosen = asked[0] if len(asked) == 1 else names.labels[1]
+        high, low = names.name_of(chosen), names.name_of(next(one for one in names.labels if one != chosen))
+    return f"{down:,} of them have {high} as they are and get {low}, {up:,} the other way round{rest}"
 
 
 def proxies(facts: Record) -> list[str]:
     """The features that carry a protected one, a line for each of these."""
     found: dict[str, list[str]] = {}
     for proxy in (facts.get("meaning") or {}).get("proxies", ()):
-        swing = "not used" if not proxy["max_swing"] else f"swing {proxy['max_swing']:.3g}"
-        found.setdefault(proxy["of"], []).append(f"{proxy['feature']} ({100 * proxy['told']:.0f} %, {swing})")
+        swing = largest_words(swing_of_record(proxy))
+        told = f"{proxy['feature']} ({100 * proxy['told']:.0f} %, largest swing: {swing})"
+        found.setdefault(proxy["of"], []).append(told)
     notes = (facts.get("meaning") or {}).get("notes", ())
-    return [*(f"{of}: {', '.join(carriers)}" for of, carriers in found.items()), *notes]
+    return [*(f"{of}: {'; '.join(carriers)}" for of, carriers in found.items()), *notes]
 
 
 def grouped_methods(groups: Sequence[Mapping[str, Any]], method: Any) -> list[tuple[str, str, list[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from treesens.report.audit_table import gap_of
+from treesens.report.audit_table import flips_of_words, gap_of
 
 _CELL = 92
 _LINE = 26
@@ -27,9 +27,9 @@ def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
                     "y": _LINE * (y + 1),
                     "fill": fill,
                     "ink": ink_on(fill),
-                    "text": f"{record['rows_flipped']:,}",
+                    "text": f"{'' if record['rows_complete'] else '≥ '}{record['rows_flipped']:,}",
                     "mark": {"found": "", "none": " ∅", "unknown": " ?"}[record["verdict"]],
-                    "title": f"{group['name']}, {gap_of(record)}: {record['rows_flipped']} of {record['rows']} rows",
+                    "title": f"{group['name']}, {gap_of(record)}: {flips_of_words(record)}",
                 }
             )
     bottom = _LINE * (len(groups) + 1) + 8

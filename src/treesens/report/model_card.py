@@ -14,7 +14,7 @@ from typing import Any
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, write_atomically
 from treesens.errors import UsageError
 from treesens.report import audit_words, front_page
-from treesens.report.audit_table import gap_of
+from treesens.report.audit_table import ROW_FLIPS, SWING, gap_of, swing_units
 from treesens.visible import visible
 
 BEGIN, END = "<!-- treesens: begin -->", "<!-- treesens: end -->"
@@ -40,13 +40,14 @@ def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     parts = [
         BEGIN,
         "## Sensitivity to single features",
+        _text(audit_words.headline(groups, facts)),
         _identity(facts),
         "Are there two inputs of the domain that differ in nothing but one feature (or set), with",
         "\n".join(asked),
         _table(lines, gaps),
-        "*On rows*: so many rows of the data change their answer if nothing but this feature changes. *On inputs only*: no row "
-        "does, but other inputs of the domain do. *None*: proved that no input of the domain does, seen or unseen. The largest "
-        "swing is that of the raw score.",
+        f"*On rows*: so many rows of the data flip: {ROW_FLIPS}. *On inputs only*: no row flips, but other inputs of the "
+        "domain do. *None*: proved that no input of the domain flips, seen or unseen."
+        + (f" Largest swing: {SWING.format(units)}." if (units := swing_units(records)) else ""),
         *(["What it looks like:", "\n".join(shown)] if shown else []),
         "Limits:",
         "\n".join(f"- {_text(line)}" for line in audit_words.limits(records, facts, domain="the domain below")),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING
 from typing import Any
 
+from treesens.report.audit_table import rows_that_flip
 from treesens.report.changes import changed_features
+from treesens.report.largest_words import rounded
 from treesens.report.reason_words import reason_words
 from treesens.visible import visible
 
@@ -96,7 +99,11 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
 
 def diff_html(record: Mapping[str, Any]) -> str:
     """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
-    bound = "" if record["bound"] is None else f": no score differs by more than {record['bound']:.6g} (proved)"
+    bound = (
+        ""
+        if record["bound"] is None
+        else f": no score differs by more than {rounded(record['bound'], 6, ROUND_CEILING)} (proved)"
+    )
     parts = [f"<p><b>{text(record['verdict'])}</b>{bound}</p>"]
     rows = record["data"]
     if rows is not None:
@@ -114,7 +121,7 @@ def diff_html(record: Mapping[str, Any]) -> str:
         for one in sorted(record["sensitivities"], key=lambda one: not one.get("protected")):
             sides = (one["old"], one["new"])
             varied = ", ".join(one["varied"]) + (" (protected)" if one.get("protected") else "")
-            flips = " → ".join(f"{side['rows_flipped']:,}" for side in sides)
+            flips = " → ".join(map(rows_that_flip, sides))
             lines.append([varied, one.get("gap", one.get("margin")), one["change"], flips])
         marked = [line[2] == "appears" for line in lines]
         parts.append(table(["features", "gap", "sensitivity", "rows that flip"], lines, marked))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
+from treesens.records.largest import Status, swing_of_record
+from treesens.report.largest_words import largest_words
+
 MEANINGS = {
     "uniform": "of all inputs of the domain, by length of ranges and number of values",
     "cells": "of the cells that the model tells apart",
@@ -80,8 +83,8 @@ def typical_of(record: dict[str, Any]) -> str:
     part = record.get("typical")
     if part is None:
         return ""
-    swing, bound = part["max_swing"], part["max_swing_bound"]
-    shown = "" if swing is None else f", swing {swing:.4g}" + (f" (≤ {bound:.4g})" if bound is not None else "")
+    known = swing_of_record(part)
+    shown = "" if known.status is Status.UNKNOWN else f", largest swing {largest_words(known)}"
     return f"{part['verdict']}{shown}"
 
 

@@ -15,6 +15,7 @@ from treesens.data.proxies import Proxy, proxies
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
 from treesens.records.domains import domain_records, rule_records
+from treesens.records.largest import NOT_USED, Largest, swing_of_record
 from treesens.records.plain import SCHEMA_VERSION
 from treesens.solve.afterwards import answered
 
@@ -88,11 +89,15 @@ def audit_facts(
 
 def _meaning(found: Audit) -> dict[str, Any]:
     """What is said of the model, with the features that carry the protected ones."""
-    meaning, swings = found.model.meaning, dict[str, float]()
-    for record in found.records:
-        if len(record["varied"]) == 1:
-            swings[record["varied"][0]] = max(record["max_swing"] or 0.0, swings.get(record["varied"][0], 0.0))
+    meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
     lost: list[str] = []
+
+    def swing(name: str) -> Largest:
+        return (
+            Largest.over(swing_of_record(r) for r in found.records if r["varied"] == [name])
+            if name in used
+            else NOT_USED
+        )
 
     def carriers(name: str) -> list[Proxy]:
         try:
@@ -106,7 +111,7 @@ def _meaning(found: Audit) -> dict[str, Any]:
         return []
 
     carried = [
-        {"of": one.of, "feature": one.feature, "told": round(one.told, 4), "max_swing": swings.get(one.feature)}
+        {"of": one.of, "feature": one.feature, "told": round(one.told, 4), **swing(one.feature).record()}
         for name in meaning.protected
         if name in found.table
         for one in answered(f"the proxies of {name}", partial(carriers, name), without)

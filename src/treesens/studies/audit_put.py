@@ -21,11 +21,14 @@ NO_ROWS: dict[str, Any] = {"rows": 0, "rows_flipped": 0, "rows_complete": False,
 
 @dataclass(frozen=True)
 class About:
-    """What a record is about: the features, facts that name the question (`gap`, `classes`, `outcomes`, ..), and its words."""
+    """What a record is about: the features, facts that name the question (`gap`, `classes`, `outcomes`, ..), its words, and the
+    unit of its largest swing (None: it has none).
+    """
 
     varied: Sequence[str]
     facts: dict[str, Any]
     words: str
+    unit: str | None
 
 
 def put(
@@ -50,6 +53,7 @@ def put(
         "max_swing": None if most is None else most.value,
         "max_swing_bound": None if most is None else most.bound,
         "max_swing_status": None if most is None else str(most.status),
+        "max_swing_unit": about.unit,
         "tolerance": options.closeness.record(),
         "seconds": {"set": round(seconds, 6)},
     }

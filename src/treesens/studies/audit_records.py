@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from treesens.records.largest import Status
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, OneOf, Points, Value, VerdictWord
 from treesens.studies.count import EstimateRecord, TraitRecord
 from treesens.studies.shape import DIRECTIONS, SHAPES
 from treesens.studies.shared_records import CertificateRecord, ToleranceRecord
+
+UNITS = ("raw score", "lead of one class", "value", "probability")
+"""Of what a largest swing is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +116,7 @@ class AuditRecord:
     max_swing: float | None
     max_swing_bound: float | None
     max_swing_status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))] | None
+    max_swing_unit: Annotated[str, OneOf(UNITS)] | None
     tolerance: ToleranceRecord
     seconds: dict[str, float]
     verdict: VerdictWord
@@ -183,12 +188,16 @@ class DomainRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
-    """A feature that carries a protected one: by the table, the part of its entropy; by the model, its largest swing."""
+    """A feature that carries a protected one: by the table, the part of its entropy; by the model, what is known of its largest
+    swing.
+    """
 
     of: str
     feature: str
     told: float
     max_swing: float | None
+    max_swing_bound: float | None
+    max_swing_status: Annotated[str, OneOf(tuple(map(str, Status)))]
 
 
 @dataclass(frozen=True, kw_only=True)

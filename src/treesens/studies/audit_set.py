@@ -277,7 +277,10 @@ class SetAudit:
     ) -> dict[str, Any]:
         """A record with what is known of the rows."""
         about = About(
-            self.questions.varied, {gap.kind: gap.value, **self.decision.record()}, self.decision.words(gap.size)
+            self.questions.varied,
+            {gap.kind: gap.value, **self.decision.record()},
+            self.decision.words(gap.size),
+            self.decision.unit,
         )
         return put(about, query, result, swing, self.base, seconds, of_rows)
 

@@ -25,7 +25,9 @@ _WORDS = {
     ("none", "none"): "never",
 }
 _ABOUT: tuple[str, ...] = ("varied", "protected", "gap", "margin", "classes", "question")
-_KEPT: tuple[str, ...] = ("verdict", "proof", "reason", "points", "rows_flipped", "max_swing", "max_swing_bound")
+_KEPT: tuple[str, ...] = (
+    *("verdict", "proof", "reason", "points", "rows_flipped", "rows_complete", "max_swing", "max_swing_bound"),
+)
 """What is told of the record of an audit."""
 
 

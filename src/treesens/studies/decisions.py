@@ -46,6 +46,7 @@ class Around:
     own: bool = False
 
     classes: tuple[int, ...] = ()
+    unit = "raw score"
 
     @property
     def output(self) -> int:
@@ -112,6 +113,11 @@ class Apart:
     chosen: int | None = None
 
     @property
+    def unit(self) -> str:
+        """Of what a swing is one."""
+        return "value" if self.chosen is None and self.kind == "gap" else "raw score"
+
+    @property
     def output(self) -> int:
         return self.chosen or 0
 
@@ -160,6 +166,7 @@ class Between:
     second: int
 
     kind: Kind = "margin"
+    unit = "lead of one class"
 
     @property
     def classes(self) -> tuple[int, ...]:

@@ -109,6 +109,7 @@ class OneSide:
     reason: str
     points: Points | None
     rows_flipped: int
+    rows_complete: bool
     max_swing: float | None
     max_swing_bound: float | None
 

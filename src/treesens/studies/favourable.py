@@ -14,7 +14,8 @@ from treesens.studies.decisions import label_of_class
 
 def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
     """The place of the favourable class: the one of a label, or of a name that somebody has given (`meaning`); without either
-    the one that is said to be favourable. UsageError if the model has none of that name, or decides nothing.
+    the one that is said to be favourable. UsageError if nothing says which one is: a guess would explain the decisions of the
+    wrong people. UsageError if the model has none of that name, or decides nothing.
     """
     called = {said: label for label, said in meaning.classes.items()}
     name = meaning.favourable if name is None else called.get(name, name)
@@ -22,9 +23,11 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
     if not known:
         raise UsageError("a regressor decides nothing", remedy="ask about a classifier")
     if name is None:
-        if len(known) != 2:
-            raise UsageError("which class is favourable?", remedy=f"add --favourable, one of {', '.join(known[:8])}")
-        return 1
+        classes = [f"{label} ({meaning.classes[label]})" if label in meaning.classes else label for label in known[:8]]
+        raise UsageError(
+            "which class is favourable? Nothing says so",
+            remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "{known[0]}" into treesens.toml',
+        )
     if name not in known:
         raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, [*known, *called]))
     return known.index(name)

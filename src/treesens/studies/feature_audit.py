@@ -20,6 +20,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.records.domains import domain_records
 from treesens.records.plain import recorded
 from treesens.solve.afterwards import answered
 from treesens.studies.audit import AuditOptions
@@ -33,7 +34,7 @@ from treesens.studies.pair_audit import PairAudit
 from treesens.studies.pair_questions import needs_pairs, pair_questions
 from treesens.studies.questions import Gap, questions_of, sets_of, sizes_of
 from treesens.studies.running import as_finished, library_of
-from treesens.studies.shape import ShapeOptions
+from treesens.studies.shape import ShapeOptions, ShapeRecord
 from treesens.studies.shapes import ask as shapes_of
 from treesens.studies.shapes import outputs_of
 from treesens.studies.study import Asking, Found
@@ -78,10 +79,28 @@ def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
     shapes = shapes_of(Asking(asked.models, asked.table, wanted, stop=asked.stop))
     by_name = {one.feature: one for one in shapes.records}
     told = [field.name for field in fields(ShapePart)]
+    may_miss = {one["feature"]: one["missing"] for one in domain_records(found.query, set())} if found.query else {}
     for record in found.records:
         one = by_name.get(record["varied"][0]) if len(record["varied"]) == 1 else None
         if one is not None:
             record["shape"] = {name: getattr(one, name) for name in told}
+            if record["max_swing_unit"] == "raw score":
+                # A missing value is in no order: falls and rises leave it out. Bounds with a certificate stay as they are.
+                bounded = not may_miss.get(one.feature, True) and options.certificates is None
+                record.update(_with_shape(record, one, options, bounded=bounded))
+
+
+def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOptions, *, bounded: bool) -> dict[str, Any]:
+    """The largest swing of a record, which is the larger one of the largest fall and the largest rise."""
+    reached = (record["max_swing"], shape.largest_fall, shape.largest_rise)
+    values = [one for one in reached if one is not None]
+    bounds = [one for one in (record["max_swing_bound"],) if one is not None]
+    fall, rise = shape.largest_fall_bound, shape.largest_rise_bound
+    if bounded and fall is not None and rise is not None:
+        bounds.append(max(fall, rise))
+    value, bound = max(values, default=None), min(bounds, default=None)
+    status = None if value is None else str(options.near_enough.closeness(value, bound))
+    return {"max_swing": value, "max_swing_bound": bound, "max_swing_status": status}
 
 
 def total(asked: Asking[AuditOptions]) -> int:

@@ -30,7 +30,7 @@ BY = Option(
     short="-b",
     more="It need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )
-FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: the second of two.", metavar="CLASS")
+FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: that of treesens.toml.", metavar="CLASS")
 RATIO = Option(
     Number(0.0, 1.0),
     "What the ratio to the best group has to reach.",
@@ -134,8 +134,9 @@ STUDY = Study(
     call="""\
     The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
     of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: the second of two), or what has a probability of at least `threshold`. `measure` says what
-    a share is a share of: `rows`, or a measure learnt from the rows of each group. `time_limit` is in seconds for each group.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
+    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
+    `time_limit` is in seconds for each group.
     """,
     options=GroupOptions,
     ask="treesens.studies.group_shares:ask",

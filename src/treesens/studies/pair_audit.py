@@ -165,7 +165,8 @@ class PairAudit:
     ) -> dict[str, Any]:
         if swing is not None and is_own_fault(swing.reason):
             result = replace(result, notes=(*result.notes, swing.reason))
-        about = About(self.varied, one.wanted.facts, one.wanted.words)
+        unit = None if self.questions.swing is None else "probability"
+        about = About(self.varied, one.wanted.facts, one.wanted.words, unit)
         of_rows = NO_ROWS if found is None else _of_rows(found)
         made = put(about, one.query, result, swing, self.base, seconds, of_rows)
         if self.counts_rows and found is not None:
