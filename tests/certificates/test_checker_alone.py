@@ -269,3 +269,63 @@ def test_the_schema_describes_what_is_written(tmp_path: Path) -> None:
 def test_no_control_character_of_a_file_reaches_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     checker.say("a.`\x1b[31msex\u202e` was rejected")
     assert capsys.readouterr().out == "a.`\\x1b[31msex\\u202e` was rejected\n"
+
+
+def _stump(number: int, value: float) -> dict[str, Any]:
+    """A tree of XGBoost: below 0.5 in f0 the negative value, from there on the value."""
+    return {
+        "id": number, "tree_param": {"num_nodes": "3", "size_leaf_vector": "1", "num_feature": "1", "num_deleted": "0"},
+        "left_children": [1, -1, -1], "right_children": [2, -1, -1], "parents": [2147483647, 0, 0],
+        "split_indices": [0, 0, 0], "split_conditions": [0.5, -value, value], "default_left": [0, 0, 0],
+        "base_weights": [0.0] * 3, "loss_changes": [0.0] * 3, "sum_hessian": [1.0] * 3, "split_type": [0] * 3,
+        "categories": [], "categories_nodes": [], "categories_segments": [], "categories_sizes": [],
+    }  # fmt: skip
+
+
+def _of_xgboost(trees: list[dict[str, Any]], **booster: Any) -> bytes:
+    """Three outputs, a tree each."""
+    model = {
+        "gbtree_model_param": {"num_trees": str(len(trees)), "num_parallel_tree": "1"}, "trees": trees,
+        "tree_info": [0, 1, 2], "iteration_indptr": [0, 3],
+    }  # fmt: skip
+    parameters = {
+        "base_score": "0E0",
+        "num_class": "3",
+        "num_feature": "1",
+        "num_target": "1",
+        "boost_from_average": "0",
+    }
+    learner = {
+        "attributes": {}, "feature_names": [], "feature_types": [], "learner_model_param": parameters,
+        "objective": {"name": "multi:softprob", "softmax_multiclass_param": {"num_class": "3"}},
+        "gradient_booster": {"name": "gbtree", "model": model, **booster},
+    }  # fmt: skip
+    return json.dumps({"learner": learner, "version": [3, 2, 0]}).encode()
+
+
+STATED = {"format": "xgboost-json", "trees": 3, "base": ["0", "0", "0"]}
+
+
+def test_a_tree_is_where_xgboost_puts_it() -> None:
+    """At its id, wherever the file lists it: the first output has the tree of 4."""
+    data = _of_xgboost([_stump(2, 1.0), _stump(1, 2.0), _stump(0, 4.0)])
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(data))
+    (theirs,) = booster.predict(xgboost.DMatrix(np.ones((1, 1)), nthread=1), output_margin=True)
+    read = checker.models.read_model(data, STATED)
+    assert [tree.leaves[1][0] for tree in read.trees] == theirs.tolist() == [4.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _of_xgboost([_stump(0, 1.0), _stump(0, 2.0), _stump(1, 4.0)]),
+        _of_xgboost([_stump(1, 1.0), _stump(2, 2.0), _stump(3, 4.0)]),
+        _of_xgboost([_stump(i, 1.0) for i in range(3)], name="gblinear"),
+        _of_xgboost([_stump(i, 1.0) for i in range(3)], weight_drop=[0.5, 0.5, 0.5]),
+    ],
+    ids=["an id twice", "a gap", "a linear booster with trees", "weights beside a booster without any"],
+)
+def test_what_xgboost_would_not_predict_with_these_trees_is_rejected(data: bytes) -> None:
+    with pytest.raises(checker.Rejected):
+        checker.models.read_model(data, STATED)

@@ -174,3 +174,86 @@ def test_the_band_covers_the_difference_and_is_not_absurd() -> None:
         sums = loaded.margins(rows)
         worst = max(abs(float(sums[i]) - float(exact[i])) for i in np.ndindex(exact.shape))
         assert worst <= loaded.ensemble.band() < 1e-3
+
+
+def _with_ids(order: list[int], name: str = "dart, many classes") -> bytes:
+    """A saved model whose listed trees have these numbers, as far as there are any."""
+    document = json.loads(MODELS[name]().save_raw("json"))
+    booster = document["learner"]["gradient_booster"]
+    trees = booster.get("gbtree", booster)["model"]["trees"]
+    for tree, number in zip(trees, order, strict=False):
+        tree["id"] = number
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize("name", ["dart, many classes", "softprob", "squared error"])
+def test_a_tree_is_at_its_id_wherever_it_is_listed(name: str, tmp_path: Path) -> None:
+    """The tree's number decides which output it feeds, which weight it has and which round it belongs to."""
+    path = tmp_path / "m.json"
+    path.write_bytes(_with_ids([2, 0, 4, 3, 1], name))
+    other = load(MODELS[name]()).ensemble
+    loaded = load(path)
+    assert not np.array_equal(loaded.ensemble.leaf_value, other.leaf_value)
+    conformance.check(loaded, rows=200).raise_if_wrong()
+
+
+@pytest.mark.parametrize("order", [[1, 1], [-1], [10**6], [2**40]])
+def test_ids_that_are_no_places_are_refused(order: list[int], tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_bytes(_with_ids(order))
+    with pytest.raises(Exception, match=r"trees\[[01]\]\.id: .* (is no place among|have the) "):
+        load(path)
+
+
+def test_the_best_rounds_of_dart_are_those_of_the_wrapper(tmp_path: Path) -> None:
+    rows, label = numeric(), (target() > 1).astype(int)
+    wrapper = xgboost.XGBClassifier(
+        booster="dart", rate_drop=0.4, one_drop=1, n_estimators=30, max_depth=3, learning_rate=0.9,
+        early_stopping_rounds=3, n_jobs=1, random_state=1,
+    )  # fmt: skip
+    wrapper.fit(rows[:250], label[:250], eval_set=[(rows[250:], label[250:])], verbose=False)
+    path = tmp_path / "m.json"
+    wrapper.save_model(path)
+    best = load(path, "xgboost:best")
+    assert best.ensemble.n_trees == wrapper.best_iteration + 1 < load(path).ensemble.n_trees
+    assert (best.ensemble.tree_weight != 1).any()
+    ours = best.ensemble.margins_emulated(rows.to_numpy(float))[:, 0]
+    rounds = (0, wrapper.best_iteration + 1)
+    assert np.array_equal(
+        ours, wrapper.get_booster().predict(xgboost.DMatrix(rows), iteration_range=rounds, output_margin=True)
+    )
+    # The wrapper predicts in place, where XGBoost adds the weighted trees in another order.
+    np.testing.assert_allclose(ours, wrapper.predict(rows, output_margin=True), atol=1e-6)
+    conformance.check(best, rows=200).raise_if_wrong()
+
+
+def _newer(document: dict[str, Any], version: list[int]) -> dict[str, Any]:
+    """A DART model as XGBoost 3.4 lays it out: a booster `gbtree`, the weights in its model."""
+    booster = document["learner"]["gradient_booster"]
+    model = {**booster["gbtree"]["model"], "weight_drop": booster["weight_drop"]}
+    learner = {**document["learner"], "gradient_booster": {"name": "gbtree", "model": model}}
+    return {"learner": learner, "version": version}
+
+
+def test_weights_of_trees_where_xgboost_3_4_writes_them(tmp_path: Path) -> None:
+    """The judge is the library that reads the same model in its own layout; an older one forgets the weights of the newer."""
+    made = MODELS["dart"]()
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(_newer(json.loads(made.save_raw("json")), [3, 4, 1])))
+    loaded, rows = load(path), numeric()
+    ours = loaded.ensemble.margins_emulated(rows.to_numpy(float))[:, 0]
+    theirs = made.predict(xgboost.DMatrix(rows), output_margin=True)
+    assert np.array_equal(ours, theirs)
+    if tuple(map(int, xgboost.__version__.split(".")[:2])) < (3, 4):
+        assert not np.allclose(
+            theirs, xgboost.Booster(model_file=path).predict(xgboost.DMatrix(rows), output_margin=True)
+        )
+        with pytest.raises(Exception, match=r"XGBoost 3\.4 writes the weights of trees where 3\."):
+            loaded.margins(rows.to_numpy(float))
+
+
+def test_weights_that_the_version_of_the_file_does_not_use_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(_newer(json.loads(MODELS["dart"]().save_raw("json")), [3, 2, 0])))
+    with pytest.raises(Exception, match=r"XGBoost 3\.2\.0 does not use weights of trees here"):
+        load(path)

@@ -34,8 +34,16 @@ class XGBoostWriter:
         learner = self._root["learner"]
         booster = learner["gradient_booster"]
         self._booster = booster
-        self._model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+        model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+        # The reader has checked that the numbers are 0, 1, ..: a tree is the one of its number, wherever it is listed.
+        self._model = {**model, "trees": sorted(model["trees"], key=lambda tree: int(tree["id"]))}
         self._leaves = leaves_of_trees(ensemble)
+        if "weight_drop" in model:
+            raise ModelError(
+                "DART models in the layout of XGBoost 3.4 cannot be written here",
+                place=self._place,
+                remedy="save the model with XGBoost 3.2 or earlier, or train it without DART",
+            )
         if len(self._model["trees"]) != ensemble.n_trees:
             raise ModelError(
                 "only some rounds of the file were read",

@@ -163,8 +163,7 @@ def is_xgboost(data):
     """Whether `read_xgboost` reads a file: a model of XGBoost whose leaves hold one number each."""
     for read in (read_json, lambda data: Ubjson(data).whole()):
         try:
-            booster = read(data)["learner"]["gradient_booster"]
-            trees = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]["trees"]
+            _, trees, _ = trees_of(read(data))
             return not any(int(tree["tree_param"].get("size_leaf_vector") or 0) > 1 for tree in trees)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, Rejected):
             continue
@@ -219,16 +218,19 @@ def neutral_test(test):
 def read_xgboost(file, stated):
     """A model of XGBoost; the first trees alone if fewer are stated. x < cut in float32."""
     learner = file["learner"]
-    booster = learner["gradient_booster"]
-    model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
-    used, parameters = model["trees"][: stated["trees"]], learner["learner_model_param"]
+    model, trees, weights = trees_of(file)
+    used, parameters = trees[: stated["trees"]], learner["learner_model_param"]
     require(len(used) == stated["trees"], "the model has fewer trees than stated")
     require(len(model["tree_info"]) == len(model["trees"]), "trees without an output")
-    weights = booster["weight_drop"][: len(used)] if booster["name"] == "dart" else [1] * len(used)
-    count, classes = int(parameters["num_feature"]), max(1, int(parameters["num_class"]))
+    count, classes = (
+        int(parameters["num_feature"]),
+        max(1, *(int(parameters.get(k, 0)) for k in ("num_class", "num_target"))),
+    )
+    rounds = model.get("iteration_indptr", [0, len(trees)])
+    require(rounds == sorted(rounds) and [rounds[0], rounds[-1]] == [0, len(trees)], "rounds that leave trees out")
     require(0 <= count <= MOST_FEATURES, f"more than {MOST_FEATURES} features")
     require(all(type(o) is int and 0 <= o < classes for o in model["tree_info"]), "a tree feeds no output")
-    trees = [xgboost_tree(tree, float32(w), count) for tree, w in zip(used, weights, strict=True)]
+    trees = [xgboost_tree(tree, float32(w), count) for tree, w in zip(used, weights)]
     base, scores = [fraction(b) for b in stated["base"]], str(parameters["base_score"]).strip("[]").split(",")
     require(len(base) == classes and len(scores) in (1, classes), "the base margin needs one number per output")
     for margin, score in zip(base, map(float32, scores * classes)):
@@ -238,12 +240,35 @@ def read_xgboost(file, stated):
     return Model(features, trees, [(o,) for o in model["tree_info"][: len(used)]], base, len(model["trees"]))
 
 
+def trees_of(file):
+    """The model of a booster of trees, its trees and their weights. XGBoost puts a tree at its `id`, wherever it is listed."""
+    booster = file["learner"]["gradient_booster"]
+    require(booster["name"] in ("gbtree", "dart"), "a booster that is no sum of trees")
+    dart = booster["name"] == "dart"
+    model = (booster["gbtree"] if dart else booster)["model"]
+    trees = sorted(model["trees"], key=lambda tree: tree["id"])
+    require([tree["id"] for tree in trees] == list(range(len(trees))), "the ids of trees are not 0, 1, ..")
+    home, other = (
+        (booster, model) if dart else (model, booster)
+    )  # XGBoost 3.4 writes the weights of DART into the model
+    weights = home["weight_drop"] if dart or "weight_drop" in home else [1] * len(trees)
+    require(
+        dart or "weight_drop" not in home or file["version"][:2] >= [3, 4], "weights that this version does not use"
+    )
+    require("weight_drop" not in other and len(weights) == len(trees), "trees without a weight, or with two")
+    return model, trees, weights
+
+
 def xgboost_tree(tree, weight, features):
     require(int(tree["tree_param"].get("size_leaf_vector") or 0) <= 1, "leaves that hold vectors are not read here")
     segments = zip(
         tree.get("categories_nodes", ()), tree.get("categories_segments", ()), tree.get("categories_sizes", ())
     )
     right_sets = {node: frozenset(int(c) for c in tree["categories"][at : at + size]) for node, at, size in segments}
+    pairs = zip(tree["left_children"], tree["right_children"])
+    require(
+        all(right == left + 1 for left, right in pairs if left != -1), "a right child that does not follow the left"
+    )
     columns = [
         tree[k] for k in ("left_children", "right_children", "split_indices", "default_left", "split_conditions")
     ]

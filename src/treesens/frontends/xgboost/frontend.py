@@ -32,7 +32,7 @@ from treesens.frontends.xgboost.categories import cut_names
 from treesens.frontends.xgboost.linear import is_linear
 from treesens.frontends.xgboost.model import count_outputs, read_ensemble
 from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
-from treesens.frontends.xgboost.trees import InexactDecimalError
+from treesens.frontends.xgboost.trees import InexactDecimalError, weights_in_model
 
 _FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
 
@@ -128,7 +128,8 @@ class XGBoostFrontend:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds, output)
         count = ensemble.n_outputs if output is None else count_outputs(root["learner"]["learner_model_param"])
-        library = NativeXGBoost(data, rounds or 0, count, output)
+        oldest = (3, 4) if weights_in_model(root["learner"]["gradient_booster"]) else (0, 0)
+        library = NativeXGBoost(data, rounds or 0, count, output, oldest)
         # The library has no pred_leaf for vector leaves and linear boosters, and ends the process without any tree.
         no_leaves = bool((ensemble.tree_output < 0).any()) or ensemble.blend is not None
         leaf_ids = None if no_leaves or output is not None or not ensemble.n_trees else library.leaf_ids

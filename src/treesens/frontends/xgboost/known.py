@@ -1,4 +1,4 @@
-"""Every field of XGBoost's documents, 1.3 to 3.2."""
+"""Every field of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
 
 from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, used
 
@@ -23,7 +23,7 @@ TABLE: Table = {
         **irrelevant("they are about training", ("dart_train_param", "gbtree_train_param")),
     },
     "trees": {
-        **used("cats", "iteration_indptr", "tree_info"),
+        **used("cats", "iteration_indptr", "tree_info", "weight_drop"),
         "gbtree_model_param": inside("sizes"),
         "trees": inside("tree"),
     },
@@ -39,6 +39,7 @@ TABLE: Table = {
             "categories_segments",
             "categories_sizes",
             "default_left",
+            "id",
             "leaf_weights",
             "left_children",
             "right_children",
@@ -48,7 +49,7 @@ TABLE: Table = {
         ),
         "tree_param": inside("tree_param"),
         **irrelevant("what training has counted", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
-        **irrelevant("the place of the tree and of its nodes", ("id", "parents")),
+        **irrelevant("the children say it, too", ("parents",)),
     },
     "tree_param": {
         **used("num_nodes", "size_leaf_vector"),

@@ -37,12 +37,16 @@ def convert_file(data: bytes, place: str) -> bytes:
 class NativeXGBoost:
     """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output alone if given.
 
-    A copy of the bytes and not the live object: training on must not change what a replay compares with.
+    A copy of the bytes and not the live object: training on must not change what a replay compares with. A library before
+    version `oldest` is refused: it would load the file and leave a part of it out.
     """
 
-    def __init__(self, data: bytes, rounds: int, outputs: int, output: int | None = None) -> None:
+    def __init__(
+        self, data: bytes, rounds: int, outputs: int, output: int | None = None, oldest: tuple[int, int] = (0, 0)
+    ) -> None:
         self._data, self._rounds, self._outputs = data, rounds, outputs
         self._columns = slice(None) if output is None else slice(output, output + 1)
+        self._oldest = oldest
         self._booster: Any = None
         self._threads: int | None = None
 
@@ -54,6 +58,13 @@ class NativeXGBoost:
                 "replay in XGBoost itself needs xgboost, which is not installed",
                 remedy="pip install 'treesens[xgboost]'",
             ) from None
+        if tuple(map(int, xgboost.__version__.split(".")[:2])) < self._oldest:
+            needed = ".".join(map(str, self._oldest))
+            raise ModelError(
+                f"XGBoost {needed} writes the weights of trees where {xgboost.__version__}, which is installed, does not read "
+                "them, so it cannot replay this model",
+                remedy=f"pip install 'xgboost>={needed}'",
+            )
         if self._booster is None:
             self._booster = xgboost.Booster()
             self._booster.load_model(bytearray(self._data))

@@ -74,7 +74,7 @@ def read_trees(
             f"booster `{kind[:40]}` is not a tree ensemble", "gbtree, dart and gblinear are supported"
         )
     model = (booster["gbtree"] if kind == "dart" else booster)["model"]
-    trees = list(model["trees"].items())
+    trees = _by_id(model["trees"])
     info = model["tree_info"].integers()
     if len(info) != len(trees):
         raise model["tree_info"].error(f"{len(info)} entries for {len(trees)} trees")
@@ -84,9 +84,15 @@ def read_trees(
     if ((info < 0) | (info >= outputs)).any():
         raise model["tree_info"].error(f"a tree feeds an output that does not exist ({outputs} outputs)")
     _check_rounds(model, len(trees))
-    weight = booster["weight_drop"].floats() if kind == "dart" else np.ones(len(trees))
+    home = booster if kind == "dart" else model
+    weight = home["weight_drop"].floats() if kind == "dart" or weights_in_model(booster) else np.ones(len(trees))
+    if kind == "gbtree" and weights_in_model(booster) and version[:2] < [3, 4]:
+        raise model["weight_drop"].error(
+            f"XGBoost {'.'.join(map(str, version))} does not use weights of trees here; 3.4 is the first that does",
+            "load the model with the version that trained it and save it again",
+        )
     if len(weight) != len(trees):
-        raise booster["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
+        raise home["weight_drop"].error(f"{len(weight)} weights for {len(trees)} trees")
     in_file = len(trees)
     if iteration_end is not None:
         keep = _trees_of_rounds(model, outputs, len(trees), iteration_end)
@@ -95,6 +101,27 @@ def read_trees(
         trees, info, to_float32(weight, booster), features=features, outputs=outputs, model=model, version=version
     )
     return replace(made, in_file=in_file)
+
+
+def weights_in_model(booster: Field) -> bool:
+    """True if a file has the weights of DART where XGBoost 3.4 writes them: in the model of a booster named `gbtree`."""
+    return booster["name"].text() == "gbtree" and "weight_drop" in booster["model"]
+
+
+def _by_id(listed: Field) -> list[Field]:
+    """The trees at their places. The library puts a tree at its `id`, wherever the file lists it (gbtree_model.cc, LoadModel);
+    `tree_info` and `weight_drop` go by these places.
+    """
+    trees = list(listed.items())
+    ids = [tree["id"].integer() for tree in trees]
+    places: list[Field | None] = [None] * len(trees)
+    for tree, place in zip(trees, ids, strict=True):
+        if not 0 <= place < len(trees):
+            raise tree["id"].error(f"the number {place} is no place among {len(trees)} trees")
+        if places[place] is not None:
+            raise tree["id"].error(f"two trees have the number {place}")
+        places[place] = tree
+    return [tree for tree in places if tree is not None]
 
 
 def _check_rounds(model: Field, trees: int) -> None:
