@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.frontends import mutants
 from tests.frontends.damage import refusals
+from tests.frontends.trained import target
 from tests.frontends.trained_lightgbm import MODELS, frame, lightgbm, numeric, train
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
-from treesens.frontends import conformance, load
+from treesens.frontends import LoadedModel, conformance, load
 from treesens.frontends.lightgbm.frontend import LightGBMFrontend
 from treesens.frontends.lightgbm.model import ZERO_BAND
 
@@ -122,7 +124,11 @@ def test_no_cut_lies_inside_the_zero_band(tmp_path: Path) -> None:
 
 
 def test_categories_of_data_frames_have_their_names() -> None:
-    features = {f.name: f for f in load(MODELS["classifier"]()).ensemble.features}
+    data = frame().drop(
+        columns="tiny"
+    )  # LightGBM takes it for constant, and a constant column may be a category of any names
+    made = train({"objective": "binary"}, (target() > 1).astype(int), data)
+    features = {f.name: f for f in load(made).ensemble.features}
     assert features["colour"].labels == tuple(frame().colour.cat.categories)
     assert load(MODELS["classifier"]()).ensemble.classes == ("low", "mid", "top")
 
@@ -187,3 +193,78 @@ def test_random_damage_gives_a_typed_error_or_a_valid_model(name: str, form: str
     text = _text(name).split("\nparameters:")[0]
     data = text if form == "text" else json.dumps(booster(name).dump_model())
     assert refusals(data.encode(), read, seconds=3) > 10
+
+
+@pytest.mark.parametrize("objective", ["binary", "poisson"])
+def test_a_dump_without_its_objective_is_refused(objective: str) -> None:
+    """Dumps of LightGBM 2.1 and 2.2.1 have neither `objective` nor `average_output`."""
+    label = (target() > 1).astype(int)
+    dump = train({"objective": objective}, label, numeric()).dump_model()
+    for key in ("objective", "average_output", "pandas_categorical"):
+        del dump[key]
+    with pytest.raises(ModelError, match="does not say what the model predicts") as caught:
+        read(json.dumps(dump).encode())
+    assert "Booster.save_model" in str(caught.value.remedy)
+
+
+def test_the_dump_of_a_custom_objective_is_one_of_scores() -> None:
+    """LightGBM 2.2.3 and later leave the objective out of such a dump, and say whether trees are averaged."""
+    label = target()
+    options = {"objective": lambda scores, data: (scores - data.get_label(), np.ones_like(scores))}
+    custom = train(options, label, numeric())
+    dump = custom.dump_model()
+    assert "objective" not in dump
+    assert dump["average_output"] is False
+    loaded = read(json.dumps(dump).encode())
+    ours = loaded.ensemble.margins_emulated(numeric().to_numpy(float))[:, 0]
+    assert np.array_equal(ours, custom.predict(numeric()))
+
+
+def _labels(data: pd.DataFrame, form: str, **options: Any) -> tuple[dict[str, Any], LoadedModel]:
+    rng = np.random.default_rng(3)
+    label = rng.normal(size=len(data)) + (data.iloc[:, 0].astype(str) == str(data.iloc[0, 0]))
+    made = lightgbm.train(
+        {"objective": "regression", "verbosity": -1, "num_threads": 1, "min_data_per_group": 5, "cat_smooth": 1},
+        lightgbm.Dataset(data, label, **options), 10,
+    )  # fmt: skip
+    text = made.model_to_string() if form == "text" else json.dumps(made.dump_model())
+    loaded = read(text.encode())
+    return {f.name: f.labels for f in loaded.ensemble.features}, loaded
+
+
+def _towns(whole: int, *, ordered: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    names = ["north", "south", "east"]
+    return pd.DataFrame(
+        {
+            "region": pd.Categorical.from_codes(rng.integers(0, 3, 300), names, ordered=ordered),
+            "code": rng.integers(0, whole, 300),
+            "age": rng.integers(18, 80, 300),
+        }
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_names_of_categories_go_to_no_column_by_counting(form: str) -> None:
+    """As many lists of names as categorical features: LightGBM takes `region` for a number here, and `code` has no names."""
+    labels, loaded = _labels(_towns(3), form, categorical_feature=["code"])
+    assert labels == {"region": None, "code": None, "age": None}
+    assert "those of `code` or of other columns" in loaded.notes[-1]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_names_stay_where_no_other_column_can_have_them(form: str) -> None:
+    """Five codes have no three names, and neither do ages."""
+    data = _towns(5)
+    labels, loaded = _labels(data, form)
+    assert labels["region"] == tuple(data.region.cat.categories)
+    assert loaded.notes == ()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_ordered_category_takes_no_names_of_another_column(form: str) -> None:
+    """LightGBM takes an ordered category for a number; its list comes first nevertheless."""
+    data = _towns(5, ordered=True)
+    data["sex"] = pd.Categorical.from_codes(np.arange(300) * 7 % 2, ["F", "M"])
+    labels, _ = _labels(data, form)
+    assert labels == {"region": None, "code": None, "age": None, "sex": ("F", "M")}

@@ -78,6 +78,11 @@ class Field:
         except OverflowError:
             raise self.error("a number is beyond float64") from None
 
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.error(f"expected true or false, found {_kind(self.value)}")
+        return self.value
+
     def texts(self) -> list[str]:
         return [item.text() for item in self.items()]
 

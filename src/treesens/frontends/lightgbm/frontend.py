@@ -61,7 +61,7 @@ class LightGBMFrontend:
     def _read(self, data: bytes, place: str, name: str, classes: Sequence[Any] = ()) -> LoadedModel:
         # Files of other formats are sniffed without the readers of this one.
         from treesens.frontends.lightgbm.json import read_json
-        from treesens.frontends.lightgbm.model import read_ensemble, with_classes
+        from treesens.frontends.lightgbm.model import nameless, read_ensemble, with_classes
         from treesens.frontends.lightgbm.text import read_text
 
         text = not is_json(data[:65536])
@@ -81,6 +81,12 @@ class LightGBMFrontend:
             notes.append(f"`{header.objective}` scales its scores before the logistic function: ask for margins")
         if header.objective in ("", "custom", "none"):
             notes.append("trained with a custom objective: predictions are the raw scores")
+        if unnamed := nameless(header, ensemble):
+            columns = ", ".join(f"`{column}`" for column in unnamed[:8])
+            notes.append(
+                f"the names of categories in the file may be those of {columns} or of other columns, so they are not used: "
+                "declare `feature NAME: category {NAME = code, ..}` with the codes of training"
+            )
         library = NativeLightGBM(data if text else None, ensemble.n_outputs, ensemble.average)
         return LoadedModel(
             ensemble,

@@ -28,13 +28,20 @@ def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
     infos = root.get("feature_infos")
     pandas = root.value.get("pandas_categorical")
     objective = root.get("objective")
+    if "average_output" not in root:
+        raise root.error(
+            "this dump does not say what the model predicts: before LightGBM 2.2.3 a dump has no objective, and does not say "
+            "whether the trees are averaged",
+            "give the text file of Booster.save_model, or the live Booster",
+        )
     header = LightGBMHeader(
         version=root["version"].text(),
         outputs=root["num_tree_per_iteration"].integer(),
         objective=objective.text() if objective else "",
-        average=bool(root.value.get("average_output", False)),
+        average=root["average_output"].flag(),
         names=names,
         categories=[_known_codes(infos.get(name) if infos else None) for name in names],
+        ranges=[_range(infos.get(name) if infos else None) for name in names],
         pandas=pandas if isinstance(pandas, list) and all(isinstance(p, list) for p in pandas) else [],
         monotone=root.value.get("monotone_constraints"),
     )
@@ -48,6 +55,12 @@ def _known_codes(info: Field | None) -> NDArray[np.int64] | None:
         return None
     codes = info["values"].integers()
     return checked_codes(codes[codes >= 0], info.error)
+
+
+def _range(info: Field | None) -> tuple[float, float] | None:
+    if info is None or "min_value" not in info or len(info["values"].floats()):
+        return None
+    return info["min_value"].number(), info["max_value"].number()
 
 
 def _tree(tree: Field, features: int) -> LightGBMTree:

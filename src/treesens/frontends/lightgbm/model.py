@@ -62,7 +62,9 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """What is above the trees. `categories` are the known codes per feature (None: ordered)."""
+    """What is above the trees. `categories` are the known codes per feature (None: ordered), `ranges` the least and greatest
+    numbers of an ordered one in training (None: unknown).
+    """
 
     version: str
     outputs: int
@@ -70,6 +72,7 @@ class LightGBMHeader:
     average: bool
     names: Sequence[str]
     categories: Sequence[NDArray[np.int64] | None]
+    ranges: Sequence[tuple[float, float] | None]
     pandas: Sequence[Sequence[Any]]
     monotone: Any = None
     """Directions of the features as the file writes them; None if it declares none."""
@@ -149,15 +152,50 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Names of the categories of pandas columns, if it is certain which column they belong to."""
-    if len(header.pandas) != len(counts):
-        return {}
+    """Names of the categories of pandas columns whose column is certain; `counts` then counts the names."""
     result = {}
-    for (f, count), names in zip(sorted(counts.items()), header.pandas, strict=True):
-        if count <= len(names):
-            counts[f] = len(names)
-            result[f] = names
+    for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
+        if first == last and first in counts:
+            counts[first] = len(names)
+            result[first] = names
     return result
+
+
+def nameless(header: LightGBMHeader, ensemble: Ensemble) -> list[str]:
+    """Categorical features which one of the lists of names may belong to, or not."""
+    counts = {f: 0 for f, feature in enumerate(ensemble.features) if feature.categories}
+    possible = {f for first, last in _columns_of_lists(header, counts) if first < last for f in range(first, last + 1)}
+    return [ensemble.features[f].name for f in sorted(possible & counts.keys()) if ensemble.features[f].labels is None]
+
+
+def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
+    """The first and the last feature that each list of category names can belong to; nothing if they fit no features.
+
+    The lists are those of all columns of pandas' type `category`, in the order of the columns. The file does not say which
+    columns these are: integers may be categorical features without names, and ordered categories are numbers in the model.
+    Such a column held nothing but codes, from 0 to below the number of names.
+    """
+    features = len(header.names)
+
+    def may(f: int, names: Sequence[Any]) -> bool:
+        codes, span = header.categories[f], header.ranges[f]
+        if codes is not None or f in counts:
+            return counts.get(f, 0) <= len(names) and int(np.max(codes, initial=0) if codes is not None else 0) < len(
+                names
+            )
+        return span is None or (span[0] >= 0 and span[1] < len(names) and span[0].is_integer() and span[1].is_integer())
+
+    first: list[int] = []
+    for names in header.pandas:
+        start = first[-1] + 1 if first else 0
+        found = next((f for f in range(start, features) if may(f, names)), None)
+        if found is None:
+            return []
+        first.append(found)
+    last: list[int] = []
+    for names in reversed(header.pandas):
+        last.append(next(f for f in range((last[-1] if last else features) - 1, -1, -1) if may(f, names)))
+    return list(zip(first, reversed(last), strict=True))
 
 
 def _nodes(tree: LightGBMTree, counts: Mapping[int, int]) -> Nodes:

@@ -122,6 +122,7 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
         average="average_output" in head.values,
         names=names,
         categories=[_known_codes(head, info) for info in infos],
+        ranges=[_range(head, info) for info in infos],
         pandas=pandas if isinstance(pandas, list) and all(isinstance(p, list) for p in pandas) else [],
         monotone=head.values.get("monotone_constraints"),
     )
@@ -136,6 +137,17 @@ def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
     except (ValueError, OverflowError):
         raise head.error(f"feature info `{info[:40]}` is not understood") from None
     return checked_codes(codes[codes >= 0], head.error)
+
+
+def _range(head: Block, info: str) -> tuple[float, float] | None:
+    """The numbers between which an ordered feature was; None for one of which training made nothing."""
+    if not info.startswith("["):
+        return None
+    low, _, high = info.strip("[]").partition(":")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise head.error(f"feature info `{info[:40]}` is not understood") from None
 
 
 def checked_codes(codes: NDArray[np.int64], error: Any) -> NDArray[np.int64]:
