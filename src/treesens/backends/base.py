@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import ClassVar, Final
 
+from treesens.backends.text.formats import variable_names
 from treesens.compiler.base.arrays import BoolArray, Int32Array
 from treesens.compiler.base.packages import is_installed
 from treesens.compiler.base.plugins import Registry
@@ -120,6 +121,11 @@ class Artifact:
     def optimises(self) -> bool:
         """Whether the best value is asked for; an objective may also only guide."""
         return self.has_objective and not self.surrogate
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the variables in the text, by their numbers."""
+        return variable_names(self.format, self.variables)
 
 
 @dataclass(frozen=True)

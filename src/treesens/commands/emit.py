@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from treesens.backends.text.formats import FORMATS, variable_names
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.common import (
     Pieces,
@@ -29,15 +30,6 @@ from treesens.report.terminal import say
 if TYPE_CHECKING:
     from treesens.backends.base import Artifact
     from treesens.compiler.ir import Module
-
-FORMATS = {
-    "lp": "treesens.backends.text.lp:write_lp",
-    "mps": "treesens.backends.text.mps:write_mps",
-    "smt2": "treesens.backends.text.smt2:write_smt2",
-    "opb": "treesens.backends.text.opb:write_opb",
-    "cpsat": "treesens.backends.text.cpsat:write_cpsat",
-    "sir": "",
-}
 
 
 @click.command("emit")
@@ -88,20 +80,21 @@ def command(
     if output is not None and len(asked) > 1:
         make_folder(output)
 
-    def written(bound: ResolvedQuestion) -> tuple[str, Module]:
+    def written(bound: ResolvedQuestion) -> tuple[str, Module, list[str]]:
         module = compile_query(bound.query, pipeline).module
         if target == "sir":
-            return print_module(module, full=True), module
-        place, _, name = FORMATS[target].partition(":")
+            return print_module(module, full=True), module, variable_names(target, module.variables)
+        place, _, name = FORMATS[target].writer.partition(":")
         write: Callable[..., Artifact] = getattr(import_module(place), name)
-        return with_value(module, write(module, precision=precision), bound.query.objective), module
+        artifact = write(module, precision=precision)
+        return with_value(module, artifact, bound.query.objective), module, artifact.names
 
     pieces = Pieces(time_limit)
     for bound in asked:
         done = pieces.done(bound.name, partial(written, bound))
         if done is None:
             continue
-        text, module = done
+        text, module, names = done
         if names_probabilities(bound.query.constraints):
             words = "probabilities that are not linear stand in it as rows that follow from them"
             say(f"note: {bound.name}: {words}: a relaxation, of which only `infeasible` is an answer", err=True)
@@ -112,7 +105,7 @@ def command(
         write_atomically(path, text)
         say(f"wrote {path} ({len(text):,} characters)", err=True)
         if bound.name in legends:
-            meanings = pieces.done(f"the legend of {bound.name}", partial(make_legend, module, bound.query))
+            meanings = pieces.done(f"the legend of {bound.name}", partial(make_legend, module, bound.query, names))
             if meanings is not None:
                 write_atomically(legends[bound.name], meanings)
                 say(f"wrote {legends[bound.name]} ({meanings.count(chr(10)) - 1:,} variables)", err=True)

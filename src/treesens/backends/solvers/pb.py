@@ -78,12 +78,12 @@ def read_answer(output: str, artifact: Artifact, errors: str = "") -> RawOutcome
     if word not in {"SATISFIABLE", "OPTIMUM FOUND"}:
         return RawOutcome(Termination.UNKNOWN, detail=(word or errors or output).strip()[-200:])
     assignment = np.zeros(artifact.variables, bool)
-    seen = False
+    seen, places = False, {name: place for place, name in enumerate(artifact.names)}
     for line in re.findall(r"^v\s+(.*)$", output, re.MULTILINE):
         seen = True
         for token in line.split():
-            if re.fullmatch(r"x[0-9]+", token) and 1 <= int(token[1:]) <= artifact.variables:
-                assignment[int(token[1:]) - 1] = True
+            if token in places:
+                assignment[places[token]] = True
     if not seen:
         return RawOutcome(Termination.UNKNOWN, detail="the solver says satisfiable and prints no values")
     real = artifact.optimises

@@ -36,8 +36,8 @@ class ScipBackend(MilpBackend):
         if artifact.warm_start is not None:
             start = model.createSol()
             by_name = {v.name: v for v in model.getVars()}
-            for i, x in enumerate(artifact.warm_start):
-                model.setSolVal(start, by_name[f"x{i}"], float(x))
+            for name, value in zip(artifact.names, artifact.warm_start, strict=True):
+                model.setSolVal(start, by_name[name], float(value))
             model.addSol(start)
         model.optimize()
         status = model.getStatus()
@@ -45,7 +45,7 @@ class ScipBackend(MilpBackend):
         if model.getNSols():
             best = model.getBestSol()
             values = {v.name: model.getSolVal(best, v) for v in model.getVars(transformed=False)}
-            assignment = round_values([values[f"x{i}"] for i in range(artifact.variables)])
+            assignment = round_values([values[name] for name in artifact.names])
         bound = upper_bound(model.getDualbound(), artifact) if real and status != "infeasible" else None
         if status == "infeasible":
             termination = Termination.INFEASIBLE

@@ -49,7 +49,7 @@ class Z3Backend(Backend):
         solver.from_string(artifact.text)
         answer = z3.unknown
         if artifact.warm_start is not None and not optimise:
-            names = [z3.Bool(f"x{v}") for v in range(artifact.variables)]
+            names = [z3.Bool(name) for name in artifact.names]
             answer = solver.check(
                 *(x if value else z3.Not(x) for x, value in zip(names, artifact.warm_start, strict=True))
             )
@@ -63,7 +63,7 @@ class Z3Backend(Backend):
         if answer == z3.sat:
             model = solver.model()
             true = {d.name() for d in model.decls() if z3.is_true(model[d])}
-            assignment = np.array([f"x{v}" in true for v in range(artifact.variables)], bool)
+            assignment = np.array([name in true for name in artifact.names], bool)
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
             return RawOutcome(termination, assignment, None, reason)

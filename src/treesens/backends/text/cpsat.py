@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
+from treesens.backends.text.formats import variable_names
 from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.ir import (
     TRUE,
@@ -51,7 +52,9 @@ def _linear(variables: list[int], values: list[int], low: int, high: int, when: 
 def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
     """The module as `CpModelProto` text."""
     bits = _BITS[min(precision, len(_BITS) - 1)]
-    lines = [f'variables {{ name: "x{v}" domain: [0, 1] }}' for v in steadily(range(module.variables))]
+    lines = [
+        f'variables {{ name: "{name}" domain: [0, 1] }}' for name in steadily(variable_names("cpsat", module.variables))
+    ]
     exact = True
     for block in steadily(module.blocks):
         match block:

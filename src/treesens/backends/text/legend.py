@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from treesens.backends.text.names import row_name
 from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.types import Bool, ExactlyOne, Order
-from treesens.compiler.legalise.rows import to_rows
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.query import Query
 from treesens.visible import label
@@ -16,8 +15,10 @@ from treesens.visible import label
 HEAD = "variable\tpoints\tmeaning\n"
 
 
-def legend(module: Module, query: Query) -> str:
-    """Tab-separated: a line per variable of the module and of the rows that are made of it, in the order of their numbers.
+def legend(module: Module, query: Query, names: Sequence[str]) -> str:
+    """Tab-separated: a line per variable of a text whose names these are (`Artifact.names`), in the order of their numbers.
+
+    Names beyond the variables of the module are those of rows that were made of it.
 
     A cell of a feature is an interval of values; `x < t` is what a variable of an order block says. A variable of more than
     one block has a line for each.
@@ -36,8 +37,8 @@ def legend(module: Module, query: Query) -> str:
                 lines += [(variable, where, text) for variable, text in steadily(_leaves(block))]
             case Bool():
                 lines += [(variable, "", row_name(block.name)) for variable in block.variables.tolist()]
-    lines += [(v, "", "auxiliary: a part of a row") for v in range(module.variables, to_rows(module).variables)]
-    return HEAD + "".join(f"x{variable}\t{where}\t{text}\n" for variable, where, text in sorted(lines))
+    lines += [(v, "", "auxiliary: a part of a row") for v in range(module.variables, len(names))]
+    return HEAD + "".join(f"{names[variable]}\t{where}\t{text}\n" for variable, where, text in sorted(lines))
 
 
 def _points(module: Module, points: tuple[int, ...]) -> str:

@@ -6,6 +6,7 @@ from math import isfinite
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows
+from treesens.backends.text.formats import variable_names
 from treesens.backends.text.names import row_name, told
 from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.base.units import Unit
@@ -13,31 +14,34 @@ from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 
 _PER_LINE = 12
+_NOTHING = f"0 {variable_names('lp', 1)[0]}"
+"""A sum without terms, which readers do not take; the variable need not be one of the module's."""
 
 
-def _sum(variables: list[int], values: list[float]) -> str:
+def _sum(x: list[str], variables: list[int], values: list[float]) -> str:
     """A linear sum, broken into lines: some readers stop at 560 characters."""
-    terms = [f"{'-' if c < 0 else '+'} {abs(c)!r} x{v}" for v, c in zip(variables, values, strict=True)]
+    terms = [f"{'-' if c < 0 else '+'} {abs(c)!r} {x[v]}" for v, c in zip(variables, values, strict=True)]
     lines = [" ".join(terms[i : i + _PER_LINE]) for i in range(0, len(terms), _PER_LINE)]
-    return "\n   ".join(lines) or "0 x0"
+    return "\n   ".join(lines) or _NOTHING
 
 
 def write_lp(module: Module, *, precision: int = 0) -> Artifact:
     """The module as LP text."""
     rows = to_rows(module)
+    x = variable_names("lp", rows.variables)
     lines = [f"\\ {told(module)}"]
     if module.objective is None:
-        lines += ["Minimize", " obj: 0 x0"]
+        lines += ["Minimize", f" obj: {_NOTHING}"]
     else:
         weights = Unit(module.objective.shift).doubles(module.objective.coefficients)
-        lines += ["Maximize", f" obj: {_sum(module.objective.variables.tolist(), weights.tolist())}"]
+        lines += ["Maximize", f" obj: {_sum(x, module.objective.variables.tolist(), weights.tolist())}"]
     lines.append("Subject To")
     number = 0
     for block in rows.blocks:
         doubles = float_rows(block, relax=precision == 0)
         variables, values, bounds = block.variables.tolist(), doubles.coefficients.tolist(), block.indptr.tolist()
         for i in steadily(range(block.count)):
-            text = _sum(variables[bounds[i] : bounds[i + 1]], values[bounds[i] : bounds[i + 1]])
+            text = _sum(x, variables[bounds[i] : bounds[i + 1]], values[bounds[i] : bounds[i + 1]])
             low, high = float(doubles.low[i]), float(doubles.high[i])
             name = f"r{number}_{row_name(block.origin)}"
             if low == high:
@@ -49,9 +53,9 @@ def write_lp(module: Module, *, precision: int = 0) -> Artifact:
                     lines.append(f" {name}{'_u' if isfinite(low) else ''}: {text} <= {high!r}")
             number += 1
     lines.append("Bounds")
-    lines += [f" 0 <= x{v} <= 1" for v in steadily(range(rows.variables))]
+    lines += [f" 0 <= {name} <= 1" for name in steadily(x)]
     lines.append("Binaries")
-    lines += [f" x{v}" for v in steadily(range(rows.variables)) if rows.binary[v]]
+    lines += [f" {name}" for name, binary in steadily(zip(x, rows.binary.tolist(), strict=True)) if binary]
     lines.append("End")
     return Artifact(
         "lp", "\n".join(lines) + "\n", rows.variables, has_objective=module.objective is not None, relaxed=True

@@ -8,6 +8,7 @@ import numpy as np
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows
+from treesens.backends.text.formats import variable_names
 from treesens.backends.text.names import told
 from treesens.compiler.base.arrays import row_of
 from treesens.compiler.base.checkpoints import check_in, steadily
@@ -53,14 +54,14 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
     lines = [f"* {told(module)}", "NAME treesens", "ROWS", " N obj", *kinds, "COLUMNS"]
     # Readers drop a model without columns, rows and contradictions included: one idle column keeps it.
-    count = max(1, rows.variables)
+    x = variable_names("mps", max(1, rows.variables))
     binary = rows.binary if rows.variables else np.ones(1, bool)
-    lines += _columns(count, binary, entries, objective)
+    lines += _columns(x, binary, entries, objective)
     lines += ["RHS", *rhs]
     if ranges:
         lines += ["RANGES", *ranges]
     lines.append("BOUNDS")
-    lines += [f" UP BND x{v} 1" for v in range(count)]
+    lines += [f" UP BND {name} 1" for name in x]
     lines.append("ENDATA")
     return Artifact(
         "mps",
@@ -76,19 +77,19 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
 
 
 def _columns(
-    count: int, binary: np.ndarray, entries: list[tuple[int, int, float]], objective: dict[int, float]
+    x: list[str], binary: np.ndarray, entries: list[tuple[int, int, float]], objective: dict[int, float]
 ) -> list[str]:
     lines: list[str] = []
     position = 0
     integral = False
-    for v in steadily(range(count)):
+    for v, name in steadily(enumerate(x)):
         if bool(binary[v]) != integral:
             integral = not integral
             lines.append(f" MARKER 'MARKER' '{'INTORG' if integral else 'INTEND'}'")
         # Every column is named here even if it is empty, so that solvers number columns as the module does.
-        lines.append(f" x{v} obj {objective.get(v, 0.0)!r}")
+        lines.append(f" {name} obj {objective.get(v, 0.0)!r}")
         while position < len(entries) and entries[position][1] == v:
-            lines.append(f" x{v} r{entries[position][0]} {entries[position][2]!r}")
+            lines.append(f" {name} r{entries[position][0]} {entries[position][2]!r}")
             position += 1
     if integral:
         lines.append(" MARKER 'MARKER' 'INTEND'")

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from treesens.backends.base import Artifact
+from treesens.backends.text.formats import variable_names
 from treesens.backends.text.names import told
 from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.ir import TRUE, Clauses, Equal, ExactlyOne, Facts, LeafImplies, LeafSum, Linear, Module, Order
@@ -19,40 +20,41 @@ from treesens.compiler.ir.ops import Membership
 from treesens.compiler.legalise.rows import op_rows
 
 
-def _literal(literal: int) -> str:
-    return f"x{literal >> 1}" if literal & 1 == 0 else f"(not x{literal >> 1})"
+def _literal(x: list[str], literal: int) -> str:
+    return x[literal >> 1] if literal & 1 == 0 else f"(not {x[literal >> 1]})"
 
 
 def _number(value: int) -> str:
     return str(value) if value >= 0 else f"(- {-value})"
 
 
-def _sum(variables: list[int], values: list[int]) -> str:
-    terms = [f"(ite x{v} {_number(int(c))} 0)" for v, c in zip(variables, values, strict=True)]
+def _sum(x: list[str], variables: list[int], values: list[int]) -> str:
+    terms = [f"(ite {x[v]} {_number(int(c))} 0)" for v, c in zip(variables, values, strict=True)]
     return "0" if not terms else terms[0] if len(terms) == 1 else f"(+ {' '.join(terms)})"
 
 
 def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
     """The module as SMT-LIB 2 text with `(check-sat)`; exact, so `precision` changes nothing."""
     del precision
+    x = variable_names("smt2", module.variables)
     lines = ["(set-logic QF_LIA)", f"; {told(module)}"]
-    lines += [f"(declare-const x{v} Bool)" for v in steadily(range(module.variables))]
+    lines += [f"(declare-const {name} Bool)" for name in steadily(x)]
     guards = _guards_of(module)
     for block in steadily(module.blocks):
         match block:
             case Order():
                 v = block.variables.tolist()
-                lines += [f"(assert (or (not x{a}) x{b}))" for a, b in steadily(pairwise(v))]
+                lines += [f"(assert (or (not {x[a]}) {x[b]}))" for a, b in steadily(pairwise(v))]
             case ExactlyOne():
                 variables, offset = block.variables.tolist(), block.offset.tolist()
                 for t in range(len(block.tree)):
                     leaves = variables[offset[t] : offset[t + 1]]
-                    names = " ".join(f"x{v}" for v in leaves)
+                    names = " ".join(x[v] for v in leaves)
                     lines.append(f"(assert (or {names}))" if len(leaves) > 1 else f"(assert {names})")
-                    lines += [f"(assert (or (not x{a}) (not x{b})))" for a, b in overlapping(leaves, guards)]
-    lines += _ops(module)
+                    lines += [f"(assert (or (not {x[a]}) (not {x[b]})))" for a, b in overlapping(leaves, guards)]
+    lines += _ops(module, x)
     if module.objective is not None and module.optimises:
-        total = _sum(module.objective.variables.tolist(), module.objective.coefficients.tolist())
+        total = _sum(x, module.objective.variables.tolist(), module.objective.coefficients.tolist())
         lines.append(f"(maximize {total})")
     lines.append("(check-sat)")
     return Artifact(
@@ -86,33 +88,33 @@ def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[in
     return found
 
 
-def _ops(module: Module) -> list[str]:
+def _ops(module: Module, x: list[str]) -> list[str]:
     leaves, literals = leaf_implications(module)
     implied = steadily(zip(leaves.tolist(), literals.tolist(), strict=True))
-    lines = [f"(assert (or (not x{a}) {_literal(b)}))" for a, b in implied]
+    lines = [f"(assert (or (not {x[a]}) {_literal(x, b)}))" for a, b in implied]
     for op in module.ops:
         check_in()
         match op:
             case Equal():
                 pairs = steadily(zip(op.left.tolist(), op.right.tolist(), strict=True))
-                lines += [f"(assert (= {_literal(a)} {_literal(b)}))" for a, b in pairs]
+                lines += [f"(assert (= {_literal(x, a)} {_literal(x, b)}))" for a, b in pairs]
             case Clauses():
                 rows = op.indptr.tolist()
                 for start, end in steadily(pairwise(rows)):
-                    parts = [_literal(x) for x in op.literals[start:end].tolist()]
+                    parts = [_literal(x, literal) for literal in op.literals[start:end].tolist()]
                     body = "false" if not parts else parts[0] if len(parts) == 1 else f"(or {' '.join(parts)})"
                     lines.append(f"(assert {body})")
             case Facts():
-                lines += [f"(assert {_literal(x)})" for x in op.literals.tolist()]
+                lines += [f"(assert {_literal(x, literal)})" for literal in op.literals.tolist()]
             case Linear():
-                row = f"(>= {_sum(op.variables.tolist(), op.coefficients.tolist())} {_number(op.bound)})"
-                lines.append(f"(assert {row})" if op.when == TRUE else f"(assert (=> {_literal(op.when)} {row}))")
+                row = f"(>= {_sum(x, op.variables.tolist(), op.coefficients.tolist())} {_number(op.bound)})"
+                lines.append(f"(assert {row})" if op.when == TRUE else f"(assert (=> {_literal(x, op.when)} {row}))")
             case Membership():
                 for block in op_rows(module, op):
                     bounds = block.indptr.tolist()
                     for i in steadily(range(block.count)):
                         part = slice(bounds[i], bounds[i + 1])
-                        total = _sum(block.variables[part].tolist(), block.coefficients[part].tolist())
+                        total = _sum(x, block.variables[part].tolist(), block.coefficients[part].tolist())
                         lines.append(f"(assert (= {total} {_number(int(block.low[i]))}))")
             case LeafImplies() | LeafSum():
                 pass  # the implications above; the equality of a root follows from exactly-one

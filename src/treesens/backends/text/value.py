@@ -8,27 +8,23 @@ from fractions import Fraction
 from sys import float_info
 
 from treesens.backends.base import Artifact
+from treesens.backends.text.formats import FORMATS
 from treesens.backends.text.names import told
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.query.query import Objective
 from treesens.visible import label
 
-_MARKS = {"lp": "\\ ", "mps": "* ", "smt2": "; ", "opb": "* ", "cpsat": "# "}
-"""How a line of a comment begins."""
-_MINIMISED = ("mps", "opb")
-_SCALED = ("lp", "mps")
-
 
 def value_line(module: Module, artifact: Artifact, objective: Objective | None) -> str:
     """A comment with the value of the question for the objective z of the text; empty if z says nothing about it."""
-    goal = module.objective
+    goal, known = module.objective, FORMATS[artifact.format]
     if objective is None or goal is None or not module.optimises or objective.nearest is not None:
         return ""
     unit = Unit(goal.shift).size
-    step = Fraction(1) if artifact.format in _SCALED else Unit(goal.shift - artifact.objective_dropped).size
+    step = Fraction(1) if known.scaled else Unit(goal.shift - artifact.objective_dropped).size
     sign = 1 if objective.maximize else -1  # modules maximise
-    factor = sign * step * (-1 if artifact.format in _MINIMISED else 1) * objective.unit
+    factor = sign * step * (-1 if known.minimised else 1) * objective.unit
     constant = sign * goal.constant * unit * objective.unit + objective.offset
     if max(abs(constant), abs(factor)) > float_info.max:
         return ""  # no number that a solver prints
@@ -37,7 +33,7 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
     what = (
         "a bound of the question's value" if objective.values or artifact.objective_dropped else "the question's value"
     )
-    return f"{_MARKS[artifact.format]}{what} ({label(objective.kind)}) is {value}, with z the objective here\n"
+    return f"{known.comment}{what} ({label(objective.kind)}) is {value}, with z the objective here\n"
 
 
 def with_value(module: Module, artifact: Artifact, objective: Objective | None) -> str:

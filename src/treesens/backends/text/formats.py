@@ -1,0 +1,44 @@
+"""The formats of solvers' texts: who writes each, and how it names variables, marks comments and counts its objective.
+
+Writers, legends, comments about the value and readers of solutions all take the names of variables from `variable_names`, so
+that no two of them can count differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """One format. The name of variable number v is `prefix` and `first` + v."""
+
+    writer: str
+    """`module:function` of (Module, precision) -> Artifact; empty for the IR itself, which is printed."""
+    comment: str
+    """How a line of a comment begins."""
+    prefix: str = "x"
+    first: int = 0
+    minimised: bool = False
+    """The objective of the text is minus that of the module."""
+    scaled: bool = False
+    """The objective is written in units of the module's values, not in steps of 2**-shift."""
+
+
+_HERE: Final = "treesens.backends.text"
+FORMATS: Final = {
+    "lp": TextFormat(f"{_HERE}.lp:write_lp", "\\ ", scaled=True),
+    "mps": TextFormat(f"{_HERE}.mps:write_mps", "* ", minimised=True, scaled=True),
+    "smt2": TextFormat(f"{_HERE}.smt2:write_smt2", "; "),
+    "opb": TextFormat(f"{_HERE}.opb:write_opb", "* ", first=1, minimised=True),
+    "cpsat": TextFormat(f"{_HERE}.cpsat:write_cpsat", "# "),
+    "sir": TextFormat("", "# ", prefix=""),
+}
+"""By the name that `emit --to` takes."""
+
+
+def variable_names(format: str, count: int) -> list[str]:
+    """The names of the first `count` variables in a text of this format, by their numbers."""
+    known = FORMATS[format]
+    return [f"{known.prefix}{number}" for number in range(known.first, known.first + count)]
