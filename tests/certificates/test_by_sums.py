@@ -16,6 +16,7 @@ from tests.solve.test_attainable_sums import domain, stumps
 from treesens.binder.file import bind
 from treesens.certificates.produce import refutation
 from treesens.certificates.statement import NoCertificate
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
@@ -41,7 +42,7 @@ def test_subset_sums(count: int, bits: int, tmp_path: Path) -> None:
     path = stumps(tmp_path, [(0.0, float(n)) for n in numbers])
     target = sum(numbers[::2]) + 1
     text = f'model m from "m"\n{domain(count)}\nquery q: find a in m such that value(a) = {target}'
-    made = refutation(question(path, text), seconds=30)
+    made = refutation(question(path, text), budget=Budget.of(30))
     assert made.document["nodes"] == [["sums"]]
     assert len(made.packed()) < 1000
     assert accepted(made.document, path)
@@ -153,4 +154,4 @@ def test_what_is_false_has_no_certificate(additive: tuple[Path, np.ndarray, np.n
     path, _, scores = additive
     asked = question(path, f'model m from "m"\nquery q: find a in m such that value(a) >= {scores.max()}')
     with pytest.raises(NoCertificate):
-        refutation(asked, seconds=1)
+        refutation(asked, budget=Budget.of(1))

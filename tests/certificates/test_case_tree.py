@@ -17,6 +17,7 @@ from treesens.certificates.answers import certified_none
 from treesens.certificates.case_tree import proved_in_parts
 from treesens.certificates.cases import MOST, cases_of
 from treesens.commands.verify import run_checker
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Verdict
 from treesens.grammar.parsing.parser import parse
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def manifest(text: str, folder: Path, out: Path) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
-    made = certified_none(query_of(f"{HEAD}{text}\n", folder), out, seconds=20)
+    made = certified_none(query_of(f"{HEAD}{text}\n", folder), out, budget=Budget.of(20))
     assert [one.reason for one in made] == [""] * len(made)
     (path,) = out.glob("*.manifest.json")
     document = json.loads(path.read_text())
@@ -66,7 +67,7 @@ def test_a_question_with_an_answer_is_not_proved(folder: Path, tmp_path: Path) -
     text = NONE.replace("margin(a) <= 0; ", "")
     (asked,) = bind(parse(f"{HEAD}{text}\n", "<test>"), folder).queries
     assert answer_question(asked, Options(time_limit=20, regions=False)).verdict is Verdict.FOUND
-    made = certified_none(asked.query, tmp_path, seconds=20)
+    made = certified_none(asked.query, tmp_path, budget=Budget.of(20))
     assert [one.path for one in made] == [""]
     assert made[0].reason
     assert not [*tmp_path.glob("*.manifest.json")]
@@ -91,7 +92,7 @@ def walk(query: Query, accepted: set[int]) -> tuple[int, list[Certified] | None]
         next(tried)
         return Certified("none", path="made" if len(case[0].constraints) in accepted else "", reason="no")
 
-    found = proved_in_parts(query, (), prove, 60)
+    found = proved_in_parts(query, (), prove, Budget.of(60))
     return next(tried), found
 
 
@@ -116,6 +117,11 @@ def test_a_set_of_a_feature_without_one_is_not_below_a_part(folder: Path) -> Non
     head = HEAD.replace("feature f1: real in [0, 2] or missing\n", "")
     text = f"{NONE}; (a.f1 <= 1 or margin(a) >= 3)"
     assert (
-        proved_in_parts(query_of(f"{head}{text}\n", folder), (), lambda _: Certified("none", path="made"), 60) is None
+        proved_in_parts(
+            query_of(f"{head}{text}\n", folder), (), lambda _: Certified("none", path="made"), Budget.of(60)
+        )
+        is None
     )
-    assert proved_in_parts(query_of(f"{HEAD}{text}\n", folder), (), lambda _: Certified("none", path="made"), 60)
+    assert proved_in_parts(
+        query_of(f"{HEAD}{text}\n", folder), (), lambda _: Certified("none", path="made"), Budget.of(60)
+    )

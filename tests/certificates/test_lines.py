@@ -74,7 +74,7 @@ def texts(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["an equality", "a sum", "alternatives"])
 def test_a_probability_that_no_input_has_is_proved_in_cases(name: str, folder: Path, tmp_path: Path) -> None:
     (asked,) = bind(parse(f"{HEAD}{texts(folder)[name]}\n", "<test>"), folder).queries
-    assert [one.reason for one in certified_none(asked.query, tmp_path / "without", seconds=20)] != [""]
+    assert [one.reason for one in certified_none(asked.query, tmp_path / "without", budget=Budget.of(20))] != [""]
     result = answer_question(asked, Options(certificates=tmp_path / "out", require_certificate=True))
     assert result.verdict is Verdict.NONE, result
     (path,) = (tmp_path / "out").glob("*.manifest.json")

@@ -111,9 +111,9 @@ def test_bounds_and_proofs_have_certificates(world: World, tmp_path: Path) -> No
     avoids = "a avoid cavities(d, width = 4, limit = all)"
     query = query_of(world, 60, f"a such that {avoids} maximize margin(a)")
     best = world.margins[outside(world, query, 60, 4)].max()
-    found = with_certificates(query, answer(query, options), options)
+    found = with_certificates(query, answer(query, options), options, options.budget())
     assert [bool(c.path) for c in found.certificates] == [True, True], found.certificates
     query = query_of(world, 60, f"a such that {avoids}; margin(a) >= {best + 0.01}")
-    none = with_certificates(query, answer(query, options), options)
+    none = with_certificates(query, answer(query, options), options, options.budget())
     assert none.verdict is Verdict.NONE
     assert [bool(c.path) for c in none.certificates] == [True], none.certificates

@@ -22,6 +22,7 @@ from treesens.certificates.produce import ByValue, Certificate, beyond, existenc
 from treesens.certificates.statement import NoCertificate, learnt_of
 from treesens.certificates.together import Claim, known, write_manifest
 from treesens.certificates.whole import Refuted, Whole, whole_of, with_alternatives
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import Certified, Proof, Result, Verdict
@@ -36,32 +37,32 @@ class Existing(Protocol):
 
 
 def certified(
-    query: Query, result: Result, folder: Path, *, seconds: float, lines: Callable[[Query], Lines] = no_lines
+    query: Query, result: Result, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> Result:
     """The result with certificates of what it claims, written into `folder`, or with the reasons why there are none.
 
-    `lines` finds what follows from the sums of probabilities of a question without an answer. Counts, reasons and
-    several answers are claims together (`solve/tasks/claims.py`).
+    All of them share the budget. `lines` finds what follows from the sums of probabilities of a question without an answer.
+    Counts, reasons and several answers are claims together (`solve/tasks/claims.py`).
     """
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
         claims += (
             [Certified("none", reason="exact arithmetic has inputs, which only the library's rounded sums rule out")]
             if result.proof is Proof.LIBRARY
-            else certified_none(query, folder, seconds=seconds, lines=lines)
+            else certified_none(query, folder, budget=budget, lines=lines)
         )
     witness = result.witness
     if result.verdict is Verdict.FOUND and witness is not None:
         claims.append(certified_found(query, witness, folder))
     goal, reached = query.objective, result.objective
     if goal is not None and reached is not None and reached.bound is not None:
-        claims += certified_bound(query, form_limit(goal, reached.bound), folder, seconds=seconds, lines=lines)
+        claims += certified_bound(query, form_limit(goal, reached.bound), folder, budget=budget, lines=lines)
     return replace(result, certificates=tuple(claims))
 
 
-def certified_gap(query: Query, gap: float, folder: Path, *, seconds: float) -> Certified:
+def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> Certified:
     """A certificate that no pair exceeds a gap."""
-    return attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), seconds=seconds))
+    return attempt("bound", folder, query, lambda: refutation(beyond_gap(query, gap), budget=budget))
 
 
 def certified_found(
@@ -80,17 +81,17 @@ def certified_found(
 
 
 def certified_none(
-    query: Query, folder: Path, *, seconds: float, lines: Callable[[Query], Lines] = no_lines
+    query: Query, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
     """A certificate that a question has no answer, or one for each of its cases; a single reason if there is none.
 
     `lines` as of `certified`.
     """
-    return _refuted("none", query, lambda: (query, ()), folder, seconds, lines)
+    return _refuted("none", query, lambda: (query, ()), folder, budget, lines)
 
 
 def certified_bound(
-    query: Query, limit: float, folder: Path, *, seconds: float, lines: Callable[[Query], Lines] = no_lines
+    query: Query, limit: float, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> list[Certified]:
     """A certificate that no answer has an objective beyond `limit`, or one for each of the cases of that.
 
@@ -98,11 +99,11 @@ def certified_bound(
     """
     goal = query.objective
     if goal is not None and goal.nearest is not None:
-        return _to_rows(query, goal.nearest, limit, folder, seconds)
-    return _refuted("bound", query, lambda: beyond(query, limit), folder, seconds, lines)
+        return _to_rows(query, goal.nearest, limit, folder, budget)
+    return _refuted("bound", query, lambda: beyond(query, limit), folder, budget, lines)
 
 
-def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, seconds: float) -> list[Certified]:
+def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, budget: Budget) -> list[Certified]:
     rows = sorted({tuple(values): row for row, values in enumerate(nearest.values.tolist())}.values())
     if len(rows) > MOST:
         return [Certified("bound", reason=f"distances to the nearest of more than {MOST} rows")]
@@ -115,11 +116,11 @@ def _to_rows(query: Query, nearest: NearestRows, limit: float, folder: Path, sec
     def prove(apart: Path) -> list[Certified]:
         made: list[Certified] = []
         for one in near:
-            mine = _in_cases("bound", one, partial(beyond, one, limit), apart, seconds)
+            mine = _in_cases("bound", one, partial(beyond, one, limit), apart, budget)
             if not mine[0].path:
                 return mine
             made += mine
-        return _joined("bound", query, whole, made, apart, seconds)
+        return _joined("bound", query, whole, made, apart, budget)
 
     return whole_or_nothing("bound", folder, query, prove)
 
@@ -129,13 +130,13 @@ def _refuted(
     query: Query,
     asked: Callable[[], Refuted],
     folder: Path,
-    seconds: float,
+    budget: Budget,
     lines: Callable[[Query], Lines],
 ) -> list[Certified]:
     """The certificate that what is asked has no answer, or those of its cases; with what follows from sums of probabilities if
     there are none without.
     """
-    made = _in_cases(claim, query, asked, folder, seconds)
+    made = _in_cases(claim, query, asked, folder, budget)
     if made[0].path:
         return made
     try:
@@ -145,13 +146,13 @@ def _refuted(
         found = lines(replace(bare, objective=None, constraints=(*bare.constraints, *rows)))
     except (NoCertificate, TreesensError):
         return made
-    more = _in_cases(claim, query, lambda: (with_lines(bare, found), rows), folder, seconds)
+    more = _in_cases(claim, query, lambda: (with_lines(bare, found), rows), folder, budget)
     return more if more[0].path else made
 
 
-def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, seconds: float) -> list[Certified]:
+def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, budget: Budget) -> list[Certified]:
     """The certificate that what is asked has no answer, or those of its cases if it has none as a whole."""
-    one = attempt(claim, folder, query, lambda: refutation(*asked(), seconds=seconds))
+    one = attempt(claim, folder, query, lambda: refutation(*asked(), budget=budget))
     if one.path:
         return [one]
     try:
@@ -162,7 +163,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 
     def prove_cases(apart: Path) -> list[Certified]:
         def prove(case: Refuted) -> Certified:
-            return attempt(claim, apart, case[0], lambda: refutation(*case, seconds=seconds, own_grids=own_grids))
+            return attempt(claim, apart, case[0], lambda: refutation(*case, budget=budget, own_grids=own_grids))
 
         cases, found = cases_of(*whole), list[Certified]()
         for case in cases or []:
@@ -171,20 +172,20 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
                 return [one]
             found.append(made)
         if cases is None:
-            parts = proved_in_parts(*whole, prove, seconds)
+            parts = proved_in_parts(*whole, prove, budget)
             if not parts:
                 return [one]
             found = parts
-        joint = _joined(claim, query, lambda: whole_of(*whole), found, apart, seconds)
+        joint = _joined(claim, query, lambda: whole_of(*whole), found, apart, budget)
         if joint[0].path:
             return joint
-        return _joined(claim, query, lambda: whole_of(*whole, combined=True), found, apart, seconds)
+        return _joined(claim, query, lambda: whole_of(*whole, combined=True), found, apart, budget)
 
     return whole_or_nothing(claim, folder, query, prove_cases)
 
 
 def _joined(
-    claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, seconds: float
+    claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
     """The certificates of cases with the manifest that these are all cases; a reason alone if the checker does not find so."""
     parts = [one for one in made if not one.manifest]
@@ -194,7 +195,7 @@ def _joined(
         [known(query, *parts)],
         lambda numbers: {"whole": whole(), "parts": numbers},
     )
-    manifest = write_manifest([joint], folder, query.name, seconds=seconds)
+    manifest = write_manifest([joint], folder, query.name, budget=lambda: budget)
     if manifest.open:
         return [Certified(claim, reason=manifest.open[0][1])]
     return [replace(one, claim=claim) for one in manifest.certified()]

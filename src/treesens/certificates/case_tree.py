@@ -7,7 +7,6 @@ looked for first: the two rows alone are a part, for all cases that have both.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 from treesens.certificates.cases import MOST, agree_too_much, parted, without_objective
 from treesens.certificates.statement import domains_of
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import AtLeast, CellSet, Constraint, Query, parts_in
 from treesens.compiler.result import Certified
 
@@ -25,17 +25,16 @@ Refuted: TypeAlias = tuple[Query, tuple[AtLeast, ...]]
 
 
 def proved_in_parts(
-    query: Query, extra: tuple[AtLeast, ...], prove: Callable[[Refuted], Certified], seconds: float
+    query: Query, extra: tuple[AtLeast, ...], prove: Callable[[Refuted], Certified], budget: Budget
 ) -> list[Certified] | None:
     """Certificates of parts of a question with `extra` rows, one of which answers each of its cases; None if none are found
-    within `seconds`, or MOST do not suffice.
+    within the budget, or MOST do not suffice.
 
     What they are together is for the checker to say.
     """
     bare, rest = without_objective(query, extra)
     if not _has_sets_above(bare):
         return None
-    end = time.monotonic() + seconds
     waiting, found, proved, tried = parted(bare) or [], list[Certified](), list[frozenset[Constraint]](), 0
     for _ in range(MOST_NODES):
         if not waiting:
@@ -44,7 +43,7 @@ def proved_in_parts(
         asked = frozenset(one.constraints)
         if agree_too_much(one) or any(part <= asked for part in proved):
             continue
-        if tried == MOST_TRIED or len(found) == MOST or time.monotonic() > end:
+        if tried == MOST_TRIED or len(found) == MOST or budget.over:
             return None
         tried += 1
         core = _contradiction(one)

@@ -11,12 +11,12 @@ from treesens.values.witness import Witness
 
 def lacking(query: Query) -> Part:
     """That a question has no answer."""
-    return Part(query, lambda folder, seconds: certified_none(query, folder, seconds=seconds))
+    return Part(query, lambda folder, budget: certified_none(query, folder, budget=budget))
 
 
 def not_beyond(query: Query, limit: float) -> Part:
     """That no answer has an objective beyond a limit, as its form counts it."""
-    return Part(query, lambda folder, seconds: certified_bound(query, limit, folder, seconds=seconds))
+    return Part(query, lambda folder, budget: certified_bound(query, limit, folder, budget=budget))
 
 
 def having(query: Query, witness: Witness) -> Part:

@@ -26,6 +26,7 @@ from treesens.certificates.proof_text import ProofText
 from treesens.certificates.statement import NoCertificate, Statement, learnt_of, model_file, statement_of
 from treesens.certificates.sums import with_cell_rows
 from treesens.certificates.whole import unsaid, whole_of_inputs
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.reuse import reuse
 from treesens.compiler.base.units import Unit
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
-LEAST_SECONDS = 10.0
-"""A proof may take as long as the answer might have, but at least this."""
+SECONDS, LEAST_SECONDS = 60.0, 10.0
+"""What a proof has that is made by itself, and what it has at least after an answer of a study."""
 LARGE, MANY_NODES = 1_000_000, 100
 """Bytes of model files, and nodes, from which on proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
@@ -70,31 +71,37 @@ class Certificate:
         return lzma.compress(text, filters=[{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window}])
 
 
+def proof_budget(seconds: float) -> Budget:
+    """What the proof of one claim of a study has: as many seconds as its answer, but at least `LEAST_SECONDS`."""
+    return Budget.of(max(seconds, LEAST_SECONDS))
+
+
 def refutation(
     query: q.Query,
     extra: tuple[q.AtLeast, ...] = (),
     *,
-    seconds: float = 60.0,
+    budget: Budget | None = None,
     check: bool = True,
     own_grids: bool = False,
 ) -> Certificate:
     """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate.
 
-    It is checked, unless the caller does that. `own_grids`: how bounds are stated (`statement_of`).
+    The budget is by default a minute. The proof is checked, unless the caller does that. `own_grids`: how bounds are stated
+    (`statement_of`).
     """
     start = time.perf_counter()
     statement = statement_of(query, extra, own_grids=own_grids)
     if statement.left_out:
         statement = statement_of(with_cell_rows(query), extra, own_grids=own_grids)
     document = _document(statement, query, "none")
-    limit = max(seconds, LEAST_SECONDS)
+    budget = budget or Budget.of(SECONDS)
     if may_clash(statement):
         clash = proof_by_clash(statement, _problem(statement))
         if clash is not None:
             return _finished(document | clash, statement.files, start, check)
     additive = may_be_refuted_by_sums(statement)
     try:
-        proof = _prove_on_trees(statement, FIRST_SECONDS if additive else limit)
+        proof = _prove_on_trees(statement, min(FIRST_SECONDS, budget.left()) if additive else budget.left())
         if proof is not None:
             return _finished(document | proof, statement.files, start, check)
     except NoCertificate:
@@ -106,7 +113,7 @@ def refutation(
             pass  # what the parts leave aside may be needed
     try:
         return _finished(
-            document | _prove_compiled(statement, _problem(statement), limit), statement.files, start, check
+            document | _prove_compiled(statement, _problem(statement), budget.left()), statement.files, start, check
         )
     except NoCertificate:
         more = with_combined_rows(with_cell_rows(query), _said_by_objective(query, extra))
@@ -114,7 +121,9 @@ def refutation(
             raise
     statement = statement_of(more, extra, own_grids=own_grids)
     document = _document(statement, query, "none")
-    return _finished(document | _prove_compiled(statement, _problem(statement), limit), statement.files, start, check)
+    return _finished(
+        document | _prove_compiled(statement, _problem(statement), budget.left()), statement.files, start, check
+    )
 
 
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
@@ -154,9 +163,9 @@ def existence(
     return _checked(_document(statement, query, "found") | {"inputs": values}, statement.files, start)
 
 
-def bound(query: q.Query, limit: float, *, seconds: float = 60.0) -> Certificate:
+def bound(query: q.Query, limit: float, *, budget: Budget | None = None) -> Certificate:
     """A certificate that no inputs of the question have an objective beyond `limit`, as the objective's form counts it."""
-    return refutation(*beyond(query, limit), seconds=seconds)
+    return refutation(*beyond(query, limit), budget=budget)
 
 
 def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:

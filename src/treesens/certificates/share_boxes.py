@@ -26,6 +26,7 @@ from treesens.certificates.statement import NoCertificate, learnt_of, set_of_cel
 from treesens.certificates.together import Claim, Part, known
 from treesens.certificates.whole import whole_of
 from treesens.compiler.base.arrays import Int32Array, frozen
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import Inputs, form_value, scores_of_cells
 from treesens.compiler.query.query import AtLeast, CellSet, Query
 from treesens.compiler.result import Result, Verdict
@@ -67,9 +68,9 @@ class _Boxes:
     """The boxes of a question, and the certificates of what is proved of them."""
 
     def __init__(
-        self, query: Query, varied: frozenset[int], groups: Groups, measure: Measure, folder: Path, seconds: float
+        self, query: Query, varied: frozenset[int], groups: Groups, measure: Measure, folder: Path, budget: Budget
     ) -> None:
-        self.query, self.varied, self.folder, self.seconds = query, sorted(varied), folder, seconds
+        self.query, self.varied, self.folder, self.budget = query, sorted(varied), folder, budget
         self.draws = Draws(query, groups, measure, varied)
         self.fixed = self.draws.features
         constraints = list(flat(query.constraints))
@@ -97,7 +98,7 @@ class _Boxes:
 
     def _lacks(self, asked: Query) -> int | None:
         """The number of the part that a question has no answer; None if there is no certificate."""
-        made = certified_none(asked, self.folder, seconds=self.seconds)
+        made = certified_none(asked, self.folder, budget=self.budget)
         if not made[0].path or len(self.parts) == MOST_PARTS:
             return None
         self.parts.append(known(asked, *made))
@@ -228,20 +229,19 @@ def share_in_boxes(
     *,
     ask: Ask,
     enough: Enough,
-    over: Callable[[], bool],
+    budget: Budget,
     folder: Path,
-    seconds: float,
 ) -> ShareProved:
-    """What is proved of the measure of the inputs that a question is about, until it is `enough` or time is `over`.
+    """What is proved of the measure of the inputs that a question is about, until it is `enough` or the budget is over.
 
     `query` asks about one point, or two that agree but for the `varied` features. NoCertificate if nothing is proved.
     """
-    boxes = _Boxes(query, varied, groups, measure, folder, seconds)
+    boxes = _Boxes(query, varied, groups, measure, folder, budget)
     root = boxes.whole()
     order = itertools.count()
     waiting = [(-Fraction(1), next(order), root)]
     low, none = Fraction(0), Fraction(0)
-    while waiting and not over() and len(boxes.parts) < MOST_PARTS and not enough(float(low), float(1 - none)):
+    while waiting and not budget.over and len(boxes.parts) < MOST_PARTS and not enough(float(low), float(1 - none)):
         _, _, box = heapq.heappop(waiting)
         full, empty = boxes.look_at(box, ask)
         low, none = low + full, none + empty

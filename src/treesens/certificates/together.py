@@ -19,6 +19,7 @@ import treesens.certificates.treesens_verify as checker
 from treesens.certificates.attach import write_trees
 from treesens.certificates.produce import read_stated
 from treesens.certificates.statement import NoCertificate, ensembles_of, model_file
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Query
@@ -30,15 +31,15 @@ FLATTENED = ("reason", "cases")
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A certificate that a claim needs, or one for each case of its question, made by `make` into a folder within seconds."""
+    """A certificate that a claim needs, or one for each case of its question, made by `make` into a folder within a budget."""
 
     query: Query
-    make: Callable[[Path, float], Sequence[Certified]]
+    make: Callable[[Path, Budget], Sequence[Certified]]
 
 
 def known(query: Query, *made: Certified) -> Part:
     """What has been made already."""
-    return Part(query, lambda _folder, _seconds: made)
+    return Part(query, lambda _folder, _budget: made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +118,9 @@ class Manifest:
         return said + (f"; {self.path}" if self.path is not None else "")
 
 
-def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, seconds: float) -> Manifest:
-    """Makes the parts of claims, `seconds` for each, and writes the manifest of those that the checker accepts."""
-    writer = _Writer(folder, seconds)
+def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: Callable[[], Budget]) -> Manifest:
+    """Makes the parts of claims, each within a `budget`, and writes the manifest of those that the checker accepts."""
+    writer = _Writer(folder, budget)
     for claim in claims:
         try:
             writer.add(claim)
@@ -131,8 +132,8 @@ def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, seconds:
 class _Writer:
     """The parts and claims of one manifest. `texts` is what is stated by every part, `stated` every claim with its title."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
-        self.folder, self.seconds, self.found = folder, seconds, Manifest()
+    def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
+        self.folder, self.budget, self.found = folder, budget, Manifest()
         self.numbers: dict[str, int] = {}
         self.texts: list[dict[str, Any]] = []
         self.stated: list[tuple[str, dict[str, Any]]] = []
@@ -200,7 +201,7 @@ class _Writer:
         return [model_file(e) for e in dict.fromkeys(ensembles)]
 
     def _made(self, part: Part) -> Sequence[Certified]:
-        made = part.make(self.folder, self.seconds)
+        made = part.make(self.folder, self.budget())
         for one in made:
             if not one.path:
                 raise NoCertificate(one.reason)

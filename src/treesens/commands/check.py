@@ -251,7 +251,6 @@ def _one_by_one(
     progress: Progress,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    from treesens.compiler.base.budget import Budget
     from treesens.solve.question import answer_question
 
     for number, query in enumerate(asked):
@@ -259,7 +258,7 @@ def _one_by_one(
             return
         progress.start(number, query.name)
         mine = replace(options, library_predict=query.library_predicts(replay))
-        budget = Budget.of(mine.time_limit, interruption.event)
+        budget = mine.budget(interruption.event)
         ask = partial(answer_question, query, mine, budget, confirm=confirm, progress=progress.say)
         yield query, faults.answer(query, mine, ask)
 

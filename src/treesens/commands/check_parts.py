@@ -62,7 +62,7 @@ class InParts:
                 return
             progress.start(number, query.name)
             mine = replace(options, library_predict=query.library_predicts(replay))
-            budget = Budget.of(mine.time_limit, interruption.event)
+            budget = mine.budget(interruption.event)
             ask = partial(self._answer, shipment, query, mine, replay, budget, progress)
             yield query, faults.answer(query, mine, ask)
 
@@ -85,15 +85,14 @@ class InParts:
         search = Coordinator(
             query, shipment, self.executor, options, replay=replay, journal=self.journal, say=progress.say
         )
-        result = search.run(budget)
+        result = search.run(budget if options.certificates is None else budget.share(0.5))
         if search.parted:
             result = located(query, result, options)
         if options.certificates is None:
             return result
         if not search.parted:
-            return with_certificates(query.query, result, options)
-        again = Budget.of(options.time_limit, budget.stop)
-        proved = partial(with_part_certificates, search, result, options.certificates, again)
+            return with_certificates(query.query, result, options, budget)
+        proved = partial(with_part_certificates, search, result, options.certificates, budget)
         certified = afterwards(result, "certificate", proved)
         return with_nothing_else(certified) if options.require_certificate else certified
 

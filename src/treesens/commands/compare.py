@@ -142,10 +142,9 @@ def command(
 
 
 def _answered(bound: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
-    from treesens.compiler.base.budget import Budget
     from treesens.solve.question import answer, answer_question
 
-    budget = Budget.of(options.time_limit, stop)
+    budget = options.budget(stop)
     try:
         if bound.in_steps is not None:
             return answer_question(bound, options, budget)

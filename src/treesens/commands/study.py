@@ -134,10 +134,12 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
     missing = INCONCLUSIVE if asked.options.require_certificate else EXPECTED
     if found.interrupted:
         return _none(missing, "certificates: none, since the study was interrupted")
+    from treesens.certificates.produce import proof_budget
     from treesens.certificates.together import write_manifest
 
+    seconds = asked.options.time_limit
     try:
-        made = write_manifest(study.claimed(asked, found), folder, study.name, seconds=asked.options.time_limit)
+        made = write_manifest(study.claimed(asked, found), folder, study.name, budget=lambda: proof_budget(seconds))
         record = manifest_record(made)
     except KeyboardInterrupt:
         return _none(INTERRUPTED, "certificates: none, since making them was interrupted")

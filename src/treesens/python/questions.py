@@ -10,7 +10,6 @@ from typing import Any, Literal, TypedDict, Unpack
 import numpy as np
 
 from treesens.binder.file import ResolvedFile, bind
-from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.interruption import Hurry, interruptible
 from treesens.compiler.model.numbers import LEVELS
@@ -196,9 +195,7 @@ def answer_file(
                 break
             mine = replace(settings.options, library_predict=query.library_predicts(settings.replay))
             try:
-                result = answer_question(
-                    query, mine, Budget.of(mine.time_limit, interruption.event), confirm=settings.confirm
-                )
+                result = answer_question(query, mine, mine.budget(interruption.event), confirm=settings.confirm)
                 with interruption.giving_up():
                     result = explain_none(query, result, mine, stop=interruption.event, always=settings.core)
             except Hurry:

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from treesens.binder.session import Session as Declared
-from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import interruptible
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
@@ -79,7 +78,7 @@ class Session:
         # Without its tables an answer is not compared with their rows.
         asked = question if mine.regions or question.query.rows is not None else replace(question, tables={}, rows={})
         with interruptible() as interruption:
-            budget = Budget.of(mine.time_limit, interruption.event)
+            budget = mine.budget(interruption.event)
             result = answer_question(asked, mine, budget, confirm=settings.confirm)
         return Answer(question, result, self._frame)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TypedDict
 
 from treesens.backends.base import BACKENDS
 from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.compiler.model.predicted import LibraryReplay
 
@@ -42,6 +44,13 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
+
+    def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
+        """The budget of one question, for everything that is done for it; `spent` seconds of it are gone.
+
+        It is made where a question begins and passed on: nothing that is done for a question begins its limit again.
+        """
+        return Budget.of(max(0.0, self.time_limit - spent), stop)
 
     @property
     def closeness(self) -> Tolerance:

@@ -31,6 +31,8 @@ from treesens.values.witness import Witness
 
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
+LEAST_OTHER = 0.0005
+"""Seconds outside of the phases that a record names: a record has no more digits than that."""
 SHARE_SECONDS = 0.2
 """What a share gets at least, so that it says something."""
 
@@ -55,9 +57,9 @@ def answer(
 ) -> Result:
     """Answers one typed question that wants one answer, by the methods that fit it.
 
-    The budget is by default the time limit of the options. `solve/methods/registry.py` lists the methods.
+    The budget is by default that of the options. `solve/methods/registry.py` lists the methods.
     """
-    budget = budget or Budget.of(options.time_limit)
+    budget = budget or options.budget()
     try:
         result = ask_methods(OpenQuestion(as_asked(query, options), options, answer, on_better), budget)
     except UndecidedError as error:
@@ -81,26 +83,47 @@ def answer_question(
     """The answer to one question of a file; `progress` is told of long work.
 
     `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
-    whatever the library rounds (solve/tasks/in_library.py). The budget is by default the time limit of the options.
+    whatever the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
+    confirmation, its certificates and its share have equal parts of it, and what one leaves over the next may use.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
-    budget = budget or Budget.of(options.time_limit)
+    budget = budget or options.budget()
+    start = time.perf_counter()
+    result = _answered(query, options, budget, confirm, progress)
+    rest = time.perf_counter() - start - sum(result.seconds.values())
+    if rest < LEAST_OTHER:
+        return result
+    return replace(result, seconds={**result.seconds, "other": result.seconds.get("other", 0.0) + rest})
+
+
+def _answered(
+    query: ResolvedQuestion,
+    options: Options,
+    budget: Budget,
+    confirm: str | None,
+    progress: Callable[[str], None] | None,
+) -> Result:
+    """The answer, with what belongs to it: certificates, a share."""
     if query.in_steps is not None:
         result = answer_in_steps(query, options, answer, budget, confirm)
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
-    with reused() if options.certificates is not None else nullcontext():
-        result = _without_certificates(query, plain, budget.share(0.5) if wants_share else budget, confirm, progress)
-        result = with_certificates(query.query, result, options)
+    certifies = options.certificates is not None
+    with reused() if certifies else nullcontext():
+        later = wants_share + certifies + (wants_share and certifies)
+        first = 2 if confirm is not None else 1
+        result = _without_certificates(query, plain, budget.share(first / (first + later)), confirm, progress)
+        if certifies:
+            result = with_certificates(query.query, result, options, budget.share(1 / later))
     if not wants_share:
         return result
     if result.verdict is Verdict.NONE and result.proof is Proof.EXACT:
         return _with_share(query.query, result, budget, progress)
     if options.require_certificate and options.certificates is None:
         return _without_share(query.query, result, "there is no folder for it")
-    result = _with_share(query.query, result, budget, progress)
-    return result if options.certificates is None else _certified_share(query.query, result, options)
+    result = _with_share(query.query, result, budget.share(0.5) if certifies else budget, progress)
+    return _certified_share(query.query, result, options, budget) if certifies else result
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:
@@ -125,9 +148,9 @@ def _with_share(query: Query, result: Result, budget: Budget, progress: Callable
     return afterwards(result, "share", work)
 
 
-def _certified_share(query: Query, result: Result, options: Options) -> Result:
+def _certified_share(query: Query, result: Result, options: Options, budget: Budget) -> Result:
     """The result with the certificates of its share beside the others."""
-    folder, seconds, share = options.certificates, options.time_limit, result.share
+    folder, share = options.certificates, result.share
     assert folder is not None
     if share is None:
         return result
@@ -136,9 +159,9 @@ def _certified_share(query: Query, result: Result, options: Options) -> Result:
         from treesens.certificates.together import write_manifest
         from treesens.solve.tasks.share_claim import claim_of_share
 
-        bare, budget = replace(options, certificates=None, require_certificate=False), Budget.of(seconds)
+        bare = replace(options, certificates=None, require_certificate=False)
         claim, proved = claim_of_share(query, share, lambda asked: answer(asked, bare, budget), budget, folder)
-        made = write_manifest([claim], folder, f"{query.name}.share", seconds=seconds)
+        made = write_manifest([claim], folder, f"{query.name}.share", budget=lambda: budget)
         kept = proved if options.require_certificate and made.complete else share
         return replace(result, share=kept, certificates=(*result.certificates, *made.certified()))
 
@@ -149,17 +172,24 @@ def _certified_share(query: Query, result: Result, options: Options) -> Result:
     return done
 
 
-def with_certificates(query: Query, result: Result, options: Options) -> Result:
+def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
+    """As `with_certificates`, for a claim of a study, which is proved after its question and in a time of its own."""
+    from treesens.certificates.produce import proof_budget
+
+    return with_certificates(query, result, options, proof_budget(seconds))
+
+
+def with_certificates(query: Query, result: Result, options: Options, budget: Budget) -> Result:
     """The result with certificates of its claims, if a folder for them is named; with nothing else, if they are required."""
     if options.certificates is None:
         return result
-    done = afterwards(result, "certificate", partial(_certified, query, result, options))
+    done = afterwards(result, "certificate", partial(_certified, query, result, options, budget))
     return with_nothing_else(done) if options.require_certificate else done
 
 
-def _certified(query: Query, result: Result, options: Options) -> Result:
+def _certified(query: Query, result: Result, options: Options, budget: Budget) -> Result:
     """The result with the certificates that could be made, and the reason for every claim that has none."""
-    folder, seconds = options.certificates, options.time_limit
+    folder = options.certificates
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:
         from treesens.certificates.answers import certified
@@ -170,16 +200,15 @@ def _certified(query: Query, result: Result, options: Options) -> Result:
             query,
             result,
             folder,
-            seconds=seconds,
-            lines=lambda asked: lines_of(answer, asked, plain, Budget.of(seconds)),
+            budget=budget,
+            lines=lambda asked: lines_of(answer, asked, plain, budget.share(0.5)),
         )
     from treesens.certificates.together import write_manifest
     from treesens.solve.tasks.claims import claims_of
 
     bare = replace(options, certificates=None, require_certificate=False)
-    budget = Budget.of(seconds)  # for all that is looked for besides: an answer may need many inputs beside it
     claims = claims_of(query, result, lambda asked: answer(asked, bare, budget))
-    made = write_manifest(claims, folder, query.name, seconds=seconds)
+    made = write_manifest(claims, folder, query.name, budget=lambda: budget)
     return replace(result, certificates=made.certified())
 
 
@@ -228,17 +257,16 @@ def _without_certificates(
             return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
 
         return answer_top(query.query, one, budget)
-    result = _beside_rows(query, options, budget)
+    result = _beside_rows(query, options, budget if confirm is None else budget.share(0.5))
     if confirm is None or budget.stopped:
         return result
-    again = Budget.of(options.time_limit, budget.stop)
     if confirm == LIBRARY:
-        return confirm_in_library(query.query, result, lambda q, part: answer(q, options, part), again)
+        return confirm_in_library(query.query, result, lambda q, part: answer(q, options, part), budget)
     # A second opinion that leans on the first would be none.
     pipeline = (
         "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
     )
-    second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), again)
+    second = answer(query.query, replace(options, backend=confirm, pipeline=pipeline), budget)
     return join_opinions(result, second, confirm)
 
 
@@ -282,7 +310,7 @@ def explain_none(
 ) -> Result:
     """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
 
-    The time limit of the options holds for the searches that this needs; without `always` they get little.
+    The searches that this needs have what the answer has left of the limit; without `always` they get little of it.
     """
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
@@ -294,7 +322,9 @@ def explain_none(
         notes = ("no core: it rests on proofs that have no certificates",) if always else ()
         return replace(result, notes=(*result.notes, *notes))
     start = time.perf_counter()
-    budget = Budget.of(options.time_limit if always else min(options.time_limit, CORE_SECONDS), stop)
+    budget = options.budget(stop, spent=sum(result.seconds.values()))
+    if not always:
+        budget = budget.within(CORE_SECONDS)
     from treesens.solve.tasks.unsat_core import core_of
 
     without_hints = replace(options, hints=None)

@@ -21,7 +21,7 @@ from treesens.errors import DataError
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.bounds import consistent, value_of
 from treesens.solve.options import Options
-from treesens.solve.question import answer, located, with_certificates
+from treesens.solve.question import answer, located, with_study_certificates
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
 from treesens.studies.audit import AuditOptions
 from treesens.studies.audit_put import LISTED, NO_ROWS, About, put, unknown
@@ -154,7 +154,9 @@ class SetAudit:
         options = replace(self.base, certificates=self.certificates)
         # Its pair is none of a gap that was asked for: what counts here is the bound.
         bare = replace(swing, verdict=Verdict.UNKNOWN, witness=None)
-        return with_certificates(replace(self.questions.swing.query, name=name), bare, options).certificates
+        return with_study_certificates(
+            replace(self.questions.swing.query, name=name), bare, options, self.limit
+        ).certificates
 
     def _with_certificates(
         self, gap: Gap, query: ResolvedQuestion, result: Result, more: tuple[Certified, ...]
@@ -163,7 +165,9 @@ class SetAudit:
         name = f"{'.'.join(about)}.{gap.kind}_{gap.text}"
         options = replace(self.base, certificates=self.certificates)
         # The record speaks of the gap, not of the nearest pair that was looked for on the way.
-        made = with_certificates(replace(query.query, name=name), replace(result, objective=None), options)
+        made = with_study_certificates(
+            replace(query.query, name=name), replace(result, objective=None), options, self.limit
+        )
         return replace(result, certificates=(*made.certificates, *more))
 
     def _swing(self) -> Result:

@@ -44,7 +44,7 @@ from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
-from treesens.solve.question import answer, with_certificates
+from treesens.solve.question import answer, with_study_certificates
 from treesens.studies.decisions import Apart, Around, Between, Decision, check_votes, decisions_of, natural_question
 from treesens.studies.gap import CLOSE, GapOptions, GapRecord
 from treesens.studies.gap_by_halving import halve_gap
@@ -274,12 +274,13 @@ def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:
     if options.certificates is None or (done.bound is None and done.verdict is not Verdict.NONE):
         return done
     from treesens.certificates.answers import certified_gap, certified_none
+    from treesens.certificates.produce import proof_budget
 
-    query, limit = done.query.query, max(options.time_limit, done.seconds)
+    query, budget = done.query.query, proof_budget(max(options.time_limit, done.seconds))
     if done.bound is None:
-        made = certified_none(query, options.certificates, seconds=limit)
+        made = certified_none(query, options.certificates, budget=budget)
     else:
-        made = [certified_gap(query, max(0.0, done.bound), options.certificates, seconds=limit)]
+        made = [certified_gap(query, max(0.0, done.bound), options.certificates, budget=budget)]
     return replace(done, certificates=tuple(made))
 
 
@@ -290,7 +291,7 @@ def _farthest(bare: LargestGap, asked: Options, options: GapOptions, stop: threa
     start = time.perf_counter()
     result = answer(query, asked, Budget.of(asked.time_limit, stop))
     seconds = time.perf_counter() - start
-    result = with_certificates(query, result, replace(asked, certificates=options.certificates))
+    result = with_study_certificates(query, result, replace(asked, certificates=options.certificates), asked.time_limit)
     if result.objective is None:
         return replace(bare, verdict=result.verdict, reason=result.reason, seconds=seconds)
     value, bound = result.objective.value, result.objective.bound

@@ -22,7 +22,7 @@ from treesens.errors import DataError
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
-from treesens.solve.question import answer, located, with_certificates
+from treesens.solve.question import answer, located, with_study_certificates
 from treesens.solve.tasks.data_rows import table_in_play
 from treesens.solve.tasks.pair_rows import PairRows, pair_rows, witness_of_rows
 from treesens.studies.audit import AuditOptions
@@ -157,7 +157,7 @@ class PairAudit:
         options = replace(self.base, certificates=self.certificates)
         query = replace(one.query.query, name=f"{'_'.join(self.varied)}.{facts}")
         # The record speaks of the pair, not of the nearest one that was looked for on the way.
-        made = with_certificates(query, replace(result, objective=None), options)
+        made = with_study_certificates(query, replace(result, objective=None), options, self.limit)
         return replace(result, certificates=made.certificates)
 
     def _record(

@@ -28,7 +28,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
-from treesens.solve.question import answer, with_certificates
+from treesens.solve.question import answer, with_study_certificates
 from treesens.studies.decisions import check_votes, label_of_class
 from treesens.studies.probability_range import asked_of, probability_end
 from treesens.studies.questions import bind_study, declarations_of
@@ -190,7 +190,7 @@ def _one(
     seconds = time.perf_counter() - start
     label = ensemble.classes[output] if ensemble.n_outputs > 1 and ensemble.classes else None
     if not averaged:
-        result = with_certificates(question.query, result, options)
+        result = with_study_certificates(question.query, result, options, options.time_limit)
     return RangeEnd(label, _name(ensemble), sense, question, result, seconds)
 
 

@@ -47,7 +47,7 @@ def _proved(search: Coordinator, claim: str, folder: Path, budget: Budget) -> li
         certified,
         lambda numbers: {"tree": _stated(search, tree, dict(zip(parts, numbers, strict=True)))},
     )
-    manifest = write_manifest([cover], folder, search.query.name, seconds=budget.left())
+    manifest = write_manifest([cover], folder, search.query.name, budget=lambda: budget)
     if manifest.open:
         return [Certified(claim, reason=manifest.open[0][1])]
     return [replace(one, claim=claim) if one.manifest else one for one in manifest.certified()]

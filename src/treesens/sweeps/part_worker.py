@@ -55,11 +55,11 @@ def answer_part(query: Query, task: PartTask, options: Options, budget: Budget) 
     return answer(replace(asked, constraints=(*asked.constraints, *rows)), options, budget)
 
 
-def certify_part(query: Query, task: PartTask, seconds: float) -> Packed:
+def certify_part(query: Query, task: PartTask, budget: Budget) -> Packed:
     """The certificate that a part has no answer."""
     asked, rows = part_of(query, task)
     try:
-        made = refutation(asked, rows, seconds=seconds)
+        made = refutation(asked, rows, budget=budget)
     except NoCertificate as reason:
         return Packed(reason=str(reason))
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here

@@ -22,7 +22,6 @@ import numpy as np
 from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.certificates.statement import remember_file
-from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.folders import Content, read_content, write_content
 from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.base.processes import die_without_parent
@@ -155,10 +154,10 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     if task.bare and task.document not in _warmed:
         _warmed.add(task.document)
         _warm(session, options)
-    budget = Budget.of(options.time_limit, stop)
+    budget = options.budget(stop)
     before = cpu_seconds()
     if task.part is not None and task.part.certify:
-        packed = certify_part(query.query, task.part, options.time_limit)
+        packed = certify_part(query.query, task.part, budget)
         return Outcome(task.key, packed=packed, cpu=cpu_seconds() - before)
     implied = _tried(query, task, options) if task.try_first is not None and query.in_steps is None else None
     if implied is not None:
@@ -168,7 +167,8 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     elif task.part is not None:
         result = answer_part(query.query, task.part, options, budget)
     elif task.bare or not (task.regions or query.tables or query.rows):
-        result = with_certificates(query.query, answer(query.query, options, budget), options)
+        first = budget if options.certificates is None else budget.share(0.5)
+        result = with_certificates(query.query, answer(query.query, options, first), options, budget)
     else:
         result = answer_question(query, options, budget, confirm=task.confirm)
     cpu = cpu_seconds() - before

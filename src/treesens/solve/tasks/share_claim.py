@@ -57,7 +57,7 @@ def claim_of_interval(
     try:
         found = share_in_boxes(
             title, query, varied_by(query), groups_of(query), measure, ask=ask, enough=enough,
-            over=lambda: budget.over, folder=folder, seconds=budget.left(),
+            budget=budget, folder=folder,
         )  # fmt: skip
     except NoCertificate as reason:
         return open_claim(title, str(reason))
@@ -91,9 +91,8 @@ def _in_boxes(
         measure_by(name, query, groups, cells),
         ask=ask,
         enough=enough,
-        over=lambda: budget.over,
+        budget=budget,
         folder=folder,
-        seconds=budget.left(),
     )
     closed = Precision().reached(found.lower, found.upper) or enough(found.lower, found.upper)
     reason = "" if closed else "the certificate leaves more open"

@@ -1,0 +1,49 @@
+"""A question has one budget: what is done for it passes that on, and begins no limit again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import treesens
+
+ROOT = Path(treesens.__file__).parent
+SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "src" / "treesens"
+ROOMS = ("solve", "certificates", "python", "commands", "sweeps")
+BEGUN = {
+    # Where a question begins.
+    "commands/check.py": 1,
+    "commands/check_parts.py": 1,
+    "commands/compare.py": 1,
+    "python/questions.py": 1,
+    "python/sessions.py": 1,
+    "sweeps/worker.py": 1,
+    # `Options.budget` itself; without a budget from a caller; and what an answer that has come has left for its core.
+    "solve/options.py": 1,
+    "solve/question.py": 3,
+    # A certificate that is made by itself, and one of a claim of a study, which has no question's budget.
+    "certificates/produce.py": 2,
+    # The limit of a command that compiles.
+    "commands/common.py": 1,
+}
+
+
+def budgets_begun(text: str) -> Iterator[int]:
+    """Lines that begin a budget: calls of `Budget.of` and of `Options.budget`, under whatever name the options go."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Attribute):
+            continue
+        of_budget = node.attr == "of" and isinstance(node.value, ast.Name) and node.value.id == "Budget"
+        owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+        if of_budget or (node.attr == "budget" and owner in {"options", "mine", "plain", "bare", "settings"}):
+            yield node.lineno
+
+
+def test_a_budget_is_begun_where_a_question_begins_and_nowhere_else() -> None:
+    found = {
+        path.relative_to(SOURCES).as_posix(): len(list(budgets_begun(path.read_text("utf-8"))))
+        for room in ROOMS
+        for path in (SOURCES / room).rglob("*.py")
+    }
+    assert {name: count for name, count in found.items() if count} == BEGUN
