@@ -213,3 +213,49 @@ def test_bounds_of_one_score_that_clash_are_seen(model: Any, constraint: str) ->
     expected = any(CLASHES[constraint](p, r) for p, r in zip(shown, GRID.itertuples(), strict=True))
     answer = asked(model, f"query q: find a such that {constraint}\n", time_limit=20)["q"]
     assert str(answer.verdict) == ("found" if expected else "none")
+
+
+NEAR = """
+decision near of p:
+  close when distance(p, row 0 of d, {norm}) <= {limit}
+  else away
+"""
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+@pytest.mark.parametrize("limit", [0, 0.4])
+@pytest.mark.parametrize("free", ["x", "{x, y}", "{x, y, z}"])
+def test_a_distance_in_a_decision_counts_what_the_question_varies(
+    norm: str, limit: float, free: str, model: Any
+) -> None:
+    """A decision is a function of one input: another outcome is reached by every change that leaves the ball of the row."""
+    row = GRID.iloc[21:22]
+    away = (GRID - row.iloc[0]).abs().to_numpy() / 3
+    size = {"l0": (away > 0).sum(1), "l1": away.sum(1), "l2": (away**2).sum(1) ** 0.5, "linf": away.max(1)}[norm]
+    close = size <= limit
+    varied = free.strip("{}").split(", ")
+    kept = [n for n in NAMES if n not in varied]
+    same = (GRID[kept] == row[kept].iloc[0]).all(axis=1).to_numpy()
+    assert (close != close[21])[same].any()  # the first point can be the row
+    text = f'data d from "d"\n{NEAR.format(norm=norm, limit=limit)}'
+    text += f"query q: find a, b such that a = row 0 of d; a = b except {free}; decision(a, near) != decision(b, near)"
+    assert asked(model, text, data={"d": row})["q"].to_dict()["verdict"] == "found"
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "a = b except x",
+        "(a.x = 0 and (a = b except x and b.x >= 0))",
+        "not not a = b except x",
+        "not (not a = b except x or a.x = 3)",
+        "not (a = b except x implies a.x = 3)",
+    ],
+)
+def test_sensitive_features_are_left_out_wherever_the_points_are_made_equal(link: str, model: Any) -> None:
+    """`x` is sensitive in all of these: the row (1, 1, 1) is at distance 0 from a = (0, 1, 1)."""
+    text = f'data d from "d"\nquery q: find a, b such that {link}; a.x = 0; distance(a, row 0 of d, l1) <= 0'
+    answer = asked(model, text, data={"d": GRID.iloc[21:22]})["q"].to_dict()
+    assert answer["verdict"] == "found"
+    point = answer["points"]["a"]
+    assert (point["x"], point["y"], point["z"]) == (0, 1, 1)

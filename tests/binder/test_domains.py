@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import treesens as ts
 from tests.binder.setting import NAMES, bound, one
 from treesens.binder.domains import domain_of_column, nearest_floats, steps_domain
 from treesens.compiler.base.diagnostics import Diagnostics
@@ -151,3 +152,22 @@ def test_rows_that_no_answer_can_be_are_counted() -> None:
     assert lost.message == "2 of 8 rows of `rows` lack a value, most often of `gap`"
     bound(text, domains="domain from rows\n", diagnostics=(quiet := Diagnostics()))
     assert [d.code for d in quiet] == ["E408"]
+
+
+@pytest.mark.parametrize("names", [(1, 2, 5), ("1", "2", "5"), ("low", "2", "high")])
+def test_a_name_in_quotes_is_the_name_declared_or_not(names: tuple[str | int, ...]) -> None:
+    """A model whose categories are called by numbers: the library's own prediction for each is the truth."""
+    lightgbm, pd = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
+    frame = pd.DataFrame({"c": pd.Categorical(list(names) * 40, categories=list(names))})
+    model = lightgbm.LGBMClassifier(n_estimators=3, min_child_samples=2, n_jobs=1, verbose=-1)
+    model.fit(frame, frame.c.cat.codes == 1)
+    predicted = model.predict(frame[:3]).tolist()
+    listed = ", ".join(f'"{name}"' for name in names)
+    for declared in ("", f"feature c: category {{{listed}}}\n"):
+        for name, own in zip(names, predicted, strict=True):
+            text = "".join(
+                f"query q{i}: find a such that {form}; class(a) = {int(own)}\n"
+                for i, form in enumerate((f'a.c = "{name}"', f'a.c in {{"{name}"}}', f'not a.c != "{name}"'))
+            )
+            answers = ts.check_text(f'model m from "m"\n{declared}{text}', models={"m": model})
+            assert {str(answers[f"q{i}"].verdict) for i in range(3)} == {"found"}, (declared, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -110,10 +110,11 @@ def holds(node: Node, s: Setting) -> Truth:
         return holds(["or", [["not", rest[0]], rest[1]]], s)
     if kind in ("decided", "alike"):
         left, op, right = rest
+        alone = replace(s, left_out=frozenset(), cache={})  # a decision is a function of an input alone
         sure, may = (
-            decisions.truth(left, right, lambda n: holds(n, s))
+            decisions.truth(left, right, lambda n: holds(n, alone))
             if kind == "decided"
-            else decisions.alike(left, right, lambda n: holds(n, s))
+            else decisions.alike(left, right, lambda n: holds(n, alone))
         )
         return (sure, may) if op == "=" else (~may, ~sure)
     return _FORMS[kind](s, *rest)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import treesens as ts
 from tests.binder.random_questions import Question, random_question, witness_points
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
@@ -71,3 +77,47 @@ def test_no_optimum_of_a_small_domain_is_left_open(seed: int) -> None:
     assert not left_open(result)
     if known[0].complete:
         agrees(*known, result)
+
+
+GRID = pd.DataFrame(list(itertools.product((1, 2), (1, 2), range(-3, 1))), columns=list("uvw")).astype(float)
+ROW = GRID.iloc[4:5]
+AIMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "minimize distance(a, row 0 of d, l1)": lambda _: (
+        ((GRID - ROW.iloc[0]).abs() / np.array([1, 1, 3])).sum(axis=1).to_numpy()
+    ),
+    "maximize a.v": lambda _: GRID.v.to_numpy(),
+    "maximize margin(a, 1)": lambda margins: margins[:, 1],
+}
+
+
+def of_whole_numbers(seed: int) -> Any:
+    """Three classes with whole coefficients: whatever the order of additions, floats are the exact sums; many are tied."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(seed)
+    model = linear.LogisticRegression().fit(GRID, np.arange(len(GRID)) % 3)
+    model.coef_ = rng.integers(-2, 3, model.coef_.shape).astype(float)
+    model.intercept_ = rng.integers(-2, 3, 3).astype(float)
+    return model
+
+
+def test_an_optimum_at_a_tie_is_not_closed_by_an_order_of_additions() -> None:
+    head = "".join(f"feature {name}: integer in [{GRID[name].min()}, {GRID[name].max()}]\n" for name in GRID)
+    head = f'model m from "m"\ndata d from "d"\n{head}'
+    text = head + "".join(f"query q{i}: find a such that class(a) = 0 {aim}\n" for i, aim in enumerate(AIMS))
+    statuses = Counter[str]()
+    for seed in range(6):
+        model = of_whole_numbers(seed)
+        margins, allowed = model.decision_function(GRID), model.predict(GRID) == 0
+        answers = ts.check_text(text, models={"m": model}, data={"d": ROW})
+        for i, (aim, value) in enumerate(AIMS.items()):
+            answer = answers[f"q{i}"].to_dict()
+            assert answer["verdict"] in ({"found", "unknown"} if allowed.any() else {"none", "unknown"})
+            if answer["verdict"] != "found":
+                continue
+            goal, values = answer["objective"], value(margins)[allowed]
+            statuses[goal["status"]] += 1
+            if aim.startswith("minimize"):
+                assert goal["bound"] is None or goal["bound"] <= values.min() + 1e-9, (seed, aim, goal)
+            else:
+                assert goal["bound"] is None or goal["bound"] >= values.max() - 1e-9, (seed, aim, goal)
+    assert set(statuses) == {"optimal", "open"}

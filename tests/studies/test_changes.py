@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.command import run_command
 from tests.studies.whole_numbers import xgboost_of_whole_numbers
 
 
@@ -41,8 +43,12 @@ def reachable(model: Any, row: pd.Series, allowed: dict[str, Any]) -> pd.DataFra
             lambda row: {"f0": range(int(row.f0), 6), "f1": range(int(row.f1) + 1), "f2": range(6)},
         ),
         (
-            {"permitted": {"f0": (2, 3), "f1": (0, 1)}, "fixed": "f2"},
-            lambda row: {"f0": {2, 3, int(row.f0)}, "f1": {0, 1, int(row.f1)}},
+            {"permitted": {"f0": (1, 4), "f1": {0, 3}}, "fixed": "f2"},
+            lambda row: {"f0": {1, 2, 3, 4, int(row.f0)}, "f1": {0, 3, int(row.f1)}},
+        ),
+        (
+            {"permitted": {"f0": (2, 2), "f1": [5], "f2": (0.5, 4.5)}},
+            lambda row: {"f0": {2, int(row.f0)}, "f1": {5, int(row.f1)}, "f2": {1, 2, 3, 4, int(row.f2)}},
         ),
     ],
 )
@@ -83,6 +89,39 @@ def test_limits_that_make_no_sense_are_refused(case: Any) -> None:
         ({"direction": {"f0": "left"}}, "`left` is no direction"),
         ({"direction": "f0"}, "names no features"),
         ({"permitted": {"f0": ()}}, "no value of `f0`"),
+        ({"permitted": {"f0": [1, 4]}}, "may be two ends or two values"),
+        ({"permitted": {"f0": (4, 1)}}, "range that is permitted of `f0` is empty"),
+        ({"permitted": {"f0": (0, float("inf"))}}, "inf is not finite"),
     ):
         with pytest.raises(ts.errors.UsageError, match=words):
             ts.why(model, frame, rows=0, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [("f0=1..4", {"f0": (1, 4)}), ("f0=1|4", {"f0": {1, 4}}), ("f0=1|2|4,f1=0..5", {"f0": {1, 2, 4}, "f1": (0, 5)})],
+)
+def test_the_command_reads_ranges_and_values_as_python_does(
+    case: Any, words: str, allowed: dict[str, Any], tmp_path: Any
+) -> None:
+    model, frame = case
+    model.save_model(tmp_path / "m.json")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    asked = ("why", "m.json", "--data", "d.csv", "--row", "0-9", "--permitted", words, "--json")
+    told = run_command(tmp_path, *asked)
+    records = json.loads(told.stdout)["rows"]
+    found = ts.why(model, frame, rows=list(range(10)), permitted=allowed)
+    assert [one["changeable"] for one in records] == [one["changeable"] for one in found.records]
+
+
+def test_a_category_has_values_and_no_range() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    frame = pd.DataFrame({"c": pd.Categorical([1, 2, 5] * 40), "n": [float(i % 4) for i in range(120)]})
+    label = (frame.c.cat.codes == 1) | (frame.n == 3)
+    model = lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=2, n_jobs=1, verbose=-1).fit(frame, label)
+    with pytest.raises(ts.errors.UsageError, match="categories have no ends"):
+        ts.why(model, frame, rows=0, permitted={"c": (1, 5)})
+    # Row 0 has c = 1: its class changes at the category 2 alone.
+    for allowed, changes in (({1, 5}, False), ({2, 5}, True), (["2"], True)):
+        (record,) = ts.why(model, frame, rows=0, permitted={"c": allowed}, fixed="n").records
+        assert record["changeable"] is changes, allowed

@@ -65,9 +65,7 @@ def counted_apart(scope: Scope, span: Span) -> tuple[int, ...]:
         message = (
             f"the points differ in the sensitive features only ({names}), which a distance leaves out: it is always 0"
         )
-        remedy = (
-            "count them with `changes(a, b)`, bound each with `abs(a.f - b.f) <= c`, or measure the distance to a row"
-        )
+        remedy = "count them with `changes(a, b)`, or bound each with `abs(a.f - b.f) <= c`"
         raise scope.fail("E218", message, span, remedy)
     return counted_features(scope)
 

@@ -194,7 +194,9 @@ def _category(
         if any(value == v or label == t for v, t in pairs[:i]):
             raise found.fail("E303", f"`{spans[i].text}` repeats a name or a value", spans[i], "remove one of the two")
     domain, typed = value_domain(pairs, node.missing)
-    labels = {label: value for value, label in pairs if isinstance(label, str)}
+    # A name of the model that reads as a number is a name all the same, as it is without a declaration.
+    own = dict(enumerate(feature.labels or ()))
+    labels = {str(label): value for value, label in pairs if isinstance(label, str) or own.get(int(value)) == label}
     # Numbers of coded categories and of named ones may be typed too.
     typed |= {item.value.value: v for item, (v, _) in zip(kind.items, pairs, strict=True) if item.value is not None}
     codes = number_codes(feature.labels)

@@ -18,7 +18,7 @@ from treesens.binder.constructs.decided import shown as decided_points
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
 from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.explained import explained
-from treesens.binder.formulas import formula
+from treesens.binder.formulas import asserted, formula
 from treesens.binder.inputs import region
 from treesens.binder.numbers import check_asks_in_steps
 from treesens.binder.objectives import objective, present_values
@@ -407,14 +407,7 @@ def _scope(found: Declarations, inputs: Inputs, models: Sequence[str], find: ast
         names.append(point.name.text)
     owners = tuple(models.index(point.model.text) if point.model else 0 for point in find.points)
     scope = Scope(found, inputs, tuple(names), owners, tuple(models))
-    links = [c for c in find.constraints if isinstance(c, ast.PointsEqual)]
-    links += [
-        c
-        for group in find.constraints
-        if isinstance(group, ast.And)
-        for c in group.items
-        if isinstance(c, ast.PointsEqual)
-    ]
+    links = [c for c in asserted(find.constraints) if isinstance(c, ast.PointsEqual)]
     free = [
         frozenset(scope.index[n.text] for n in link.varied.names if n.text in scope.index)
         for link in links

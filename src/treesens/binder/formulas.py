@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from treesens.binder import inputs as bind_inputs
@@ -11,6 +12,25 @@ from treesens.binder.constructs.registry import meaning_of
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.grammar.tree import ast
+
+
+def asserted(nodes: Iterable[ast.Formula], positive: bool = True) -> Iterator[ast.Formula]:
+    """The constraints that hold of every answer as they are written, however deep they stand: what a conjunction joins, or
+    two negations leave.
+    """
+    for node in nodes:
+        match node:
+            case ast.Not(operand):
+                yield from asserted([operand], not positive)
+            case ast.And(items) if positive:
+                yield from asserted(items)
+            case ast.Or(items) if not positive:
+                yield from asserted(items, positive)
+            case ast.Implies(premise, conclusion) if not positive:
+                yield from asserted([premise])
+                yield from asserted([conclusion], positive)
+            case _ if positive:
+                yield node
 
 
 def formula(scope: Scope, node: ast.Formula, positive: bool = True) -> Pending:

@@ -231,9 +231,12 @@ class Scope:
         return self.found.fail(code, message, span, remedy, related)
 
     def inside(self, aliases: Mapping[str, int]) -> Scope:
-        """The same question with other names for its points."""
+        """The scope of a decision about points of the question.
+
+        A decision is a function of an input: what the question varies changes nothing of it.
+        """
         inner = copy.copy(self)
-        inner.aliases = aliases
+        inner.aliases, inner.varied = aliases, frozenset()
         return inner
 
     def point(self, name: ast.Name) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.studies import kinds
 from treesens.studies.study import REQUIRED, Declared
+
+if TYPE_CHECKING:
+    from treesens.studies.limits import Permission
 
 
 class Cutoff(click.ParamType[Fraction]):
@@ -165,12 +168,15 @@ def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
     return found
 
 
-def permitted_of(texts: Sequence[str], flag: str) -> dict[str, list[Any]]:
-    """Two ends of a number as LOW..HIGH, or values as A|B, by feature."""
-    found: dict[str, list[Any]] = {}
+def permitted_of(texts: Sequence[str], flag: str) -> dict[str, Permission]:
+    """The range of a number as LOW..HIGH, or values as A|B, by feature."""
+    from treesens.studies.limits import Range
+
+    found: dict[str, Permission] = {}
     for name, words in _pairs(texts, flag, "income=0..100 or housing=own|rent").items():
         low, dots, high = words.partition("..")
-        found[name] = [number_of(low, flag), number_of(high, flag)] if dots else [w.strip() for w in words.split("|")]
+        ends = dots and Range(number_of(low, flag), number_of(high, flag))
+        found[name] = ends or tuple(word.strip() for word in words.split("|"))
     return found
 
 

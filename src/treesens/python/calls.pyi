@@ -1,5 +1,5 @@
 # Made from the declarations of the studies: python -m tests.house.calls_stub --write
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -322,7 +322,7 @@ def why(
     decision: str | Path | None = None,
     protected: str | Sequence[str] = (),
     direction: Mapping[str, Literal["up", "down"]] | None = None,
-    permitted: Mapping[str, Sequence[float | str]] | None = None,
+    permitted: Mapping[str, tuple[float, float] | Collection[float | str]] | None = None,
     also: Literal["box", "radius", "recourse", "shap"] | Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
     range: tuple[float, float] | None = None,
     time_limit: float = 10.0,

@@ -116,7 +116,7 @@ def stub() -> str:
     modules["treesens.python.types"] = ["Data", "Model"]
     lines = [
         "# Made from the declarations of the studies: python -m tests.house.calls_stub --write",
-        "from collections.abc import Mapping, Sequence",
+        "from collections.abc import Collection, Mapping, Sequence",
         "from pathlib import Path",
         "from typing import Literal",
         "",

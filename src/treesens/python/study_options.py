@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from treesens.python.settings import (
 )
 from treesens.studies import kinds
 from treesens.studies.study import REQUIRED, Declared
+
+if TYPE_CHECKING:
+    from treesens.studies.limits import Permission
 
 MOST = 2**31 - 1
 
@@ -67,7 +70,7 @@ def _type_of(kind: kinds.Kind) -> str:
         case kinds.Directions():
             return "Mapping[str, Literal['up', 'down']]"
         case kinds.Permitted():
-            return "Mapping[str, Sequence[float | str]]"
+            return "Mapping[str, tuple[float, float] | Collection[float | str]]"
         case kinds.DomainFile():
             return "str | Path | None"
         case kinds.InputFile() | kinds.OutputPath() | kinds.DecisionFile():
@@ -163,9 +166,24 @@ def _mapped(one: Declared, value: Any) -> dict[str, Any]:
         raise UsageError(f"`{one.field}` names no features", remedy=f"write {one.field}={example}")
     if isinstance(one.option.kind, kinds.Directions):
         return {name: str(way) for name, way in value.items()}
-    found = {name: [v] if isinstance(v, str) or not isinstance(v, Iterable) else list(v) for name, v in value.items()}
-    for values in found.values():
-        numbers_of([v for v in values if not isinstance(v, str)] or 0)
+    return {name: _permission(name, v) for name, v in value.items()}
+
+
+def _permission(name: str, given: Any) -> Permission:
+    """What a feature may be: a tuple of two numbers are the ends of a range, everything else are values."""
+    from treesens.studies.limits import Range
+
+    values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    found = tuple(value if isinstance(value, str) else Fraction(numbers_of(value)[0]) for value in values)
+    numbers = [value for value in found if isinstance(value, Fraction)]
+    if len(found) == len(numbers) == 2 and not isinstance(given, set | frozenset):
+        if not isinstance(given, tuple):
+            low, high = values
+            raise UsageError(
+                f"`permitted` says {given!r:.60} of `{name}`, which may be two ends or two values",
+                remedy=f"write ({low}, {high}) for a range, or {{{low}, {high}}} for the values",
+            )
+        return Range(*numbers)
     return found
 
 

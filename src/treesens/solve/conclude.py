@@ -207,14 +207,18 @@ def conclude(
     `restricted` marks a module that has fewer solutions than the question (tightened): its `infeasible` proves nothing.
     """
     query, compiled = compilation.query, compilation.compiled
+    accepted = False
     if outcome.assignment is not None and compiled.found_survives:
-        best.offer(query, verify_assignment(compilation, outcome.assignment, options))
+        verdict = verify_assignment(compilation, outcome.assignment, options)
+        accepted = isinstance(verdict, Witness)
+        best.offer(query, verdict)
     if best.witness is not None:
         return _found_result(
             compilation,
             backend,
             outcome,
             best,
+            accepted=accepted,
             restricted=restricted or artifact.restricted,
             warm_started=artifact.warm_start is not None,
         )
@@ -241,10 +245,14 @@ def _found_result(
     outcome: RawOutcome,
     best: Incumbent,
     *,
+    accepted: bool,
     restricted: bool,
     warm_started: bool = False,
 ) -> Result:
-    """The result of a verified witness, with the value and the bound of the objective."""
+    """The result of a verified witness, with the value and the bound of the objective.
+
+    `accepted`: True if the witness, or one that is no better, is the point of this outcome.
+    """
     query = compilation.query
     objective = None
     if query.objective is not None and best.value is not None:
@@ -252,8 +260,9 @@ def _found_result(
         exact = backend.capabilities.proof is Proof.EXACT
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            # Values may fall short of what their cells allow: only the value of the cells is a bound.
-            if query.objective.values or names_probabilities(query.constraints):
+            # Values may fall short of what their cells allow: only the value of the cells is a bound. So it is of an optimum
+            # that replay has rejected.
+            if not accepted or query.objective.values or names_probabilities(query.constraints):
                 reached = _reached(compilation.module, outcome)
                 bound = None if reached is None else reached * (1 if maximize else -1)
             else:

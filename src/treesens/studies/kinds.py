@@ -105,7 +105,7 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Permitted:
-    """What features may be, as income=0..100 or housing=own|rent: a mapping of two ends or of values."""
+    """What features may be, as income=0..100 or housing=own|rent: a mapping of `limits.Permission`."""
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.domain import ValueDomain
 from treesens.compiler.query.query import Space
+from treesens.data.tables import decimal_of
 from treesens.errors import UsageError
 from treesens.grammar.constructs.membership import InInterval, InSet
 from treesens.grammar.tree import ast
@@ -25,14 +25,26 @@ DIRECTIONS = ("up", "down")
 
 
 @dataclass(frozen=True)
+class Range:
+    """The ends of what a number may be."""
+
+    low: Fraction
+    high: Fraction
+
+
+Permission = Range | tuple[str | Fraction, ...]
+"""What a feature may be: a number between two ends, or one of some values. The words say which, never the feature."""
+
+
+@dataclass(frozen=True)
 class Limits:
-    """What a change may do: nothing to features of `held`; `directions` has `up` or `down` by feature; `permitted` two ends or
-    a list of values by feature.
+    """What a change may do: nothing to features of `held`; `directions` has `up` or `down` by feature; `permitted` what
+    features may be.
     """
 
     held: frozenset[str] = frozenset()
     directions: Mapping[str, str] | None = None
-    permitted: Mapping[str, Sequence[Any]] | None = None
+    permitted: Mapping[str, Permission] | None = None
 
     @property
     def bounded(self) -> bool:
@@ -56,8 +68,10 @@ class Limits:
                 raise UsageError(
                     f"`{name}` is a category, and categories have no direction", remedy="say which values are permitted"
                 )
-        for name, values in (self.permitted or {}).items():
-            if not values:
+        for name, permission in (self.permitted or {}).items():
+            if isinstance(permission, Range):
+                _check_range(space, name, permission)
+            elif not permission:
                 raise UsageError(f"no value of `{name}` is permitted", remedy="name it in `fixed` if it cannot change")
 
     def formulas(self, space: Space, row: int, values: NDArray[np.float64]) -> Iterator[ast.Formula]:
@@ -91,19 +105,27 @@ def _as_row(row: int, but: Iterable[str]) -> ast.Formula:
     return ast.PointIsRow(_A, ast.Row(ast.Whole(row), ast.Name("d")), ast.Features(varied) if varied else None)
 
 
-def _inside(space: Space, name: str, allowed: Sequence[Any]) -> ast.Formula:
-    """Two numbers are the ends of what a number may be; anything else are values."""
-    feature = space.names.index(name)
-    numbers = [value for value in allowed if not isinstance(value, str)]
-    if isinstance(space.domains[feature], RealDomain):
-        if len(numbers) != 2 or len(allowed) != 2 or numbers[0] > numbers[1]:
-            raise UsageError(
-                f"`{name}` is a number, and its permitted values are not two ends",
-                remedy="give the low and the high end",
-            )
-        low, high = (ast.Number(Fraction(str(value))) for value in numbers)
-        return InInterval(_feature(name), ast.Interval(low, high))
-    labels: list[ast.Label] = [
-        ast.Name(value) if isinstance(value, str) else ast.Number(Fraction(str(value))) for value in allowed
-    ]
-    return InSet(_feature(name), ast.ValueSet(tuple(labels)))
+def _check_range(space: Space, name: str, permitted: Range) -> None:
+    if space.grid[space.names.index(name)].categories:
+        raise UsageError(
+            f"`{name}` is a category, and categories have no ends", remedy="say which values are permitted"
+        )
+    if permitted.low > permitted.high:
+        raise UsageError(f"the range that is permitted of `{name}` is empty", remedy="give its lower end first")
+
+
+def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
+    """A number lies between its ends, or a feature has one of the values."""
+    if isinstance(allowed, Range):
+        return InInterval(_feature(name), ast.Interval(ast.Number(allowed.low), ast.Number(allowed.high)))
+    domain = space.domains[space.names.index(name)]
+    names = domain.labels if isinstance(domain, ValueDomain) else ()
+    return InSet(_feature(name), ast.ValueSet(tuple(_label(value, names) for value in allowed)))
+
+
+def _label(value: str | Fraction, names: Sequence[str | int | float]) -> ast.Label:
+    """A value as the language writes it: what is typed without quotes is a number if it reads as one and names no category."""
+    if isinstance(value, str):
+        number = None if value in names else decimal_of(value)
+        return ast.Name(value) if number is None else ast.Number(number)
+    return ast.Number(value)

@@ -15,6 +15,7 @@ from treesens.studies.study import Asking, Door, Found, Option, Study, given
 
 if TYPE_CHECKING:
     from treesens.grammar.tree import ast
+    from treesens.studies.limits import Permission
 
 ALSO = ("box", "radius", "recourse", "shap")
 """What can be shown beside a reason: the box in which the class holds, the distance to another class by linf, the cheapest
@@ -33,7 +34,7 @@ DIRECTION = Option(
 )
 PERMITTED = Option(
     Permitted(),
-    "What features may change to: the ends of a number as income=0..100, values as housing=own|rent.",
+    "What features may change to: a range of numbers as income=0..100, values as housing=own|rent or grade=2|5.",
     metavar="NAME=VALUES",
     more="A feature that does not change is always allowed.",
 )
@@ -62,7 +63,7 @@ class WhyOptions:
     decision: ast.Decision | None = given(shared.DECISION, None)
     protected: Sequence[str] = given(shared.PROTECTED, ())
     direction: Mapping[str, str] | None = given(DIRECTION, None)
-    permitted: Mapping[str, Sequence[Any]] | None = given(PERMITTED, None)
+    permitted: Mapping[str, Permission] | None = given(PERMITTED, None)
     also: Sequence[str] = given(BESIDE, ())
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")

@@ -56,6 +56,9 @@ class Enumeration:
     witness: Witness | None = None
     value: Fraction | None = None
     numerical: int = 0
+    """Combinations that exact arithmetic accepts, and the library's arithmetic has rejected."""
+    ruled_out: int = 0
+    """Those of them that it rejects in every order of additions, and however ties of probabilities are broken."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
     """Whether a combination that is done with may hold values, and only bounds the objective."""
@@ -142,7 +145,7 @@ class Enumeration:
             if inside.values is not None:
                 verdict = verify_values(self.query, inside.values, library_predict=self.library_predict)
         if isinstance(verdict, Rejected):
-            self._reject(verdict, alive, pinned=bool(pins))
+            self._reject(verdict, key, alive, pinned=bool(pins))
             if self.query.objective is not None and key is not None and self.unsettled:
                 self._stays_open(self.query.objective, number, key)
             return
@@ -157,14 +160,18 @@ class Enumeration:
         self.asked_z3 |= inside.by_z3 and inside.none
         return inside
 
-    def _reject(self, rejected: Rejected, alive: BoolArray, *, pinned: bool) -> None:
+    def _reject(self, rejected: Rejected, key: Fraction | None, alive: BoolArray, *, pinned: bool) -> None:
         if rejected.none is not None and rejected.none.proved:
             if not pinned:
                 # The proof covers more than these cells.
                 alive &= self.combinations.may(rejected.none.cut)
         elif rejected.numerical:
-            # The library's scores are those of the cells: it accepts no values in them.
             self.numerical += 1
+            if not rejected.possible:
+                # The library's scores are those of the cells: it accepts no values in them.
+                self.ruled_out += 1
+            elif self.query.objective is not None and key is not None:
+                self.stays_possible(self.query.objective, key)
         else:
             self.unsettled.append(rejected.reason)
 

@@ -35,11 +35,13 @@ from treesens.values.witness import Replay, Witness
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why a candidate is no witness. `numerical` if only the arithmetic of the library stands against it; `none` where its
-    cells hold no values that satisfy the relations."""
+    """Why a candidate is no witness. `numerical` if only the arithmetic of the library stands against it, and `possible` if it
+    may yet accept the candidate, or other values in its cells: in another order of additions, or at a tie that it breaks the
+    other way; `none` where its cells hold no values that satisfy the relations."""
 
     reason: str
     numerical: bool = False
+    possible: bool = False
     none: NoValues | None = None
 
 
@@ -89,18 +91,18 @@ def verify_values(
     margins = _margins(query, values, None)
     broken = _library_breaks(query, x, margins)
     if broken is not None:
-        return Rejected(f"in the arithmetic of the library {broken} does not hold", numerical=True)
+        return _rejected_by_library(query, values, f"in the arithmetic of the library {broken} does not hold")
     replay = Replay.EMULATED
     said: list[Predicted | None] = [None] * len(query.points)
     if library_predict is not None:
         margins = _margins(query, values, library_predict)
         broken = _library_breaks(query, x, margins)
         if broken is not None:
-            return Rejected(f"in the library itself {broken} does not hold", numerical=True)
+            return _rejected_by_library(query, values, f"in the library itself {broken} does not hold")
         said = _predicted(query, values, library_predict)
         other = _another_class(query, margins, said)
         if other is not None:
-            return Rejected(f"the library itself {other}", numerical=True)
+            return _rejected_by_library(query, values, f"the library itself {other}")
         replay = Replay.LIBRARY
     probabilities = tuple(
         tuple(float(p) for p in np.ravel(_probabilities(query.models[point.model].ensemble, row, own)))
@@ -119,6 +121,10 @@ def verify_values(
             for point, row, own in zip(query.points, margins, said, strict=True)
         ),
     )
+
+
+def _rejected_by_library(query: Query, values: FloatArray, reason: str) -> Rejected:
+    return Rejected(reason, numerical=True, possible=may_hold_in_library(query, values))
 
 
 def _predicted(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay]) -> list[Predicted | None]:

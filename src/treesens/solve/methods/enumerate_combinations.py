@@ -99,7 +99,7 @@ def conclude_enumeration(walk: Enumeration) -> Result | None:
     if objective is None:
         return answer
     premises = _premises(walk)
-    if walk.numerical:
+    if walk.ruled_out:
         rounding = "inputs that are better in exact arithmetic are ruled out by the library's rounded sums"
         premises = (*premises, rounding)
     return replace(answer, proof_dependencies=premises)
