@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, log
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.solve.test_probability_rows import GRID, NAMES, answer, chance, shown, trained
+import treesens as ts
+from tests.solve.test_probability_rows import DOMAIN, GRID, NAMES, answer, chance, shown, trained
+from treesens.binder.session import Session
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.probabilities import excluding, relaxed
 from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Exponent, Probability, ProbabilitySum, ScoreTerm
+from treesens.grammar.parsing.parser import parse
+from treesens.solve.method import OpenQuestion
+from treesens.solve.methods.best_probability import BestProbability
+from treesens.solve.options import Options
+from treesens.solve.question import answer as general
 
 CLEAR = 1e-5
 """Probabilities of float32 are not finer."""
@@ -58,9 +68,6 @@ def test_the_largest_difference_of_two_inputs(kind: str) -> None:
 
 def test_a_forest_beside_a_boosted_model() -> None:
     """The probability of one is its score, that of the other is not linear in its score."""
-    import treesens as ts
-    from tests.solve.test_probability_rows import DOMAIN
-
     one, other = shown("forest", 2)[:, 1], shown("xgboost", 2)[:, 1]
     models = {"m": trained("forest", 2), "n": trained("xgboost", 2)}
     text = f'model m from "m"\nmodel n from "n"\n{DOMAIN}'
@@ -72,9 +79,6 @@ def test_a_mean_of_folds() -> None:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.tree import DecisionTreeClassifier
 
-    import treesens as ts
-    from tests.solve.test_probability_rows import DOMAIN
-
     x, y = GRID, (trained("xgboost", 2).predict(GRID) ^ (np.arange(len(GRID)) % 7 == 0)).astype(int)
     inner = DecisionTreeClassifier(max_depth=3, random_state=0)
     model = CalibratedClassifierCV(inner, method="sigmoid", cv=3).fit(x, y)
@@ -83,6 +87,37 @@ def test_a_mean_of_folds() -> None:
     text = f'model m from "m"\n{DOMAIN}query q: find a, b such that a = b except {{p}} maximize prob(a) - prob(b)'
     found = ts.check_text(text, models={"m": model})["q"]
     check(found, float((groups.max() - groups.min()).max()), maximize=True)
+
+
+class Start(BestProbability):
+    """The search without its decisions: what it begins with."""
+
+    def _halve(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "sigmoid", "isotonic", "histogram"])
+@pytest.mark.parametrize("sense", ["maximize", "minimize"])
+def test_a_difference_begins_at_the_best_difference_of_scores(kind: str, sense: str) -> None:
+    """Never worse than one point twice; and the bound that begins holds for all pairs of the grid."""
+    model, table = ts.load(trained(kind, 2)), shown(kind, 2)[:, 1]
+    groups = GRID.assign(chance=table).groupby(["p", "s"]).chance
+    best = float((groups.max() - groups.min()).max()) * (1 if sense == "maximize" else -1)
+    declared = parse(f'model m from "m"\n{DOMAIN}query q: find a, b such that a = b except q {sense} prob(a) - prob(b)')
+    session = Session(declared, Path(), load_model=lambda *_: model, load_table=no_table)
+    query = session.bind(declared.queries[0]).query
+    found = Start(OpenQuestion(query, Options(time_limit=20.0), general), Budget.of(20.0)).run()
+    assert found.objective is not None
+    assert found.objective.bound is not None
+    value, bound = found.objective.value, found.objective.bound
+    assert abs(value) >= 0.5 * abs(best)
+    assert value * best >= 0
+    assert abs(bound) >= abs(best) - CLEAR
+    assert abs(bound) < 1 or kind in ("sigmoid", "isotonic")
+
+
+def no_table(*_: object) -> Any:
+    raise AssertionError("the question has no table")
 
 
 def test_no_difference_is_exactly_none() -> None:

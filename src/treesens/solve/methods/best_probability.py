@@ -2,7 +2,8 @@
 
 An answer raises the value that is reached, and a decision without an answer lowers the bound. The next one is asked halfway
 between the two, or below one that was left open: there an answer is easier to find. The decisions are those of Kelley's cutting
-planes (`probability_rows.py`). One probability alone rises with its score, and is asked as a score.
+planes (`probability_rows.py`). One probability alone rises with its score, and is asked as a score. A sum begins at the
+best sum of the scores: it is nearly always a good answer, and a bound of the difference of two scores is one of their sigmoids.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from treesens.compiler.base.units import nearest_double
 from treesens.compiler.query.curves import share_bounds
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import (
+    Curve,
     LinearForm,
     Objective,
     Probability,
@@ -38,6 +40,8 @@ _ENOUGH = 2
 """Proofs one after the other, after which the value that is known is asked about itself."""
 _LEAST = 0.1
 """Seconds that a decision has at least."""
+_FIRST = 1.0
+"""Seconds that the best sum of scores has at most."""
 _BITS = 64
 _CLOSE = Fraction(1, 1 << 60)
 """Sums of probabilities are known as closely as this, or as is allowed."""
@@ -68,15 +72,36 @@ class BestProbability:
         score = score_of(self.goal.probability, maximize=self.goal.maximize)
         if score is not None:
             return self._by_score(score)
-        first = self._ask(replace(self.query, objective=None))
+        first = self._by_margins(self.goal.probability)
+        if first is None or (self.best is None and first.verdict is not Verdict.NONE):
+            first = self._ask(replace(self.query, objective=None))
         if self.best is None:
             return first
         self._halve()
         return self._result()
 
+    def _by_margins(self, row: ProbabilitySum) -> Result | None:
+        """Begins at the best sum of the scores that the probabilities rise with; None if they are functions of several."""
+        goal = scores_of(row, maximize=self.goal.maximize)
+        if goal is None:
+            return None
+        found = self._ask(replace(self.query, objective=goal), self.budget.share(_SHARE).within(_FIRST))
+        told = found.objective
+        if told is not None and told.bound is not None and (apart := _difference_of(row)):
+            outward = next_up if goal.maximize else next_down
+            limit = Fraction(outward(outward(told.bound, NumberType.FLOAT64), NumberType.FLOAT64))
+            # s(u) - s(v) is largest, of all u - v <= d with d >= 0, at u = d / 2 = -v: there it is 2 s(d / 2) - 1.
+            half = max(self.sign * limit / apart, Fraction(0)) / 2
+            # Whether more than 0 is reached is left to a decision, which is exact.
+            bound = max(apart * (2 * share_bounds(-half, _BITS)[1] - 1), 2 * _CLOSE)
+            if bound < self.bound:
+                self.bound = bound
+                self.premises += found.proof_dependencies
+        return found
+
     def _by_score(self, score: Objective) -> Result:
         """One probability is as good as its score is."""
-        found = self._ask(replace(self.query, objective=score))
+        found = self._ask(replace(self.query, objective=score), self.budget)
         if self.best is None or self.value is None:
             return found
         told = found.objective
@@ -138,10 +163,9 @@ class BestProbability:
         constraint = better_than(self.goal, self.sign * wanted, strict=strict)
         return self._ask(replace(self.query, objective=None, constraints=(*self.query.constraints, constraint)))
 
-    def _ask(self, query: Query) -> Result:
-        """A part of the time for one question; a better answer is kept."""
-        last = query.objective is not None
-        part = self.budget if last else self.budget.share(_SHARE).at_least(_LEAST)
+    def _ask(self, query: Query, budget: Budget | None = None) -> Result:
+        """The budget, or a part of the time, for one question; a better answer is kept."""
+        part = budget or self.budget.share(_SHARE).at_least(_LEAST)
         found = self.question.ask(query, self.question.options, part)
         self.attempts += found.attempts
         self.seconds.update(found.seconds)
@@ -183,6 +207,38 @@ def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
     whole = lcm(*(t.coefficient.denominator for t in exponent.terms))
     form = LinearForm(tuple(ScoreTerm(t.point, t.output, -t.coefficient * whole) for t in exponent.terms))
     return Objective(form, (term.factor > 0) is maximize, "margin", Fraction(1, whole), -exponent.constant)
+
+
+def scores_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
+    """The sum of the scores that the probabilities rise with, weighted as they are; None for quotients of several.
+
+    The share of a class rises with the mean lead over the others. A single sigmoid has one exponent, minus its score.
+    """
+    parts: list[tuple[Fraction, ScoreTerm]] = []
+    offset = Fraction(0)
+    for term in row.terms:
+        if isinstance(term, Curve):
+            parts += [(term.factor * score.coefficient, score) for score in term.scores]
+        elif isinstance(term, Probability):
+            factor = -term.factor / len(term.exponents)
+            parts += [(factor * score.coefficient, score) for exponent in term.exponents for score in exponent.terms]
+            offset += factor * sum((exponent.constant for exponent in term.exponents), Fraction(0))
+        else:
+            return None
+    sums: dict[tuple[int, int], Fraction] = {}
+    for coefficient, score in parts:
+        sums[score.point, score.output] = sums.get((score.point, score.output), Fraction(0)) + coefficient
+    whole = lcm(*(c.denominator for c in sums.values()), 1)
+    form = LinearForm(
+        tuple(ScoreTerm(*place, coefficient * whole) for place, coefficient in sums.items() if coefficient)
+    )
+    return Objective(form, maximize, "margin", Fraction(1, whole), offset) if form.scores else None
+
+
+def _difference_of(row: ProbabilitySum) -> Fraction | None:
+    """The factor f > 0 of f s(u) - f s(v), a difference of two sigmoids; None for other sums."""
+    factors = [term.factor for term in row.terms if isinstance(term, Probability) and len(term.exponents) == 1]
+    return max(factors) if len(factors) == len(row.terms) == 2 and sum(factors) == 0 else None
 
 
 def search_best_probability(question: OpenQuestion, budget: Budget) -> Result:
