@@ -246,9 +246,10 @@ class Scope:
                 raise self.fail("E104", message, name.span, did_you_mean(name.text, self.aliases))
             return self.aliases[name.text]
         if name.text not in self.points:
-            raise self.fail(
-                "E104", f"the query has no point `{name.text}`", name.span, did_you_mean(name.text, self.points)
-            )
+            remedy = did_you_mean(name.text, self.points)
+            if name.text in self.index:
+                remedy = f"for a feature write `{self.points[0]}.{name.span.text}`"
+            raise self.fail("E104", f"the query has no point `{name.text}`", name.span, remedy)
         return self.points.index(name.text)
 
     def pair(self, left: ast.Name, right: ast.Name, span: Span) -> tuple[int, int]:

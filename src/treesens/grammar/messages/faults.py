@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from treesens.compiler.base.diagnostics import Diagnostic, Source, Span
@@ -372,7 +373,16 @@ def _ends_before(stop: Stop) -> Diagnostic | None:
     remedy = "start a new line before it, or join the two with `and`"
     if stop.token.type == "COMMA":
         remedy = "separate constraints by `;`, by `and` or by a new line"
+        if stop.index > 1 and stop.tokens[stop.index - 2].type == "EXCEPT":
+            remedy = f"write several features in braces: `except {{{stop.previous}, ..}}`"
     return Diagnostic("S001", f"`{stop.token}` does not go on with the constraint", stop.span, remedy)
+
+
+def _percentage(stop: Stop) -> Diagnostic | None:
+    if stop.token is None or stop.token.type != "PERCENT" or "NUMBER" not in stop.fits:
+        return None
+    number = Decimal(str(stop.token).rstrip("% \t")).scaleb(-2)
+    return Diagnostic("S001", f"`{stop.token}` is a percentage", stop.span, f"write a number: `{number:f}`")
 
 
 def _unexpected(stop: Stop) -> Diagnostic:
@@ -411,6 +421,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _missing_comma,
     _word_as_name,
     _ends_before,
+    _percentage,
     _unfinished,
     _unexpected,
 )
