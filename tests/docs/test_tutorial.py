@@ -13,7 +13,18 @@ from tests.command import run_command
 
 PAGE_PATH = Path(__file__).parents[2] / "docs" / "tutorial.md"
 PAGE = PAGE_PATH.read_text("utf-8")
-BLOCK = re.compile(r"^```(python|sens|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(python|sens|console|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+RECOUNTED = """
+import numpy as np, pandas as pd, xgboost as xgb
+table = pd.read_csv("tumours.csv")
+model = xgb.XGBClassifier()
+model.load_model("tumours.json")
+rows = table.drop(columns="target")
+tried = [model.predict_proba(rows.assign(mean_texture=v))[:, 1] for v in sorted(set(table.mean_texture))]
+# Values between those of the rows may flip more: no fewer than these do.
+assert 0 < ((np.max(tried, 0) >= 0.7) & (np.min(tried, 0) <= 0.3)).sum() <= 43
+"""
+"""That 43 rows flip at gap 0.2, by the library: those of values that the table has are some of them."""
 
 
 def test_the_site_has_every_page_and_no_other() -> None:
@@ -38,12 +49,15 @@ def run(folder: Path, *words: str) -> str:
 
 def test_every_command_of_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     shown: dict[str, str] = {}
-    question = ""
+    question, printed = "", ""
     for kind, text in blocks():
         if kind == "python":
             run(tmp_path, "-c", text)
         elif kind == "sens":
             question = text
+        elif kind == "text":
+            lines = {" ".join(line.split()) for line in printed.splitlines()}
+            assert {" ".join(line.split()) for line in text.splitlines()} - {"…"} <= lines, printed
         else:
             for line in text.splitlines():
                 program, *words = shlex.split(line.removeprefix("$ "))
@@ -53,7 +67,12 @@ def test_every_command_of_the_tutorial_does_what_it_says(tmp_path: Path) -> None
                     question = ""
                 done = run_command(tmp_path, *words)
                 assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-                shown[line] = done.stdout
+                shown[line] = printed = done.stdout
+    run(tmp_path, "-c", RECOUNTED)
+    bare = run_command(
+        tmp_path, "audit", "tumours.json", "--data", "tumours.csv", "--label", "target", "-v", "mean_radius"
+    )
+    assert "raw score >= 0.5 for one input, <= -0.5 for the other" in bare.stdout
     assert ": found  verified" in shown["$ treesens check question.sens"]
     assert "confirmed by z3" in shown["$ treesens check question.sens --confirm z3"]
     assert "(bound 0." in shown["$ treesens check recourse.sens"]

@@ -85,9 +85,22 @@ def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensem
     assert not conformance.check(replace(loaded, ensemble=mutant(loaded.ensemble)), rows=150).ok
 
 
+def test_the_binary_format_is_named_with_its_conversion(tmp_path: Path) -> None:
+    model = catboost.CatBoostRegressor(iterations=2, depth=2, verbose=0, allow_writing_files=False)
+    model.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]], [0.0, 1.0, 2.0, 3.0])
+    model.save_model(str(tmp_path / "m.cbm"))
+    with pytest.raises(ModelError, match=r"CatBoost's binary format") as told:
+        load(tmp_path / "m.cbm")
+    # The remedy is run as it is, without the rows that only categories need.
+    line = str(told.value.remedy).partition(": ")[2].replace(", pool=catboost.Pool(X, cat_features=[..])", "")
+    exec(line.replace("'m.", f"'{tmp_path}/m."), {"catboost": catboost})
+    assert conformance.check(load(tmp_path / "m.json"), rows=20).ok
+
+
 def test_categories_without_names_and_models_without_trees_are_refused() -> None:
-    with pytest.raises(ModelError, match="hashes of categories, and not their names"):
+    with pytest.raises(ModelError, match="hashes of categories, and not their names") as told:
         load(with_categories())
+    assert "pool=catboost.Pool(X" in str(told.value.remedy)
     with pytest.raises(ModelError, match="fit it first"):
         load(catboost.CatBoostClassifier())
 

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import treesens as ts
 from tests.repair.models import predict, train, write_table
+from tests.studies.grids import two_classes
 from treesens.cli import group
-from treesens.errors import UsageError
+from treesens.data.tables import read_table
+from treesens.errors import DataError, UsageError
+from treesens.studies.losses import labelled
 
 pytest.importorskip("clarabel")
 metrics = pytest.importorskip("sklearn.metrics")
@@ -123,3 +127,37 @@ def test_the_price_of_a_regressor_is_its_squared_error(tmp_path: Path) -> None:
         metrics.mean_squared_error(y, predict(tmp_path / "o.json", x)), rel=1e-5
     )
     assert "auc_after" not in price
+
+
+def test_labels_may_be_the_names_of_classes() -> None:
+    """A table of people says granted and refused, the model 0 and 1: the labels, and so the prices, are the same."""
+    trained = two_classes("xgboost")
+    numbers = (trained.frame["p"] > 2).astype(int)
+    named = ts.load(trained.estimator, classes={0: "granted", 1: "refused"})
+    tables = [trained.frame.assign(y=numbers), trained.frame.assign(y=numbers.map({0: "granted", 1: "refused"}))]
+    one, other = (labelled(named, read_table(table, label="y"), "y") for table in tables)
+    assert one.labels.tolist() == other.labels.tolist() == numbers.tolist()
+    with pytest.raises(DataError, match="no label of the model") as told:
+        labelled(named, read_table(trained.frame.assign(y="declined"), label="y"), "y")
+    assert "`0` or `granted`" in str(told.value.remedy)
+
+
+def test_a_category_that_misses_values_is_repaired_over_all_its_values(tmp_path: Path) -> None:
+    """Every category of the model, and none: the repaired file is judged by the library that reads it."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(4)
+    kinds = ["long", "short", "never"]
+    frame = pd.DataFrame({"f": rng.integers(0, 4, 400).astype(float), "c": pd.Categorical(rng.choice(kinds, 400))})
+    frame.loc[::7, "c"] = None
+    y = ((frame["f"] > 1) ^ (frame["c"] == "long")).astype(int)
+    model = lightgbm.LGBMClassifier(n_estimators=8, num_leaves=6, verbose=-1, n_jobs=1).fit(frame, y)
+    model.booster_.save_model(tmp_path / "m.txt")
+    found = ts.repair(
+        tmp_path / "m.txt", frame.assign(y=y), vary=["c"], gap=0.1, label="y", time_limit=5.0, output=tmp_path / "o.txt"
+    )
+    assert found.records[0]["proved"], found.records[0]["reason"]
+    repaired = lightgbm.Booster(model_file=str(tmp_path / "o.txt"))
+    for value in range(4):
+        every = pd.DataFrame({"f": float(value), "c": pd.Categorical([*kinds, None], categories=sorted(kinds))})
+        chances = np.asarray(repaired.predict(every))
+        assert not (chances.max() >= 0.6 and chances.min() <= 0.4)

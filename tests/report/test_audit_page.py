@@ -231,7 +231,9 @@ def test_what_would_stop_the_report_is_said_before_the_work(folder: Path, tmp_pa
     assert "SOURCE_DATE_EPOCH" in run(*started, SOURCE_DATE_EPOCH="x", code=1).stderr
     bare = ["audit", folder / "m.json", "--data", folder / "d.csv"]
     assert "add --report" in run(*bare, "--purpose", folder / "p.toml", code=1).stderr
-    assert "a page is no JSON" in run(*bare, "--report", tmp_path / "r.json", "--margin", "9", code=1).stderr
+    for name, told in (("r.json", "ending in `.json`"), ("r.pdf", "--pdf NAME.pdf"), ("r", "has no ending")):
+        assert told in run(*bare, "--report", tmp_path / name, "--margin", "9", code=1).stderr
+        assert not (tmp_path / name).exists()
 
 
 def test_a_report_needs_no_purpose(folder: Path, tmp_path: Path) -> None:
@@ -241,3 +243,37 @@ def test_a_report_needs_no_purpose(folder: Path, tmp_path: Path) -> None:
     reader.feed((tmp_path / "r.html").read_text())
     assert "What changing one feature does to the decision of" in words(reader)
     assert "Prepared by" in words(reader)
+
+
+def test_what_the_page_says_of_repeating_gives_the_same_page(tmp_path: Path) -> None:
+    """With the lines of treesens.toml that the page prints, and its command, the page comes out in another folder again."""
+    trained = two_classes("xgboost")
+    first, second = tmp_path / "first", tmp_path / "second"
+    pages = []
+    for folder in (first, second):
+        folder.mkdir()
+        trained.estimator.save_model(folder / "m.json")
+        trained.frame.to_csv(folder / "d.csv", index=False)
+    content = 'protected = ["p"]\nclasses = {"0" = "granted", "1" = "refused"}\nfavourable = "0"'
+    line = "audit m.json --data d.csv --gap 0.1 --report r.html --date 2026-01-01 -t 60 -j 1"
+    for folder in (first, second):
+        (folder / "treesens.toml").write_text(content)
+        done = run_command(folder, *line.split())
+        assert done.returncode == 0, done.stderr
+        text = (folder / "r.html").read_text()
+        pages.append(text)
+        # The second folder has nothing but the model, the rows and what the page of the first says.
+        content = html.unescape(text.partition('<pre class="toml">')[2].partition("</pre>")[0])
+        line = html.unescape(text.partition("<pre>treesens ")[2].partition("</pre>")[0]) or line
+    assert pages[0] == pages[1]
+    assert hashlib.sha256((first / "treesens.toml").read_bytes()).hexdigest() in pages[0].partition("Sign-off")[0]
+    assert "P(refused) &gt;= 0.6" in pages[0]
+
+
+def test_the_terminal_has_the_names_of_classes(tmp_path: Path) -> None:
+    trained = two_classes("xgboost")
+    trained.estimator.save_model(tmp_path / "m.json")
+    trained.frame.to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "treesens.toml").write_text('classes = {"0" = "granted", "1" = "refused"}')
+    done = run_command(tmp_path, "audit", "m.json", "--data", "d.csv", "--gap", "0.1", "-v", "p")
+    assert "P(refused) >= 0.6 for one input, <= 0.4 for the other" in done.stdout

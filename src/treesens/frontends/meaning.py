@@ -10,9 +10,11 @@ The words are those of the literature on fairness (Barocas, Hardt and Narayanan,
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,15 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Meaning:
-    """`classes` are names by the label of the model, `favourable` is such a label; `place` is the file that says so."""
+    """`classes` are names by the label of the model, `favourable` is such a label; `place` is the file that says so, with its
+    SHA-256.
+    """
 
     protected: tuple[str, ...] = ()
     classes: Mapping[str, str] = field(default_factory=dict)
     favourable: str | None = None
     place: str = ""
+    sha256: str | None = None
 
     def __bool__(self) -> bool:
         return bool(self.protected or self.classes or self.favourable is not None)
@@ -50,18 +55,44 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
     """What the file beside a model says; nothing without one. UsageError with its place for what does not fit the model."""
     for place in (path.with_name(f"{path.stem}.{FILE}"), path.with_name(FILE)):
         if place.is_file():
-            return meaning_of(_read(place), ensemble, str(place))
+            content = _read(place)
+            digest = hashlib.sha256(content).hexdigest()
+            return replace(meaning_of(_parsed(content, place), ensemble, str(place)), sha256=digest)
     return NOTHING_SAID
 
 
-def _read(place: Path) -> dict[str, Any]:
-    remedy = 'write e.g. protected = ["sex"] (docs/protected.md)'
+def toml_of(protected: Sequence[str], classes: Mapping[str, str], favourable: str | None) -> str:
+    """What is said of a model, as the text of a file that says the same."""
+    lines = []
+    if protected:
+        lines.append(f"protected = {json.dumps(list(protected), ensure_ascii=False)}")
+    if classes:
+        named = (
+            f"{json.dumps(k, ensure_ascii=False)} = {json.dumps(v, ensure_ascii=False)}" for k, v in classes.items()
+        )
+        lines.append(f"classes = {{{', '.join(named)}}}")
+    if favourable is not None:
+        lines.append(f"favourable = {json.dumps(favourable, ensure_ascii=False)}")
+    return "\n".join(lines)
+
+
+_REMEDY = 'write e.g. protected = ["sex"] (docs/protected.md)'
+
+
+def _read(place: Path) -> bytes:
     try:
-        return tomllib.loads(read_regular(place, _MOST_BYTES).decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=remedy) from None
+        return read_regular(place, _MOST_BYTES)
+    except OSError as error:
+        raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=_REMEDY) from None
+
+
+def _parsed(content: bytes, place: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the file cannot be read: {error}", place=str(place), remedy=_REMEDY) from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise UsageError(f"this is no TOML: {error}", place=str(place), remedy=remedy) from None
+        raise UsageError(f"this is no TOML: {error}", place=str(place), remedy=_REMEDY) from None
 
 
 def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") -> Meaning:

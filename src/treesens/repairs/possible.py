@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import cast
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.errors import UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.visible import declaration
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
     """What the domain leaves open: every code of a category without names, also codes that no split lists (they all go one
-    way), and missing values of the features of the mask `missing` bool[features].
+    way), every category with a name of a feature that misses values, and missing values of the features of the mask `missing`
+    bool[features].
     """
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []
@@ -24,13 +23,10 @@ def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast
             continue
         name, kind = ast.Name(feature.name), cast(ast.FeatureType, ast.Numeric("real"))
         if feature.categories and feature.labels:
-            if misses:
-                raise UsageError(
-                    f"the category `{feature.name}` misses values in the rows",
-                    remedy=f"say in a file for --domain: {declaration(feature.name, 'category {..} or missing')}",
-                )
-            continue
-        if feature.categories:
+            if not misses:
+                continue
+            kind = ast.Category(tuple(ast.CategoryItem(ast.Name(label), None) for label in map(str, feature.labels)))
+        elif feature.categories:
             codes = range(feature.categories + 1)
             kind = ast.Category(tuple(ast.CategoryItem(None, ast.Number(Fraction(code))) for code in codes))
         elif not misses:

@@ -14,6 +14,7 @@ from treesens.compiler.base.packages import imported
 from treesens.errors import UsageError
 from treesens.report import audit_words, front_page
 from treesens.report.audit_table import (
+    PRICED,
     ROW_FLIPS,
     SWING,
     flips_of_words,
@@ -22,7 +23,7 @@ from treesens.report.audit_table import (
     swing_of,
     swing_units,
 )
-from treesens.report.changes import NO_NUMBER
+from treesens.report.changes import NO_NUMBER, Names, in_names
 from treesens.report.heat_map import heat_map, short
 from treesens.report.purpose import FIELDS, SIGNERS
 from treesens.report.share_bars import share_bars
@@ -49,9 +50,17 @@ def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any
 
 
 def attachment_of(path: Path) -> Path:
-    """The file of the records beside a page. UsageError for a page that has the name of records."""
-    if path.suffix == ".json":
-        raise UsageError("a page is no JSON", place=str(path), remedy="call the page NAME.html")
+    """The file of the records beside a page. UsageError for a page whose name says that it is something else."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        is_pdf = path.suffix.lower() == ".pdf"
+        remedy = "call the page NAME.html" + (", and name the PDF besides it: --pdf NAME.pdf" if is_pdf else "")
+        raise UsageError(
+            f"a page is HTML, which a name ending in `{path.suffix}` is not"
+            if path.suffix
+            else "a page is HTML, and its name has no ending",
+            place=str(path),
+            remedy=remedy,
+        )
     return path.with_suffix(".audit.json")
 
 
@@ -71,13 +80,13 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     environment.filters["features"] = changed_first
     environment.filters["short"] = short
     environment.filters["file_name"] = lambda path: str(path).replace("\\", "/").rsplit("/", 1)[-1]
-    environment.filters["named"] = lambda words: front_page.in_names(words, front_page.names_of(facts))
+    environment.filters["named"] = lambda words: in_names(words, Names.of_facts(facts))
     environment.filters["sentence_case"] = lambda words: words[:1].upper() + words[1:]
     environment.filters["method"] = audit_words.method_of
     environment.filters["who"] = who_of
     source = files("treesens.report")
     template = environment.from_string((source / _TEMPLATE).read_text(encoding="utf-8"))
-    groups = audit_words.grouped(records)
+    groups = audit_words.grouped(records, Names.of_facts(facts))
     gaps = list(dict.fromkeys(gap_of(r) for r in records))
     certificates, units = certificates_of(records), swing_units(records)
     text: str = template.render(
@@ -93,7 +102,7 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         methods=front_page.grouped_methods(groups, audit_words.method_of),
         pair_lines=front_page.pair_lines,
         directions=front_page.directions,
-        names=front_page.names_of(facts),
+        names=Names.of_facts(facts),
         sentence=front_page.sentence,
         summary=audit_words.summary(groups, facts),
         questions=audit_words.questions(records),
@@ -103,9 +112,11 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         bars=share_bars(groups),
         gap_of=gap_of,
         swing_of=swing_of,
+        shapes=audit_words.shapes(groups),
         rows_that_flip=rows_that_flip,
         flips_of_words=flips_of_words,
         row_flips=ROW_FLIPS,
+        priced=PRICED,
         swing_units=units,
         swing_words=SWING.format(units) if units else "",
         headline=audit_words.headline(groups, facts),

@@ -8,6 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from treesens.records.largest import Status, rows_of_record, swing_of_record
+from treesens.report.changes import Names, in_names
 from treesens.report.largest_words import largest_words
 from treesens.report.price_table import show_prices
 from treesens.report.share_words import share_of, typical_of
@@ -18,6 +19,10 @@ from treesens.report.terminal import say_wrapped
 ROW_FLIPS = (
     "a row flips if, with its other features as they are, one value of the feature from the domain gives the one answer and "
     "another value gives the other; the row itself may give neither"
+)
+PRICED = (
+    "prices are those of every second row of the table, which the repair has not seen; if the model was trained on these rows, "
+    "its loss and AUC there are not those of new rows"
 )
 SWING = "the largest difference of the {} between two inputs of the domain that differ in the feature only"
 """Of sets of features it is one between inputs that differ in no others."""
@@ -42,12 +47,12 @@ def proxy_words(proxy: dict[str, Any]) -> str:
     return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
 
 
-def classes_of(record: dict[str, Any]) -> str:
-    """The classes or outcomes that a record is about, and its cut-off; empty if there is nothing to say."""
+def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
+    """The classes or outcomes that a record is about, by their names, and its cut-off; empty if there is nothing to say."""
     if "outcomes" in record:
         return " / ".join(record["outcomes"])
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""
-    return " / ".join(map(str, record.get("classes", ()))) + cut
+    return " / ".join(map((names or Names()).name_of, record.get("classes", ()))) + cut
 
 
 def swing_of(record: dict[str, Any]) -> str:
@@ -99,7 +104,7 @@ def show_mending(told: dict[str, Any]) -> None:
     """What it would cost to mend the model, a line per set of features."""
     priced = [(", ".join(one["varied"]), one) for one in told["sets"] if one["proved"]]
     if priced:
-        say_wrapped(f"to mend this to a gap of {told['gap']:g} (prices on rows that the repair has not seen):")
+        say_wrapped(f"to mend this to a gap of {told['gap']:g} ({PRICED}):")
         show_prices(priced)
     for one in told["sets"]:
         if not one["proved"]:
@@ -109,7 +114,7 @@ def show_mending(told: dict[str, Any]) -> None:
 def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     """One line per set and gap."""
     console = out()
-    model, data = facts["model"], facts["data"]
+    model, data, names = facts["model"], facts["data"], Names.of_facts(facts)
     say_wrapped(
         f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
         f"{facts['seconds']:.1f} s"
@@ -135,7 +140,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
         near = record.get("nearest_row") or {}
         table.add_row(
             varied_of(record),
-            classes_of(record),
+            classes_of(record, names),
             record["decision"] if "decision" in record else gap_of(record),
             rows_that_flip(record),
             str(record["rows"]),
@@ -153,7 +158,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
     scored = [record for record in records if "outcomes" not in record]
     for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in scored):
-        say_wrapped(f"{gap}: {question}")
+        say_wrapped(f"{gap}: {in_names(question, names)}")
     say_wrapped(f"rows that flip: {ROW_FLIPS}")
     if units := swing_units(records):
         say_wrapped(f"largest swing: {SWING.format(units)}")

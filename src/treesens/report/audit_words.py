@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from treesens.records.largest import Largest, Status, swing_of_record
-from treesens.report.audit_table import classes_of, flips_of_words, gap_of
+from treesens.report.audit_table import classes_of, flips_of_words, gap_of, shape_of
+from treesens.report.changes import Names
 from treesens.report.largest_words import largest_words
 from treesens.report.share_words import share_of
 
@@ -16,13 +17,13 @@ _LISTED = 5
 """Features that the first sentence names."""
 
 
-def grouped(records: Sequence[Record]) -> list[dict[str, Any]]:
+def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[str, Any]]:
     """Records by what is varied and which classes are meant, protected features first and then those with the greatest effect:
     rows that flip at the smallest gap, then at larger ones, then the largest swing.
     """
     groups = [
         {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
-        for (varied, classes), mine in groupby(records, key=lambda r: (tuple(r["varied"]), classes_of(r)))
+        for (varied, classes), mine in groupby(records, key=lambda r: (tuple(r["varied"]), classes_of(r, names)))
     ]
 
     def effect(group: dict[str, Any]) -> tuple[Any, ...]:
@@ -116,6 +117,22 @@ def _swing_line(groups: Sequence[dict[str, Any]]) -> list[str]:
     if of_all.bound is None:
         return [f"{words}."]
     return [f"{words}. The largest one of all audited features: {largest_words(of_all)}."]
+
+
+def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """In which direction the score moves with each feature, with the largest fall and the largest rise."""
+    lines = []
+    for group in groups:
+        known = group["records"][0].get("shape")
+        if known is None:
+            continue
+        moves = [
+            f"largest {word} {largest_words(Largest.of(known[f'largest_{word}'], known[f'largest_{word}_bound']))}"
+            for word in ("fall", "rise")
+            if known["shape"] != "unordered"
+        ]
+        lines.append("; ".join([f"{group['name']}: {shape_of(group['records'][0])}", *moves]))
+    return lines
 
 
 def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:

@@ -37,6 +37,13 @@ class Names:
         at_half = e.cutoff is None and e.decides_at is None and e.probability_cut is None
         return cls(tuple(map(str, e.classes)), meaning.classes, meaning.favourable, at_half)
 
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> Names:
+        """Those of the model of an audit, by its facts."""
+        meaning, model = facts.get("meaning") or {}, facts["model"]
+        labels = tuple(map(str, model.get("classes", ())))
+        return cls(labels, meaning.get("classes", {}), meaning.get("favourable"), model.get("cutoff") is None)
+
     def name_of(self, label: object) -> str:
         """What a class is called; its label if nobody has named it."""
         return self.classes.get(str(label), str(label))
@@ -62,6 +69,13 @@ def change_words(record: Mapping[str, Any], row: int | None = None, names: Names
     scores = record["scores"]
     told = ", ".join(filter(None, (decision_words(scores), _named(scores, names) or score_words(scores))))
     return f"{named}: {told}{'' if row is None else f', row {row}'}"
+
+
+def in_names(words: str, names: Names) -> str:
+    """The question in numbers, with what people call the classes in place of their labels."""
+    for label, name in names.classes.items():
+        words = words.replace(f"P({label})", f"P({name})").replace(f"class {label} ", f"class {label} ({name}) ")
+    return words
 
 
 def decision_words(scores: Mapping[str, Mapping[str, Any]]) -> str:

@@ -43,24 +43,9 @@ class Line:
     swing: str
 
 
-def names_of(facts: Record) -> Names:
-    """What the classes of the audited model are called."""
-    meaning = facts.get("meaning") or {}
-    labels = tuple(map(str, facts["model"].get("classes", ())))
-    at_half = facts["model"].get("cutoff") is None
-    return Names(labels, meaning.get("classes", {}), meaning.get("favourable"), at_half)
-
-
-def in_names(words: str, names: Names) -> str:
-    """The question in numbers, with what people call the classes in place of their labels."""
-    for label, name in names.classes.items():
-        words = words.replace(f"P({label})", f"P({name})").replace(f"class {label} ", f"class {label} ({name}) ")
-    return words
-
-
 def lines(groups: Sequence[Mapping[str, Any]], facts: Record) -> list[Line]:
     """A line for every group of records, in their order."""
-    names = names_of(facts)
+    names = Names.of_facts(facts)
     return [
         Line(
             group["name"],
@@ -102,7 +87,7 @@ def sentence(record: Record, names: Names) -> str:
 
 def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str]:
     """The pair of a record on paper, and the one of typical inputs; one that stands above already is only named."""
-    lines, names = [], names_of(facts)
+    lines, names = [], Names.of_facts(facts)
     for words, pair, earlier in (
         ("", record, before),
         ("Among typical inputs: ", record.get("typical") or {}, record),
@@ -120,7 +105,7 @@ def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str
 def directions(record: Record, facts: Record) -> str:
     """Which answer the rows that flip give as they are; in outcomes, or in the names of classes if somebody has named them."""
     down, up = record.get("rows_flipped_down"), record.get("rows_flipped_up")
-    names = names_of(facts)
+    names = Names.of_facts(facts)
     if down is None or up is None or not record["rows_flipped"]:
         return ""
     neither = record["rows_flipped"] - down - up

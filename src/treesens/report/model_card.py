@@ -15,6 +15,7 @@ from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, write_at
 from treesens.errors import UsageError
 from treesens.report import audit_words, front_page
 from treesens.report.audit_table import ROW_FLIPS, SWING, gap_of, swing_units
+from treesens.report.changes import Names, in_names
 from treesens.visible import visible
 
 BEGIN, END = "<!-- treesens: begin -->", "<!-- treesens: end -->"
@@ -25,13 +26,11 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|#~$])")
 
 def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     """The section, marks included. It holds nothing that a clock says but the date in `facts`, if there is one."""
-    groups = audit_words.grouped(records)
+    groups = audit_words.grouped(records, Names.of_facts(facts))
     gaps = list(dict.fromkeys(gap_of(record) for record in records))
     lines = front_page.lines(groups, facts)
-    names = front_page.names_of(facts)
-    asked = [
-        f"- {_text(gap)}: {_text(front_page.in_names(words, names))}" for gap, words in audit_words.questions(records)
-    ]
+    names = Names.of_facts(facts)
+    asked = [f"- {_text(gap)}: {_text(in_names(words, names))}" for gap, words in audit_words.questions(records)]
     shown = [
         f"- {_text(line.findings[-1].gap)}: {_text(line.findings[-1].example)}"
         for line in lines

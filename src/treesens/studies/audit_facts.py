@@ -14,6 +14,7 @@ from treesens.compiler.query.query import Query
 from treesens.data.proxies import Proxy, proxies
 from treesens.data.tables import Table
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.meaning import toml_of
 from treesens.records.domains import domain_records, rule_records
 from treesens.records.largest import NOT_USED, Largest, swing_of_record
 from treesens.records.plain import SCHEMA_VERSION
@@ -122,4 +123,7 @@ def _meaning(found: Audit) -> dict[str, Any]:
         "proxies": carried,
         "classes": dict(meaning.classes),
         "favourable": meaning.favourable,
+        "file": meaning.place or None,
+        "sha256": meaning.sha256,
+        "toml": toml_of(meaning.protected, meaning.classes, meaning.favourable),
     }

@@ -202,8 +202,8 @@ class ProxyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
-    """What somebody has said of the model: protected features, names of classes by label, the class that people wish for.
-    `notes` say why proxies are missing.
+    """What somebody has said of the model: protected features, names of classes by label, the class that people wish for;
+    with the file that says so, and a text that says all of it. `notes` say why proxies are missing.
     """
 
     notes: list[str] | Absent = ABSENT
@@ -211,6 +211,9 @@ class MeaningRecord:
     proxies: list[ProxyRecord]
     classes: dict[str, str]
     favourable: str | None
+    file: str | None
+    sha256: str | None
+    toml: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,11 +64,15 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
         labels = table.numbers(label) if column.dtype == object else column
         bad = np.flatnonzero(~np.isfinite(labels))
     else:
-        labels = _classes(ensemble, column)
+        labels = _classes(ensemble, column, model.meaning.classes)
         bad = np.flatnonzero(labels < 0)
     if len(bad):
         row = int(bad[0])
-        known = ", ".join(f"`{c}`" for c in ensemble.classes[:8]) or "a finite number"
+        named = model.meaning.classes
+        known = (
+            ", ".join(f"`{c}`" + (f" or `{named[str(c)]}`" if str(c) in named else "") for c in ensemble.classes[:8])
+            or "a finite number"
+        )
         raise DataError(
             f"`{str(column[row])[:40]}` is no label of the model",
             place=f"{table.name}, row {row}, column `{label}`",
@@ -94,9 +98,14 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
     }
 
 
-def _classes(ensemble: Ensemble, column: Any) -> FloatArray:
-    """The number of each label's class, -1 for what is none: by its text, or by its number."""
+def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
+    """The number of each label's class, -1 for what is none: by its text, or by its number; by what somebody has called the
+    class only where the model has no such label.
+    """
     labels = np.full(len(column), -1.0)
+    if column.dtype == object:
+        for number, name in enumerate(ensemble.classes):
+            labels[[value is not None and value == called.get(str(name)) for value in column]] = number
     for number, name in enumerate(ensemble.classes):
         if column.dtype == object:
             labels[[value is not None and str(value) == str(name) for value in column]] = number

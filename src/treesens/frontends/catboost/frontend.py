@@ -55,6 +55,9 @@ _LINKS = {
     ),
 }
 
+_BINARY = b"CBM1"
+"""What files of `save_model` begin with, unless another format is named."""
+
 
 class CatBoostFrontend:
     """Reads what save_model(format="json") writes, of models whose features are all floats."""
@@ -63,13 +66,20 @@ class CatBoostFrontend:
     library = "catboost"
 
     def recognises_bytes(self, head: bytes) -> bool:
-        return is_json(head) and b'"features_info"' in head
+        return (is_json(head) and b'"features_info"' in head) or head.startswith(_BINARY)
 
     def recognises_object(self, obj: object) -> bool:
         catboost = sys.modules.get("catboost")
         return catboost is not None and isinstance(obj, catboost.CatBoost)
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
+        if data.startswith(_BINARY):
+            raise ModelError(
+                "the file is of CatBoost's binary format (.cbm), which is not read",
+                place=str(path),
+                remedy="save it as JSON, with its rows if it has categories: catboost.CatBoost().load_model('m.cbm')"
+                ".save_model('m.json', format='json', pool=catboost.Pool(X, cat_features=[..]))",
+            )
         return self._read(data, str(path), path.stem)
 
     def from_object(self, obj: Any) -> LoadedModel:

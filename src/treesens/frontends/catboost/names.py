@@ -29,8 +29,9 @@ def names_of_categories(
         return {}
     if "cat_features_hash" not in info:
         raise info.error(
-            "the file has hashes of categories, and not their names",
-            "save the model with its rows: model.save_model(file, format='json', pool=pool)",
+            "the model has hashes of categories, and not their names",
+            "save it with its rows and load that file: model.save_model('model.json', format='json', "
+            "pool=catboost.Pool(X, cat_features=[..]))",
         )
     named: dict[int, str] = {}
     for entry in info["cat_features_hash"].items():
