@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
 import random
 import subprocess
@@ -301,3 +303,67 @@ def test_without_numpy_the_option_says_so(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert "rejected: numpy cannot be imported" in done.stdout
+
+
+CELLS = 66_000
+
+
+def of_many_cells() -> tuple[Document, Document, bytes]:
+    """A false `none`, the input that refutes it, and the model: a feature of 2^16 cells, and a score that never asks it.
+
+    The domain of the feature ends at cell 66,001. In 16 bits this is 465, before the cut of the proof.
+    """
+    nodes: list[Any] = []
+
+    def make(low: int, high: int) -> int:
+        at = len(nodes)
+        nodes.append(None)
+        middle = (low + high) // 2
+        nodes[at] = (
+            [["-10" if low <= 30_000 else "0"]]
+            if low >= high
+            else [0, float(middle), False, make(low, middle), make(middle + 1, high)]
+        )
+        return at
+
+    make(0, CELLS)
+    trees = [nodes, [[1, 0.5, False, 1, 2], [["0"]], [["1"]]]]
+    file = {
+        "format": "treesens-trees",
+        "version": 1,
+        "made_from": {"format": "other", "sha256": "0" * 64},
+        "number": "float32",
+        "features": ["f0", "f1"],
+        "base": ["0", "0"],
+        "average": 1,
+        "trees": [{"outputs": [o], "nodes": tree} for o, tree in enumerate(trees)],
+    }
+    data = json.dumps(file).encode()
+    stated = {"sha256": hashlib.sha256(data).hexdigest(), "format": "treesens-trees", "trees": 2, "base": ["0", "0"]}
+    bound = {"rational": "0", "logs": []}
+    statement = {
+        "models": [stated],
+        "points": [{"name": "a", "model": 0}, {"name": "b", "model": 0}],
+        "same_except": None,
+        "domain": [[0, 0, {"runs": [[29_990, CELLS]]}]],
+        "rows": [{"terms": [["1", o, o]], "costs": [], "bound": bound, "strict": False} for o in range(2)],
+        "clauses": [],
+        "orders": [],
+    }
+    head = {"format": "treesens-certificate", "version": 1, "statement": statement}
+    lie = {**head, "claim": "none", "apart": [], "nodes": [[0, 29_992], [[1, 0], 0, []], [[1, 1], 0, []]]}
+    return lie, {**head, "claim": "found", "inputs": [[40_000, 0], [0, 0]]}, data
+
+
+@pytest.mark.parametrize("check", [checker.check, boxes.check])
+def test_the_cells_of_a_feature_that_a_score_does_not_ask_are_not_cut_short(check: Any) -> None:
+    lie, answer, data = of_many_cells()
+    check(answer, [data], trees_alone=True)
+    with pytest.raises(checker.Rejected, match="does not refute"):
+        check(lie, [data], trees_alone=True)
+    true = copy.deepcopy(lie)
+    true["statement"]["rows"][0]["bound"]["rational"] = "1"
+    true["nodes"] = [[0, 29_992], [[1, 0], 0, []], [[1, 0], 0, []]]
+    check(true, [data], trees_alone=True)
+    problem = checker.problem_of(true, [data], trees_alone=True)
+    boxes.BoxProof(problem).go_through(true["nodes"])

@@ -78,6 +78,31 @@ def test_files_that_are_no_certificates_are_rejected(content: bytes, tmp_path: P
     assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+    """A pipe that nobody writes to, and a device that never ends: as a certificate, a manifest, a part of one, and a model."""
+    model, file = made(tmp_path)
+    pipe, device, folder = (tmp_path / f"{name}.cert.xz" for name in ("pipe", "device", "folder"))
+    listed, named = tmp_path / "listed.manifest.json", tmp_path / "named.manifest.json"
+    os.mkfifo(pipe)
+    os.mkfifo(listed)
+    device.symlink_to("/dev/zero")
+    folder.mkdir()
+    parts = [{"file": pipe.name, "sha256": "0" * 64}]
+    head = {"format": "treesens-manifest", "version": 1}
+    named.write_text(json.dumps({**head, "parts": parts, "claims": [{"kind": "each", "parts": [0]}]}))
+    answer = run(SOURCE, pipe, device, folder, listed, named, "--model", model)
+    lines = [line for line in answer.stdout.splitlines() if "rejected" in line]
+    assert answer.returncode == 1
+    plain = "it is no plain file: copy what it gives into one"
+    assert [line.split("rejected: ")[1] for line in lines] == [
+        *(plain, plain, "Is a directory", plain),
+        f"part 0, {pipe.name}: {plain}",
+    ]
+    answer = run(SOURCE, file, "--model", pipe)
+    assert (answer.returncode, plain in answer.stdout) == (2, True)
+
+
 def test_it_imports_the_standard_library_alone() -> None:
     for file in SOURCE.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

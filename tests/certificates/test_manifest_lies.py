@@ -101,6 +101,52 @@ def test_scores_that_only_one_model_has_are_not_equal(tmp_path: Path) -> None:
                 follows(claim, parts, files)
 
 
+@pytest.mark.parametrize("end", [0.1, 2**24 + 1, 1e39, 2**-150])
+def test_an_end_that_no_input_can_have_is_refused(end: float) -> None:
+    """Up to 0.1, and from the float after the nearest float32: the nearest itself, which lies above 0.1, would be lost."""
+    with np.errstate(over="ignore"):
+        assert float(np.float32(end)) != end
+    allowed, file = {"runs": [[None, end]]}, trees(0.5)
+    after = {"runs": [[float(np.nextafter(np.float32(min(end, 1e38)), np.float32(np.inf))), None]]}
+    with pytest.raises(checker.Rejected, match="no float32"):
+        cover(allowed, after, 0, [file])
+    models, row = [stated(file)], {"terms": [], "costs": [], "bound": {"rational": "0", "logs": []}, "strict": False}
+    places: list[Document] = [
+        {"domain": [[0, 0, allowed]]},
+        {"domain": [[0, 0, {"values": [end]}]]},
+        {"clauses": [[[0, 0, allowed]]]},
+        {"rows": [{**row, "costs": [[0, 0, [[None, "0"], [end, "1"]], "0"]]}]},
+    ]
+    for place in places:
+        with pytest.raises(checker.Rejected, match="no float32"):
+            checker.Problem(statement(models, 1, **place), [checker.core.model_of(models[0], [file], trees_alone=True)])
+    for measure in ([[0, [[allowed, "1"]]]], [[0, [[{"values": [end]}, "1"]]]]):
+        whole = {"statement": statement(models, 1), "either": [], "changes": [], "apart": []}
+        with pytest.raises(checker.Rejected, match="no float32"):
+            follows({"kind": "share", "whole": whole, "measure": measure, "tree": None}, [], [file])
+    for cut in ([0, allowed, after, None, None], [0, after, allowed, None, None]):
+        whole = {"statement": statement(models, 1), "either": [], "changes": [], "apart": []}
+        anything = [[0, [[{"runs": [[None, None]]}, "1"]]]]
+        with pytest.raises(checker.Rejected, match="no float32"):
+            follows({"kind": "share", "whole": whole, "measure": anything, "tree": cut}, [], [file])
+
+
+@pytest.mark.parametrize(("number", "most"), [("float32", 2**24), ("float64", 2**53)])
+def test_a_code_that_shares_its_number_with_others_is_refused(number: str, most: int) -> None:
+    """From 2^53 on a code and the next one are one float: a cell would hold both."""
+    kind = {"float32": np.float32, "float64": np.float64}[number]
+    for code in (most - 1, most, most + 1):
+        file = json.loads(trees([code])) | {"number": number}
+        data = json.dumps(file).encode()
+        if code < most:
+            assert kind(code) != kind(code + 1)
+            checker.read_model(data, stated(data))
+        else:
+            assert kind(most) == kind(most + 1)
+            with pytest.raises(checker.Rejected, match="no whole number below"):
+                checker.read_model(data, stated(data))
+
+
 @pytest.mark.parametrize("free", [True, False])
 def test_a_missing_value_is_no_value_of_a_feature_without_a_set(free: bool) -> None:
     """The part that refutes leaves f0 free: of a feature without a set this says nothing about missing values."""

@@ -12,7 +12,7 @@ from operator import mul
 import numpy as np
 
 from .bits import Cuts, are_refuted
-from .core import MOST_SHIFT, Proof, highest, lowest
+from .core import MALFORMED, MOST_SHIFT, Proof, highest, lowest
 from .core import check as check_by
 from .models import no_circles, read_model
 from .numbers import Rejected, require
@@ -31,11 +31,14 @@ class BoxProof:
         self.ends = [self.ends_of(v, cells) for v, cells in enumerate(problem.domain)]
 
     def check(self, nodes):
-        """Rejected if neither boxes nor the proof in core.py refute every leaf."""
+        """Rejected if neither boxes nor the proof in core.py refute every leaf.
+
+        Whatever stops the boxes decides nothing: numpy's versions raise different errors where a number does not fit.
+        """
         try:
             require(self.suits(nodes), "messages, categories or costs")
             self.go_through(nodes)
-        except Rejected:
+        except (Rejected, MemoryError, *MALFORMED):
             Proof(self.problem).check(nodes)
 
     def go_through(self, nodes):
@@ -132,7 +135,7 @@ class Layer:
     def column(self, v, i):
         """First cells (0), the cells after the last ones (1), or missing values (2) of all boxes about a variable."""
         if (v, i) not in self.columns:
-            kind = bool if i == 2 else np.uint16 if self.problem.sizes[v] < 1 << 16 else np.int32
+            kind = bool if i == 2 else kind_of_cells(self.problem.sizes[v])
             self.columns[v, i] = joined([made.column(v, i, self.ends[v][i]) for made in self.made], kind)
         return self.columns[v, i]
 
@@ -213,7 +216,7 @@ class Boxes:
 
     def column(self, v, i, end):
         """First cells, cells after the last ones, or missing values of the boxes about a variable whose domain has this end."""
-        f, kind = self.problem.feature_of[v], self.forest.tables[i].dtype
+        f, kind = self.problem.feature_of[v], bool if i == 2 else kind_of_cells(self.problem.sizes[v])
         found = np.full(len(self.value), end, kind)
         if f in self.forest.place:
             for p, n in zip(self.points, self.at):
@@ -254,7 +257,7 @@ class Forest:
 
     def reach(self, cells):
         """What reaches every node, level by level."""
-        kind = np.uint16 if max(cells, default=0) < 1 << 16 else np.int32
+        kind = kind_of_cells(max(cells, default=0))
         shape = len(self.leaf), len(cells)
         low, high, gone = np.zeros(shape, kind), np.zeros(shape, kind), np.ones(shape, bool)
         high[self.roots], self.levels, level = cells, [], self.roots
@@ -332,6 +335,11 @@ def problem_sums(problem, weights, p, t):
     """How often some weights count every output of a tree at a point."""
     outputs = problem.points[p].outputs[t]
     return [sum(w * c.get((p, o), 0) for w, c in zip(weights, problem.coefficients)) for o in outputs]
+
+
+def kind_of_cells(largest):
+    """A type that holds every number of a cell up to this one. Each variable has its own: other ones may have more cells."""
+    return np.uint16 if largest < 1 << 16 else np.int32
 
 
 def rounded_up(x, shift):

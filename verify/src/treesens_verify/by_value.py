@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import chain
 
-from .numbers import exp_bounds, float32, fraction, ln_bounds, require
+from .numbers import exp_bounds, fraction, is_value, ln_bounds, require
 
 
 def holds(allowed, x, largest):
@@ -25,8 +25,8 @@ def values_of(problem, inputs):
     shape = [len(problem.features)] * len(problem.points)
     require([len(point) for point in x] == shape, "the inputs have a wrong shape")
     require(all(abs(v) <= problem.largest for point in x for v in point if v == v), "a value is not finite")
-    exact = problem.number == "float64" or all(float32(repr(v)) == v for point in x for v in point if v == v)
-    require(exact, "a value is no float32")
+    exact = all(is_value(v, problem.number) for point in x for v in point if v == v)
+    require(exact, f"a value is no {problem.number}")
     return x
 
 

@@ -16,11 +16,11 @@ from .words import Words, in_further_words, in_words
 MOST_CASES = 10_000
 
 
-def cases(whole, certificates, models_of):
+def cases(whole, certificates, models_of, files=None):
     """No inputs satisfy the whole question, line by line; Rejected if a case of it is answered by no part."""
     problem = checked(whole, models_of)
     check_none(whole, certificates, len(problem.features))
-    return [*in_words(problem), *in_further_words(Words(problem, {}), whole, "  ")]
+    return [*in_words(problem, files), *in_further_words(Words(problem), whole, "  ")]
 
 
 def checked(whole, models_of):

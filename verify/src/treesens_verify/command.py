@@ -6,6 +6,7 @@ import hashlib
 import json
 import lzma
 import os
+import stat
 import sys
 import threading
 from _thread import interrupt_main
@@ -28,10 +29,17 @@ def read(path, most=MOST_BYTES):
 
 def content(path, most, what):
     """The bytes of a file, if they are not too many."""
-    with open(path, "rb") as file:
-        found = file.read(most + 1)
+    found = bytes_of(path, most + 1)
     require(len(found) <= most, f"the {what} has more than {most} bytes")
     return found
+
+
+def bytes_of(path, most=-1):
+    """The bytes of a plain file. A pipe or a device could be waited for, or read, without an end: it raises an OSError."""
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file: copy what it gives into one")
+        return file.read(most)
 
 
 def unpacked(packed, most):
@@ -109,16 +117,16 @@ def judge(path, asked, data, files):
 
 def one(path, asked, data, files, most):
     """The lines of a certificate that is accepted."""
-    return checked(content(path, most, "certificate"), asked, data, files, most, read_model)[0]
+    with Clock(asked.seconds):
+        return checked(content(path, most, "certificate"), asked, data, files, most, read_model)[0]
 
 
 def checked(packed, asked, data, files, most, read_one):
     """What an accepted certificate says, and its claim and statement; each content is checked once in a run."""
     digest = hashlib.sha256(packed).hexdigest()
     if digest not in asked.known:
-        with Clock(asked.seconds):
-            certificate = unpacked(packed, most)
-            lines = accepted(certificate, asked, data, files, read_one)
+        certificate = unpacked(packed, most)
+        lines = accepted(certificate, asked, data, files, read_one)
         asked.known[digest] = lines, {name: certificate[name] for name in ("claim", "statement")}
     return asked.known[digest]
 
@@ -146,8 +154,10 @@ def allowed_by(asked):
 
 def of_manifest(path, asked, data, files, most):
     """The lines of a manifest: every part is accepted, and then the claims follow from all of them."""
-    manifest, certificates, known = read_manifest(path, most), [], {}
-    check_manifest(manifest)
+    certificates, known = [], {}
+    with Clock(asked.seconds):
+        manifest = read_manifest(path, most)
+        check_manifest(manifest)
 
     def read_one(content, stated):
         key = json.dumps(stated, sort_keys=True)
@@ -156,12 +166,15 @@ def of_manifest(path, asked, data, files, most):
         return known[key]
 
     for i, part in enumerate(manifest["parts"]):
-        packed = content(os.path.join(os.path.dirname(path), part["file"]), most, "certificate")
-        digest = hashlib.sha256(packed).hexdigest()
-        require(digest == part["sha256"], f"{part['file']} is not the file that the manifest names")
-        before = digest in asked.known
+        before = part["sha256"] in asked.known
         try:
-            lines, stated = checked(packed, asked, data, files, most, read_one)
+            with Clock(asked.seconds):
+                packed = content(os.path.join(os.path.dirname(path), part["file"]), most, "certificate")
+                named = hashlib.sha256(packed).hexdigest() == part["sha256"]
+                require(named, "it is not the file that the manifest names")
+                lines, stated = checked(packed, asked, data, files, most, read_one)
+        except OSError as error:
+            raise Rejected(f"part {i}, {part['file']}: {error.strerror or error}") from None
         except (Rejected, *MALFORMED) as error:
             raise Rejected(f"part {i}, {part['file']}: {error}") from None
         certificates.append(stated)
@@ -169,7 +182,8 @@ def of_manifest(path, asked, data, files, most):
     said = []
     with Clock(asked.seconds):
         for claim in manifest["claims"]:
-            said += together(claim, certificates, lambda stated: model_of(stated, data, read_one, **allowed_by(asked)))
+            read_stated = lambda stated: model_of(stated, data, read_one, **allowed_by(asked))  # noqa: E731
+            said += together(claim, certificates, read_stated, files)
     yield from (f"Together: {line}" for line in said)
 
 
@@ -210,8 +224,7 @@ def listed(folder):
                 name = os.path.relpath(path, folder).replace(os.sep, "/")
                 if not name.isprintable() or "\\" in name:  # such a name could stand for other lines of the list
                     raise OSError(errno.EINVAL, "a file in it has a name that is no plain text")
-                with open(path, "rb") as file:
-                    found[name.encode()] = hashlib.sha256(file.read()).hexdigest().encode()
+                found[name.encode()] = hashlib.sha256(bytes_of(path)).hexdigest().encode()
     return b"".join(digest + b"  " + name + b"\n" for name, digest in sorted(found.items()))
 
 
@@ -225,8 +238,7 @@ def main():
             if os.path.isdir(path):
                 data.append(listed(path))
                 continue
-            with open(path, "rb") as file:
-                data.append(file.read())
+            data.append(bytes_of(path))
     except (MemoryError, OSError) as error:
         say(f"{path}: the model cannot be read: {getattr(error, 'strerror', None) or 'it does not fit into memory'}")
         return 2

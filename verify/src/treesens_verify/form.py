@@ -3,10 +3,9 @@
 Nothing here can make a certificate accepted. It only turns some away, each with its reason.
 """
 
-import math
 import re
 
-from .numbers import fraction, require
+from .numbers import fraction, is_value, require
 
 TEXT = re.compile(r"-?[0-9]+(/[0-9]+|\.[0-9]+)?")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -32,9 +31,9 @@ def index(x, end, what):
     require(type(x) is int and 0 <= x < end, f"{what} has an index that is no whole number from 0 to {end - 1}")
 
 
-def number(x, what):
-    """A number that is a float; a whole number in JSON has to be one as well."""
-    require(type(x) in (int, float) and math.isfinite(x) and float(x) == x, f"{what} has a number that is no float")
+def value(x, kind, what):
+    """A value that features of a number type can have; a whole number in JSON has to be one as well."""
+    require(is_value(x, kind), f"{what} has a number that is no {kind}")
 
 
 def text(x, what):
@@ -63,7 +62,7 @@ def check_certificate(certificate):
     else:
         for point in listed(certificate["inputs"], "the inputs"):
             for x in listed(point, "an input"):
-                require(x is None or number(x, "an input") is None, "an input")
+                require(x is None or value(x, "float64", "an input") is None, "an input")
 
 
 def check_model(m):
@@ -97,7 +96,7 @@ def check_statement(statement, models):
     learnt = check_learnt(statement, models, {p["model"] for p in points})
     first = models[points[0]["model"]]
     require(all((m.features, m.number) == (first.features, first.number) for m in models), "models of other features")
-    features = len(first.features)
+    features, kind = len(first.features), first.number
     if statement["same_except"] is not None:
         require(len(points) == 2, "one point agrees with no other")
         for f in listed(statement["same_except"], "the features that vary"):
@@ -108,7 +107,7 @@ def check_statement(statement, models):
         p, f, allowed = listed(part, what, (3,))
         index(p, len(points), what)
         index(f, features, what)
-        check_set(allowed)
+        check_set(allowed, kind)
 
     for part in listed(statement["domain"], "the domain"):
         place(part, "the domain")
@@ -121,7 +120,7 @@ def check_statement(statement, models):
         index(q, len(points), "an order")
         index(f, features, "an order")
     for row in listed(statement["rows"], "rows"):
-        check_row(row, [len(models[p["model"]].base) + learnt for p in points], features)
+        check_row(row, [len(models[p["model"]].base) + learnt for p in points], features, kind)
     if "further" in statement:
         parts(statement["further"], {*CASES, "values", "chances"}, "what else is asked", BY_VALUE)
         check_further(statement, models, statement["further"])
@@ -129,7 +128,8 @@ def check_statement(statement, models):
 
 def check_further(statement, models, asked):
     """Alternatives, limits of changes, sums of values and sums of probabilities."""
-    points, features = statement["points"], len(models[statement["points"][0]["model"]].features)
+    points, first = statement["points"], models[statement["points"][0]["model"]]
+    features, kind = len(first.features), first.number
     learnt = check_learnt(statement, models, {p["model"] for p in points})
     outputs = [len(models[p["model"]].base) + learnt for p in points]
     for name, end in (("changes", "most"), ("apart", "least")):
@@ -144,7 +144,7 @@ def check_further(statement, models, asked):
         parts(relation, {"terms", "most", "strict"}, "a sum of values")
         check_limit(relation, "most", "a sum of values")
         for term in listed(relation["terms"], "a sum of values"):
-            check_value(term, len(points), features)
+            check_value(term, len(points), features, kind)
     for chance in listed(asked.get("chances", []), "sums of probabilities"):
         parts(chance, {"terms", "least", "strict"}, "a sum of probabilities")
         check_limit(chance, "least", "a sum of probabilities")
@@ -160,7 +160,7 @@ def check_further(statement, models, asked):
                 text(constant, "an exponent")
                 check_scores(scores, outputs)
     for one in listed(asked.get("cavities", []), "cavities"):
-        check_cavities(one, len(points), features)
+        check_cavities(one, len(points), features, kind)
     for disjunction in listed(asked["either"], "alternatives"):
         for one in listed(disjunction, "alternatives"):
             parts(one, {*LISTS, *CASES}, "an alternative", BY_VALUE)
@@ -189,7 +189,7 @@ def check_curve(curve):
     require(knots and all(column == sorted(column) for column in columns), "knots that fall, or none")
 
 
-def check_cavities(asked, points, features):
+def check_cavities(asked, points, features, kind):
     """The cells of some rows: sets of each of some features, and of every row the number of the set that it is in, or null."""
     parts(asked, {"point", "width", "features", "cells", "rows"}, "cavities")
     index(asked["point"], points, "cavities")
@@ -200,7 +200,7 @@ def check_cavities(asked, points, features):
     require(count == len(asked["features"]), "a feature of cavities is named twice")
     for sets in listed(asked["cells"], "cells", (count,)):
         for allowed in listed(sets, "cells"):
-            check_set(allowed)
+            check_set(allowed, kind)
     for row in listed(asked["rows"], "rows of cells"):
         for number, sets in zip(listed(row, "a row of cells", (count,)), asked["cells"]):
             require(number is None or index(number, len(sets), "a row of cells") is None, "a row of cells")
@@ -211,7 +211,7 @@ def check_limit(asked, end, what):
     require(type(asked["strict"]) is bool, "a flag is neither true nor false")
 
 
-def check_value(term, points, features):
+def check_value(term, points, features, kind):
     """[factor, point, feature], or a distance: then follow what it is from, its unit (null: 1 if unequal) and its power."""
     factor, p, f, *distance = listed(term, "a term of values", (3, 6))
     text(factor, "a term of values")
@@ -224,7 +224,7 @@ def check_value(term, points, features):
             index(other["point"], points, "a distance")
         else:
             parts(other, {"value"}, "a distance")
-            require(other["value"] is None or number(other["value"], "a distance") is None, "a distance")
+            require(other["value"] is None or value(other["value"], kind, "a distance") is None, "a distance")
         require(unit is None or text(unit, "a distance") is None, "a distance")
         require(unit is None or fraction(unit) > 0, "the unit of a distance is not above 0")
         require(type(power) is int and power in (1, 2), "the power of a distance is neither 1 nor 2")
@@ -245,16 +245,16 @@ def check_learnt(statement, models, seen):
     return sum(len(models[i].base) for i in others)
 
 
-def check_set(allowed):
+def check_set(allowed, kind):
     parts(allowed, set(), "a set", ["runs", "values", "whole", "missing"])
     require(not {"runs", "values"} <= allowed.keys(), "a set with values beside runs")
     require("whole" not in allowed or "runs" in allowed, "a set of whole numbers without runs")
     require(all(type(allowed.get(k, True)) is bool for k in ("whole", "missing")), "a flag is neither true nor false")
     for x in listed(allowed.get("values", []), "a set"):
-        number(x, "a set")
+        value(x, kind, "a set")
     for run in listed(allowed.get("runs", []), "a set"):
         for x in listed(run, "a run", (2,)):
-            require(x is None or number(x, "a run") is None, "a run")
+            require(x is None or value(x, kind, "a run") is None, "a run")
         require(None in run or run[0] <= run[1], "a run ends before it begins")
 
 
@@ -266,7 +266,7 @@ def check_scores(terms, outputs):
         index(o, outputs[p], "a score")
 
 
-def check_row(row, outputs, features):
+def check_row(row, outputs, features, kind):
     """`outputs`: how many every point has."""
     parts(row, {"terms", "costs", "bound", "strict"}, "a row", ["name"])
     require(type(row["strict"]) is bool, "a flag is neither true nor false")
@@ -285,6 +285,6 @@ def check_row(row, outputs, features):
         require(starts and starts[0] is None, "costs begin at the least value")
         for (start, price), before in zip(steps, [None, None, *starts[1:]]):
             text(price, "a cost")
-            require(start is None or number(start, "costs") is None, "costs")
+            require(start is None or value(start, kind, "costs") is None, "costs")
             require(before is None or (start is not None and before < start), "costs are out of order")
         require(None not in starts[1:], "costs are out of order")

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain
 from operator import eq, lt
 
-from .numbers import LARGEST, Rejected, common, float32, fraction, require
+from .numbers import LARGEST, WHOLE, Rejected, common, float32, fraction, require
 
 LOGISTIC = {"binary:logistic", "reg:logistic"}
 LOG = {"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"}
@@ -76,6 +76,10 @@ class Model:
         self.categories, self.uses = set(), [{*tree.splits[0]} for tree in trees]
         for f, test in {*chain.from_iterable(zip(*tree.splits[:2]) for tree in trees)}:
             if isinstance(test, frozenset):
+                require(
+                    all(0 <= code < WHOLE[number] for code in test),
+                    f"a category is no whole number below {WHOLE[number]}",
+                )
                 self.categories.add(f)
                 self.cuts[f] |= {0.0} | {float(code + i) for code in test for i in (0, 1)}
             else:

@@ -22,6 +22,24 @@ def require(condition, words):
 
 LARGEST = {"float32": struct.unpack("f", b"\xff\xff\x7f\x7f")[0], "float64": math.nextafter(math.inf, 0)}
 
+WHOLE = {"float32": 1 << 24, "float64": 1 << 53}
+"""Up to here every whole number is one of the type, and after it no longer: codes of categories lie below."""
+PACKED = {"float32": "f", "float64": "d"}
+
+
+def is_value(x, kind):
+    """Whether a feature of this number type can have exactly this number of JSON as its value.
+
+    Every number that values are compared with has to be one: of any other one nobody could say which value it stands for.
+    """
+    if type(x) not in (int, float):
+        return False
+    try:
+        (stored,) = struct.unpack(PACKED[kind], struct.pack(PACKED[kind], x))
+    except OverflowError:
+        return False
+    return math.isfinite(stored) and stored == x
+
 
 def float32(text):
     """The float32 nearest to a decimal. Rounding by way of float64 can only be wrong where float64 lies halfway."""

@@ -12,9 +12,9 @@ from operator import mul
 
 from .by_value import holds, values_of
 from .cases import check_none, checked
-from .form import BY_VALUE, CASES, check_set, check_statement, index, listed, number, parts, text
+from .form import BY_VALUE, CASES, check_set, check_statement, index, listed, parts, text, value
 from .numbers import fraction, require
-from .words import Words, in_further_words, in_words
+from .words import Words, in_further_words, stated_words
 
 MOST_LEAVES, DIGITS = 100_000, 10**12
 Draw = namedtuple(
@@ -22,7 +22,7 @@ Draw = namedtuple(
 )  # sets with their weights and groups; chances by group of `after`
 
 
-def share(claim, part, models_of):
+def share(claim, part, models_of, files=None):
     """The claim that between two numbers of a measure a whole question has an answer, line by line; Rejected if not."""
     whole = claim["whole"]
     problem = checked(whole, models_of)
@@ -37,7 +37,7 @@ def share(claim, part, models_of):
         if type(node) is list:
             f, below, above, left, right = listed(node, "a cut of a measure", (5,))
             require(type(f) is int and f in seen.entries, "a cut of a feature that is not measured")
-            apart(below, above)
+            apart(below, above, problem.number)
             stack += [(right, (*path, (f, above))), (left, (*path, (f, below)))]
         elif "none" in node:
             parts(node, {"none"}, "a box without answers")
@@ -47,13 +47,13 @@ def share(claim, part, models_of):
             parts(node, {"all", "values", "sets"}, "a box of answers")
             seen.check_all(path, node["values"], node["sets"], [part(i) for i in listed(node["all"], "parts")])
             low += seen.mass((*path, *seen.allowed()))
-    return seen.words(low, 1 - none)
+    return seen.words(low, 1 - none, files)
 
 
-def apart(low, high):
+def apart(low, high, kind):
     """That no value is on both sides of a cut."""
     for side in (low, high):
-        check_set(side)
+        check_set(side, kind)
         parts(side, {"runs"}, "a side of a cut", ["missing"])
         require(len(side["runs"]) <= 1, "a side of a cut is more than a run")
     require(not (low.get("missing") and high.get("missing")), "a missing value is on both sides of a cut")
@@ -114,7 +114,7 @@ class Measured:
             allowed, part, *others = listed(entry, "a part of a measure", (2, 3))
             (group,) = others or [0]
             index(group, len(total), "the group of a part of a measure")
-            check_set(allowed)
+            check_set(allowed, self.problem.number)
             require(filled(allowed), "a part of a measure without values")
             sets.append((allowed, weight(part), group))
             total[group] += weight(part)
@@ -173,15 +173,16 @@ class Measured:
         for p, pair in enumerate(zip(listed(values, "values", shape), listed(sets, "sets", shape), strict=True)):
             known = [listed(one, "values and sets of what varies", (len(self.varied),)) for one in pair]
             for f, x, pin in zip(self.varied, *known, strict=True):
-                require(x is None or number(x, "a value of what varies") is None, "a value of what varies")
+                if x is not None:
+                    value(x, problem.number, "a value of what varies")
                 row = [[None] * len(problem.features) for _ in problem.points]
                 row[p][f] = x
-                value, mine = values_of(problem, row)[p][f], [s for q, g, s in problem.domains() if (q, g) == (p, f)]
-                check_set(pin)
-                allowed = all(holds(s, value, problem.largest) for s in [pin, *mine])
+                stored, mine = values_of(problem, row)[p][f], [s for q, g, s in problem.domains() if (q, g) == (p, f)]
+                check_set(pin, problem.number)
+                allowed = all(holds(s, stored, problem.largest) for s in [pin, *mine])
                 require(allowed, "a value of what varies is not allowed")
                 pinned.append([p, f, pin])
-                shown[p, f] = value
+                shown[p, f] = stored
         counted = (*path, *self.allowed())
         for clause in stated["clauses"]:
             met = any((p, f) in shown and holds(s, shown[p, f], problem.largest) for p, f, s in clause)
@@ -193,9 +194,9 @@ class Measured:
             missed = {**lists, "domain": [*lists["domain"], *pinned], "rows": [negated(row)]}
             check_none({**box, "statement": missed}, [certificate], len(problem.features))
 
-    def words(self, low, high):
+    def words(self, low, high, files=None):
         """What is claimed."""
-        say, names = Words(self.problem, {}), self.problem.statement["points"]
+        say, names = Words(self.problem), self.problem.statement["points"]
         free = ", ".join(say.features[f] for f in self.varied)
         what = f"with some values of {free} are an answer" if self.varied else "are an answer"
         yield f"of the measure below at least {decimal(low, floor)} and at most {decimal(high, ceil)} {what}."
@@ -205,7 +206,7 @@ class Measured:
         for i, draw in enumerate(self.draws):
             yield from self.drawn(i, draw, say, tree)
         yield f"The question about {' and '.join(p['name'] for p in names)}:"
-        yield from list(in_words(self.problem))[1:]
+        yield from stated_words(self.problem, files)
         yield from in_further_words(say, self.whole, "  ")
 
     def drawn(self, i, draw, say, tree):

@@ -3,6 +3,7 @@
 A claim holds by what the statements of its parts say, compared part by part. A manifest adds no fact of its own.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -10,10 +11,10 @@ import re
 from .by_value import Given, values_of
 from .cases import cases, check_found, check_none, checked
 from .core import Problem
-from .form import FURTHER, check_model, check_statement, index, listed, number, parts
+from .form import FURTHER, check_model, check_set, check_statement, index, listed, parts, value
 from .numbers import fraction, require, step
 from .shares import share
-from .words import Words, in_further_words, in_words
+from .words import Words, in_further_words, in_words, models_in_words, names_of, stated_words
 
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.cert\.xz")
 MOST_PARTS, MOST_SETS = 100_000, 100_000
@@ -53,10 +54,11 @@ def check_manifest(manifest):
     require(manifest["claims"], "a manifest that claims nothing")
 
 
-def together(claim, certificates, models_of):
+def together(claim, certificates, models_of, files=None):
     """What accepted certificates say together, line by line; Rejected if it does not follow.
 
-    `certificates` are all parts, `models_of(stated)` reads a model as a certificate states it.
+    `certificates` are all parts, `models_of(stated)` reads a model as a certificate states it. `files`: names of files by
+    their SHA-256. The lines say all of the statement that is claimed, so that nobody has to open the manifest.
     """
 
     def part(i):
@@ -70,27 +72,29 @@ def together(claim, certificates, models_of):
     kind = claim["kind"]
     if kind == "each":
         several(claim["parts"])
-        return ["the parts hold, each by itself"]
+        return [f"these parts hold, each by itself: {', '.join(map(str, claim['parts']))}"]
     if kind == "same":
-        return same(claim["models"], models_of)
+        return same(claim["models"], models_of, files)
     if kind == "equal":
-        return equal(several(claim["parts"]), models_of)
+        return equal(several(claim["parts"]), models_of, files)
     if kind == "between":
-        return between(*(None if claim[end] is None else part(claim[end]) for end in ("reached", "beyond")))
+        ends = (None if claim[end] is None else part(claim[end]) for end in ("reached", "beyond"))
+        return between(*ends, models_of, files)
     if kind == "rows":
-        return rows(several(claim["parts"]), models_of)
+        return rows(several(claim["parts"]), models_of, files)
     if kind == "cover":
-        return cover(claim["tree"], part, models_of)
+        return cover(claim["tree"], part, models_of, files)
     if kind == "cases":
-        return cases(claim["whole"], [part(i) for i in listed(claim["parts"], "the parts of a claim")], models_of)
+        mine = [part(i) for i in listed(claim["parts"], "the parts of a claim")]
+        return cases(claim["whole"], mine, models_of, files)
     if kind == "answers":
-        return answers(claim, part, models_of)
+        return answers(claim, part, models_of, files)
     if kind == "share":
-        return list(share(claim, part, models_of))
+        return list(share(claim, part, models_of, files))
     if kind == "border":
-        return border(claim["features"], several(claim["parts"]), models_of)
+        return border(claim["features"], several(claim["parts"]), models_of, files)
     known = {"reason": reason, "smallest": smallest, "change": change}[kind]
-    return known(claim["features"], OfRow(claim, several(claim["parts"]), models_of))
+    return known(claim["features"], OfRow(claim, several(claim["parts"]), models_of, files))
 
 
 def statement_of(certificate):
@@ -109,17 +113,23 @@ def alike(certificates, *but):
     return found
 
 
-def same(stated, models_of):
+def problem_of(statement, models_of, **instead):
+    """A statement, with some of its parts replaced."""
+    stated = {**statement, **instead}
+    return Problem(stated, [models_of(model) for model in stated["models"]])
+
+
+def same(stated, models_of, files=None):
     """Two model files hold the same trees."""
     for model in listed(stated, "the models", (2,)):
         check_model(model)
     one, other = map(models_of, stated)
     for name in ("features", "trees", "outputs", "base", "number", "average"):
         require(getattr(one, name) == getattr(other, name), f"the models differ in their {name}")
-    return [f"models with the SHA-256 {' and '.join(m['sha256'] for m in stated)} are the same, tree by tree"]
+    return ["these models are the same, tree by tree:", *models_in_words(stated, [one, other], files)]
 
 
-def equal(certificates, models_of):
+def equal(certificates, models_of, files=None):
     """No score of one model is above, or below, that of the other one at the same input."""
     found, directions = alike(certificates, "rows"), set()
     first = found[0]
@@ -140,21 +150,21 @@ def equal(certificates, models_of):
     require(outputs[0] == outputs[1], "one model has more scores than the other one")
     wanted = {(p, o) for p in range(2) for o in range(outputs[0])}
     require(directions == wanted, "a score, or a direction, is compared by no part")
-    return ["all scores of both models are equal, for all inputs with the values that the parts speak of"]
+    return [
+        "all scores of both models are equal, for all of these inputs:",
+        *stated_words(problem_of(first, models_of, rows=[]), files),
+    ]
 
 
-def between(reached, beyond):
+def between(reached, beyond, models_of, files=None):
     """Inputs reach one bound of rows, and none reaches more than another."""
     require(beyond is not None or reached is not None, "a claim of no parts")
-    words = []
-    if reached is not None:
-        require(reached["claim"] == "found", "what is reached is not shown by inputs")
-        words.append("the bounds of the rows in which the parts differ are reached in the one")
-    if beyond is not None:
-        require(beyond["claim"] == "none", "that nothing is beyond is not proved")
-        words.append("nothing is beyond those of the other")
+    require(reached is None or reached["claim"] == "found", "what is reached is not shown by inputs")
+    require(beyond is None or beyond["claim"] == "none", "that nothing is beyond is not proved")
     if reached is None or beyond is None:
-        return words
+        (only,) = alike([beyond if reached is None else reached])
+        said = "nothing reaches" if reached is None else "some inputs reach"
+        return [f"{said} all of this:", *stated_words(problem_of(only, models_of), files)]
     low, high = alike([reached, beyond], "rows")
     require(len(low["rows"]) == len(high["rows"]), "the parts have other rows")
     moved = []
@@ -164,10 +174,18 @@ def between(reached, beyond):
         ends = [fraction(row["bound"]["rational"]) for row in (one, other)]
         require(ends[0] <= ends[1], "a bound lies below what is reached")
         if one != other:
-            signs = [">" if row["strict"] else ">=" for row in (one, other)]
-            moved.append(f"row {r}: {signs[0]} {ends[0]} is reached, {signs[1]} {ends[1]} is not")
+            moved.append(r)
     require(moved, "the parts contradict each other")
-    return moved
+    kept = [row for r, row in enumerate(low["rows"]) if r not in moved]
+    problem = problem_of(low, models_of, rows=kept)
+    ends = [" and ".join(map(Words(problem).row, (one["rows"][r] for r in moved))) for one in (low, high)]
+    both = " together" * (len(moved) > 1)
+    return [
+        "among these inputs:",
+        *stated_words(problem, files),
+        f"  some reach{both} {ends[0]}",
+        f"  none reaches{both} {ends[1]}",
+    ]
 
 
 def minimal_hitting_sets(sets):
@@ -181,16 +199,12 @@ def minimal_hitting_sets(sets):
     return found
 
 
-def named(features, models_of, models):
-    """Names of features, for the words of a claim."""
-    names = models_of(models[0]).features
-    return ", ".join(json.dumps(names[f], ensure_ascii=False) for f in sorted(features)) or "nothing"
-
-
-def border(features, certificates, models_of):
+def border(features, certificates, models_of, files=None):
     """Of all sets of features: those around the found ones have a pair, and all others lie inside of one that has none."""
     found = alike(certificates, "same_except")
-    every, models = chosen(features, found[0], models_of), found[0]["models"]
+    problem = problem_of(found[0], models_of)
+    every, names = chosen(features, problem), names_of(problem.features)
+    named = lambda some: ", ".join(names[f] for f in sorted(some)) or "nothing"  # noqa: E731
     require(all(one["same_except"] is not None for one in found), "a part in which all features may differ")
     sets = [(c["claim"], frozenset(one["same_except"])) for c, one in zip(certificates, found)]
     require(all(one <= every for _, one in sets), "a part lets other features vary")
@@ -200,18 +214,21 @@ def border(features, certificates, models_of):
     # A largest set around none of those that have a pair leaves out one feature of each.
     for left_out in minimal_hitting_sets(having):
         rest = every - left_out
-        require(any(rest <= n for n in lacking), f"nothing is proved of the set {named(rest, models_of, models)}")
+        require(any(rest <= n for n in lacking), f"nothing is proved of the set {named(rest)}")
     least = [h for h in having if not any(other < h for other in having)]
-    shown = sorted({named(h, models_of, models) for h in least})
-    return [f"of all sets of {named(every, models_of, models)} exactly those have a pair that hold one of:"] + [
-        f"  {words}" for words in shown or ["(none does)"]
+    shown = sorted({named(h) for h in least})
+    return [
+        f"of all sets of {named(every)} exactly those have a pair that hold one of:",
+        *(f"  {words}" for words in shown or ["(none does)"]),
+        "A set has a pair if these inputs exist, with the same values of all features but those of the set:",
+        *stated_words(problem, files, agreement=False),
     ]
 
 
-def chosen(features, statement, models_of):
+def chosen(features, problem):
     """Numbers of features that a claim speaks of."""
     for f in listed(features, "the features of a claim"):
-        index(f, len(models_of(statement["models"][0]).features), "the features of a claim")
+        index(f, len(problem.features), "the features of a claim")
     require(len(set(features)) == len(features), "a feature twice")
     return frozenset(features)
 
@@ -221,16 +238,16 @@ class OfRow:
     `kept`. All that it asks besides is its case.
     """
 
-    def __init__(self, claim, certificates, models_of):
+    def __init__(self, claim, certificates, models_of, files=None):
         found = alike(certificates, "rows", *ASKED)
         require(len(found[0]["points"]) == 1, "what is claimed of a row is about one input")
-        models = [models_of(stated) for stated in found[0]["models"]]
-        self.say, self.every = Words(Problem(found[0], models), {}), frozenset(range(len(models[0].features)))
-        self.values = {}
+        self.files, problem = files, problem_of(found[0], models_of)
+        self.every, self.values = frozenset(range(len(problem.features))), {}
         for one in listed(claim["row"], "the values of a row"):
             f, allowed = listed(one, "a value of a row", (2,))
             index(f, len(self.every), "a value of a row")
-            require(f not in self.values and type(allowed) is dict, "a row with two values of a feature, or with none")
+            require(f not in self.values, "a row with two values of a feature")
+            check_set(allowed, problem.number)
             self.values[f] = allowed
         kept = [frozenset(listed(one, "what a part keeps")) for one in listed(claim["kept"], "what parts keep")]
         require(len(kept) == len(found), "not every part says what it keeps")
@@ -240,6 +257,11 @@ class OfRow:
         free = (all(f in {g for _, g, _ in case["domain"]} for f in missing) for case in cases)
         require(all(free), "a missing value is pinned where none is free")
         self.cases = cases
+        common = {name: [x for x in cases[0][name] if all(x in case[name] for case in cases)] for name in ASKED}
+        self.common = problem_of({**found[0], "rows": [], **common}, models_of)
+        self.say = Words(self.common)
+        # What some cases say of a feature, and others do not, each says by itself.
+        self.own = {f for case in cases for _, f, _ in case["domain"]}.difference(f for _, f, _ in common["domain"])
         self.lacking = [(k, case) for k, case, c in zip(kept, cases, certificates) if c["claim"] == "none"]
         self.having = [k for k, c in zip(kept, certificates) if c["claim"] == "found"]
 
@@ -253,24 +275,19 @@ class OfRow:
         return {"rows": stated["rows"], **{name: stated[name] for name in ASKED}, "domain": rest}
 
     def chosen(self, features):
-        for f in listed(features, "the features of a claim"):
-            index(f, len(self.every), "the features of a claim")
-        require(len(set(features)) == len(features), "a feature twice")
-        return frozenset(features)
+        return chosen(features, self.common)
 
     def domain(self):
-        return self.asked({"rows": [], **{name: self.common(name) for name in ASKED}}) or "any values"
-
-    def common(self, name):
-        return [x for x in self.cases[0][name] if all(x in case[name] for case in self.cases)]
-
-    def asked(self, case):
-        return " and ".join([*self.say.rows(case, ""), *self.say.sets(case, "")])
+        """What all cases ask of single features, line by line."""
+        return stated_words(self.common, self.files, but=self.own)
 
     def words(self, case):
-        """What a case asks besides the domain, which is what all of them ask of single features."""
-        own = {name: [x for x in case[name] if x not in self.common(name)] for name in ASKED}
-        return self.asked({**own, "rows": case["rows"]}) or "true"
+        """What a case asks besides the domain."""
+        stated = self.common.statement
+        mine = {name: [x for x in case[name] if x not in stated[name]] for name in ASKED}
+        here = self.own.difference(f for _, f, _ in mine["domain"])
+        free = [self.say.free(0, self.every - here)] if here else []
+        return " and ".join([*self.say.rows(case, ""), *self.say.sets(mine, ""), *free]) or "true"
 
     def with_values(self, features):
         told = sorted(f for f in features if any(f in k for k in (*self.having, *(k for k, _ in self.lacking))))
@@ -297,7 +314,8 @@ def reason(features, seen):
         shown = any(least - {f} <= k and f not in k for k in seen.having)
         require(shown, "a feature of the reason may be left out")
     return [
-        f"among inputs with {seen.domain()}",
+        "among these inputs:",
+        *seen.domain(),
         f"  if {seen.with_values(least)}, none of these cases holds:",
         *(f"  case {i}: {seen.words(case)}" for i, case in enumerate(kinds)),
         "  if any one of these features is free, there are inputs of one of the cases",
@@ -326,16 +344,17 @@ def change(features, seen):
     for f in mine:
         require(any(k <= others | {f} for k, _ in seen.lacking), "a feature of the change may be left out")
     return [
-        f"among inputs with {seen.domain()}",
+        "among these inputs:",
+        *seen.domain(),
         f"  from one with {seen.with_values(seen.every)}, a change of these alone reaches {seen.words(seen.cases[0])}:",
         f"  {', '.join(seen.say.features[f] for f in sorted(mine)) or 'nothing'}",
         "  no change of only some of these features does",
     ]
 
 
-def rows(certificates, models_of):
+def rows(certificates, models_of, files=None):
     """Of inputs that are given by one set for each of their features: how many are, or have, an answer."""
-    found, bases = [statement_of(one) for one in certificates], []
+    found, bases, sets = [statement_of(one) for one in certificates], [], []
     features = len(models_of(found[0]["models"][0]).features)
     for stated in found:
         base, mine = stated["domain"][:-features], stated["domain"][-features:]
@@ -343,14 +362,28 @@ def rows(certificates, models_of):
             [part[:2] for part in mine] == [[0, f] for f in range(features)], "a row without a set for each feature"
         )
         bases.append({**stated, "domain": base})
+        sets.append(mine)
     require(all(base == bases[0] for base in bases), "parts of a claim differ in what they should have in common")
     yes = sum(one["claim"] == "found" for one in certificates)
     return [
-        f"of {len(certificates)} rows, each one of a part (a part stands for all rows of its sets), {yes} have an answer"
+        f"of {len(certificates)} rows, each one of a part (a part stands for all rows of its sets), {yes} have an answer",
+        which(sets),
+        OF_SETS,
+        *stated_words(problem_of(bases[0], models_of), files),
     ]
 
 
-def answers(claim, part, models_of):
+OF_SETS = "The question, in which the features of the first point are as the sets of a row say, too:"
+
+
+def which(rows):
+    """The rows that are counted, by the SHA-256 of the list: of what table they are no certificate says."""
+    texts = [json.dumps(row, separators=(",", ":"), sort_keys=True) for row in rows]
+    digest = hashlib.sha256(f"[{','.join(texts)}]".encode()).hexdigest()
+    return f"Rows may be equal (different ones: {len(set(texts))} of {len(texts)}). Their list in JSON has the SHA-256 {digest}"
+
+
+def answers(claim, part, models_of, files=None):
     """How many of some rows have an answer of a whole question: each is given by one set for each feature, and has parts.
 
     The rows of a question about one input may be given by their values instead: then each is looked at.
@@ -360,13 +393,13 @@ def answers(claim, part, models_of):
     every = [[0, f] for f in range(len(problem.features))]
     maybe = {f for p, f, _ in whole["statement"]["domain"] if p == 0}
     require(claim["rows"], "a claim of no parts")
-    question = [*list(in_words(problem))[1:], *in_further_words(Words(problem, {}), whole, "  ")]
+    question = [*stated_words(problem, files), *in_further_words(Words(problem), whole, "  ")]
     if any(type(row) is dict and "values" in row for row in listed(claim["rows"], "rows")):
         for row in claim["rows"]:
             parts(row, {"values"}, "a row")
             count += is_answer(problem, whole, listed(row["values"], "the values of a row"))
         said = f"of {len(claim['rows'])} rows, each given by its values, {count} are an answer of the question:"
-        return [said, *question]
+        return [said, *question, which([row["values"] for row in claim["rows"]])]
     for row in claim["rows"]:
         parts(row, {"sets", "parts"}, "a row")
         sets = [listed(one, "a set of a row", (3,)) for one in listed(row["sets"], "the sets of a row")]
@@ -387,7 +420,8 @@ def answers(claim, part, models_of):
         count += seen[key]
     return [
         f"of {len(claim['rows'])} rows, each given by one set for each feature, {count} have an answer.",
-        "The question, in which the features of the first point are as the sets of a row say, too:",
+        which([row["sets"] for row in claim["rows"]]),
+        OF_SETS,
         *question,
     ]
 
@@ -395,8 +429,8 @@ def answers(claim, part, models_of):
 def is_answer(problem, whole, values):
     """Whether one input satisfies a whole question, by value."""
     require(len(problem.points) == 1, "a row of values is more than one input")
-    for value in values:
-        require(value is None or number(value, "a value of a row") is None, "a value of a row")
+    for x in values:
+        require(x is None or value(x, problem.number, "a value of a row") is None, "a value of a row")
     x = values_of(problem, [values])
     asked = {**whole["statement"], **{k: v for k, v in whole.items() if k != "statement"}, "domain": problem.domains()}
     surely, perhaps = (Given(problem, x, sure).satisfies(asked) for sure in (True, False))
@@ -404,7 +438,7 @@ def is_answer(problem, whole, values):
     return surely
 
 
-def cover(tree, part, models_of):
+def cover(tree, part, models_of, files=None):
     """Parts of one domain, each without inputs, that cover all of it: the statement without their sets has no inputs."""
     leaves, cuts, stack = [], [], [(tree, ())]
     while stack:
@@ -430,13 +464,14 @@ def cover(tree, part, models_of):
         never_missing = not mine or any(allowed.get("missing", False) is False for allowed in mine)
         model = models[p]
         check_cut(low, high, model.number, f in model.categories, never_missing)
-    problem = Problem(bases[0], [models_of(stated) for stated in bases[0]["models"]])
-    return [f"{len(leaves)} parts cover a whole:", *in_words(problem)]
+    problem = problem_of(bases[0], models_of)
+    return [f"{len(leaves)} parts cover a whole:", *in_words(problem, files)]
 
 
 def check_cut(low, high, kind, codes, never_missing):
     """Two sets that hold every value together: up to a float, and from the next one on; a missing value is in one of them."""
     for side in (low, high):
+        check_set(side, kind)
         parts(side, {"runs"}, "a side of a cut", ["missing"])
         require(len(side["runs"]) == 1, "a side of a cut is no run")
     kept = low.get("missing", False) is True or high.get("missing", False) is True

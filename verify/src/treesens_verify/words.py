@@ -1,6 +1,7 @@
 """What a certificate claims, line by line: all of the statement, so that nobody has to open the file."""
 
 import json
+import unicodedata
 from collections import Counter
 
 from .form import NAME
@@ -10,14 +11,20 @@ MOST_NAMES = 12
 
 def in_words(problem, files=None):
     """What a certificate claims. `files`: names of files by their SHA-256."""
-    statement, say = problem.statement, Words(problem, files or {})
     yield ("These inputs exist" if problem.found else "No inputs exist") + ", in values as the models store them:"
-    for i, (stated, model) in enumerate(zip(statement["models"], problem.models)):
-        yield from say.model(i, stated, model)
+    yield from stated_words(problem, files)
+
+
+def stated_words(problem, files=None, *, agreement=True, but=()):
+    """A statement line by line. What a claim says itself is left out: in which features two points may differ, and what
+    features (`but`) without a set may be.
+    """
+    statement, say = problem.statement, Words(problem)
+    yield from models_in_words(statement["models"], problem.models, files)
     for p, point in enumerate(statement["points"]):
-        yield f"  {point['name']} is an input of model {point['model']}, with " + say.free(p)
+        yield f"  {point['name']} is an input of model {point['model']}, with " + say.free(p, but)
     yield from say.rows(statement, "  ")
-    if len(problem.points) == 2:
+    if len(problem.points) == 2 and agreement:
         varied = [say.features[f] for f in statement["same_except"] or ()]
         but = f" but {', '.join(varied)}" if varied else ""
         yield f"  the same values of all features{but}" if problem.agree else "  all features may differ"
@@ -48,6 +55,44 @@ def in_further_words(say, asked, indent):
             yield from (f"{indent}  - {first.removeprefix(deeper)}", *more)
 
 
+def models_in_words(stated, models, files=None):
+    """Models as a statement, or a claim, names them: their files, how much of them it is about, and what is trusted."""
+
+    def file(sha256):
+        return f"{json.dumps((files or {}).get(sha256, 'a file'), ensure_ascii=False)}, SHA-256 {sha256}"
+
+    for i, (named, model) in enumerate(zip(stated, models)):
+        count, total = named["trees"], model.total
+        trees = f"all {total} trees" if count == total else f"the first {count} of {total} trees"
+        trees += f" divided by {model.average}" * (model.average != 1)
+        base = ", ".join(named["base"])
+        yield f"  model {i} is {file(named['sha256'])} ({named['format']}): {trees}, base margin {base}"
+        if model.learnt:
+            yield "    These trees are no model: that they are learnt from rows is trusted, not proved"
+        if model.made_from is not None:
+            yield f"    It is trusted, not proved, that these are the trees of {file(model.made_from)}"
+
+
+def names_of(features):
+    """Names of features, each of another look: identifiers as they are, and all others in quotation marks.
+
+    What has letters beyond ASCII can look like any other name, by another script, another normalisation, or signs that show
+    nothing; such a feature has its number, and so have those that share a name.
+    """
+    often = Counter(map(plain_name, features))
+    return [
+        (name if NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False))
+        + f"#{f}" * (often[plain_name(name)] > 1 or not name.isascii())
+        for f, name in enumerate(features)
+    ]
+
+
+def plain_name(name):
+    """A name without what no eye tells apart: its compatible form, without signs that show nothing."""
+    letters = unicodedata.normalize("NFKC", name)
+    return "".join(c for c in letters if c.isprintable() and unicodedata.category(c) != "Cf")
+
+
 def together(domain):
     """The sets of a domain, equal ones of a feature at several points as one: the points, the feature, and what is allowed."""
     found = {}
@@ -57,36 +102,18 @@ def together(domain):
 
 
 class Words:
-    """The parts of a statement in words; what is no identifier stands in quotation marks."""
+    """The parts of a statement in words."""
 
-    def __init__(self, problem, files):
-        self.problem, self.files = problem, files
+    def __init__(self, problem):
+        self.problem = problem
         self.names = [p["name"] for p in problem.statement["points"]]
-        often = Counter(problem.features)
-        self.features = [
-            (name if NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False)) + f"#{f}" * (often[name] > 1)
-            for f, name in enumerate(problem.features)
-        ]
+        self.features = names_of(problem.features)
 
-    def file(self, sha256):
-        return f"{json.dumps(self.files.get(sha256, 'a file'), ensure_ascii=False)}, SHA-256 {sha256}"
-
-    def model(self, i, stated, model):
-        count, total = stated["trees"], model.total
-        trees = f"all {total} trees" if count == total else f"the first {count} of {total} trees"
-        trees += f" divided by {model.average}" * (model.average != 1)
-        base = ", ".join(stated["base"])
-        yield f"  model {i} is {self.file(stated['sha256'])} ({stated['format']}): {trees}, base margin {base}"
-        if model.learnt:
-            yield "    These trees are no model: that they are learnt from rows is trusted, not proved"
-        if model.made_from is not None:
-            yield f"    It is trusted, not proved, that these are the trees of {self.file(model.made_from)}"
-
-    def free(self, p):
-        """What is asked of the features that no set of the domain is about."""
+    def free(self, p, but=()):
+        """What is asked of the features that no set of the domain is about; `but` for some, of which a claim says it itself."""
         problem, listed = self.problem, {f for q, f, _ in self.problem.statement["domain"] if q == p}
         codes = problem.points[p].categories
-        free = [f for f in range(len(self.features)) if f not in listed]
+        free = [f for f in range(len(self.features)) if f not in listed and f not in but]
         kinds = [
             ("any finite value, not missing", [f for f in free if f not in codes], len(self.features) - len(codes)),
             ("any code of a category (0, 1, 2, ...), not missing", [f for f in free if f in codes], len(codes)),
@@ -223,7 +250,7 @@ def plain(x):
 
 def in_full(problem, inputs):
     """The inputs that are claimed to exist."""
-    say = Words(problem, {})
+    say = Words(problem)
     for name, point in zip(say.names, inputs):
         values = (f"{f} {'missing' if x is None else '= ' + plain(x)}" for f, x in zip(say.features, point))
         yield f"  {name}: {', '.join(values)}"
