@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.bounds import consistent, value_of
+from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located, with_study_certificates
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
@@ -39,6 +41,10 @@ _MOMENT = 0.2
 """Fewest seconds for one search of an audit."""
 _SEARCH_SHARE = 0.6
 """Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
+
+_EXACT = ("native", "compiler")
+"""Backends whose bounds are exact, up to the rounding of what is shown."""
+_ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
 
 
 class SetAudit:
@@ -240,10 +246,10 @@ class SetAudit:
         """What the largest swing says about a gap that is still open: its bound is a proof, its pair perhaps an answer."""
         if result.verdict is not Verdict.UNKNOWN or swing.objective is None:
             return result
-        shape, bound = self.sweep.shape(query, gap), swing.objective.bound
-        if bound is not None and bound < needed_swing(shape, query) * (1 - 1e-9):
-            reason = f"the largest swing is at most {bound:.6g}"
-            return Result(query.name, Verdict.NONE, reason, proof=Proof.BOUND, backend="native", notes=result.notes)
+        bound = exact_bound(swing, self.sweep.swing_bound())
+        if bound < needed_swing(self.sweep.shape(query, gap), query):
+            open_result = leave_open(query.name, backend="native", notes=result.notes)
+            return conclude_none(open_result, f"the largest swing is at most {float(bound):.6g}", Proof.BOUND)
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):
@@ -289,11 +295,25 @@ class SetAudit:
         return put(about, query, result, swing, self.base, seconds, of_rows)
 
 
-def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> float:
-    """The swing of the margin that a question asks for at least."""
+def exact_bound(swing: Result, leaves: float) -> Fraction:
+    """What no swing exceeds: that of the leaves, which is rounded upwards, or the one of an exact search.
+
+    A bound of a search is shown as the nearest float, after a few roundings of half a unit each; one of a solver that rounds
+    proves nothing without its tolerance.
+    """
+    bound = None if swing.objective is None or swing.backend not in _EXACT else swing.objective.bound
+    return (
+        Fraction(leaves)
+        if bound is None
+        else min(Fraction(leaves), Fraction(bound) + abs(Fraction(bound)) * _ROUNDINGS)
+    )
+
+
+def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
+    """The swing of the margin that a question asks for at least, or slightly less."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
-        return float(shape.swing) / average
+        return shape.swing.enclose(_BITS)[0] / average
     assert shape.high is not None
     assert shape.low is not None
-    return float(shape.high + -shape.low) / average
+    return (shape.high + -shape.low).enclose(_BITS)[0] / average
