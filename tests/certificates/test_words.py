@@ -123,6 +123,14 @@ def side(low: float | None, high: float | None) -> Document:
     return {"runs": [[low, high]]}
 
 
+def none(statement: Document) -> Document:
+    return {"claim": "none", "statement": statement}
+
+
+def found(statement: Document) -> Document:
+    return {"claim": "found", "statement": statement}
+
+
 def claims() -> dict[str, tuple[Document, list[Document]]]:
     """A claim of every kind with its parts."""
     pair, single = statement(2), statement(1)
@@ -131,8 +139,6 @@ def claims() -> dict[str, tuple[Document, list[Document]]]:
     compared = [
         {**bare, "rows": [{**row(p, "0"), "terms": [["1", p, 0], ["-1", 1 - p, 0]], "strict": True}]} for p in (0, 1)
     ]
-    none = lambda said: {"claim": "none", "statement": said}  # noqa: E731
-    found = lambda said: {"claim": "found", "statement": said}  # noqa: E731
     sets = [[0, f, pin] for f, pin in PINS.items()]
     pinned = {**single, "domain": [*single["domain"], *sets]}
     halves = [{**single, "domain": [*single["domain"], [0, 1, half]]} for half in (side(None, 1), side(1, None))]
