@@ -13,7 +13,7 @@ SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo engine quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test \
-  coverage bench-data paper paper-small clean coq verify-coq
+  coverage bench-data paper paper-small clean coq verify-coq lies
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -208,6 +208,11 @@ coq: ## the proof of the checker of certificates (needs coqc)
 
 verify-coq: coq $(VENV)/.installed ## the checker that Coq makes beside the one in Python
 	$(BIN)/python -m pytest -n 0 tests/certificates/test_coq_agreement.py
+
+# False claims, shaped by hand, against every checker; both ends of the versions of numpy get an environment in build.
+LIES ?= 1000
+lies: coq $(VENV)/.installed ## certificates of false claims against every checker (LIES=1000 SEED=1)
+	$(BIN)/python -m tests.certificates.lies --count $(LIES) --seed $(or $(SEED),1)
 
 clean: ## removes .venv and what was built
 	rm -rf $(VENV) build dist
