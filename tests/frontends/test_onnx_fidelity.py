@@ -473,3 +473,24 @@ def test_rows_are_cast_to_float32_first() -> None:
     loaded = load(made("all modes"))
     rows = np.array([[float(np.nextafter(np.float64(np.float32(0.1)), 1)), 0.0]])
     assert (loaded.margins(rows) == loaded.ensemble.margins_emulated(rows)).all()
+
+
+@pytest.mark.parametrize("location", ["factor.bin", "../factor.bin", "/factor.bin"])
+def test_a_tensor_in_another_file_is_refused(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two files of that name, one beside the model and one in the current folder, the library takes the first; a reader of
+    bytes took the second.
+    """
+    model = before(onnx.helper.make_node("Mul", ["x", "c"], ["y0"]), constants={"c": [2.0]})
+    (tmp_path / "here").mkdir()
+    for folder, number in ((tmp_path, 2.0), (tmp_path / "here", 3.0)):
+        np.asarray([number], np.float32).tofile(folder / "factor.bin")
+    (tensor,) = model.graph.initializer
+    onnx.external_data_helper.set_external_data(tensor, location)
+    tensor.ClearField("raw_data")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(ModelError, match="is in another file"):
+        load(path)
+    with pytest.raises(ModelError, match="is in another file"):
+        load(model)

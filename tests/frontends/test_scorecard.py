@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import treesens
 from tests.frontends.damage import refusals
+from treesens.cli import group
 from treesens.errors import ModelError, TreesensError
 from treesens.frontends import conformance
 from treesens.frontends.registry import load
@@ -131,3 +133,21 @@ def test_other_tables_are_no_scorecards() -> None:
 def test_random_damage_gives_a_typed_error_or_a_valid_model() -> None:
     frontend = ScorecardFrontend()
     assert refusals(OPTBINNING.encode(), lambda data: frontend.load(Path("damaged.csv"), data), seconds=3) > 10
+
+
+def test_printed_cuts_are_not_called_exact(tmp_path: Path) -> None:
+    """optbinning prints 0.548 as 0.55, and gives 0.549 the points of the bin above 0.548: the table cannot say that."""
+    printed = load(written(tmp_path, OPTBINNING))
+    assert printed.printed
+    assert "splits" in printed.notes[0]
+    said = CliRunner().invoke(group, ["info", str(tmp_path / "card.csv")]).output
+    assert "as printed" in said
+    assert "exactly" not in said
+    exact = load(written(tmp_path, OPTBINNING.replace("23.50", "23.548").replace("26.90", "26.9")))
+    assert not exact.printed
+    assert not any("splits" in note for note in exact.notes)
+    assert "exactly" in CliRunner().invoke(group, ["info", str(tmp_path / "card.csv")]).output
+
+
+def test_whole_cuts_are_no_printed_ones(tmp_path: Path) -> None:
+    assert not load(written(tmp_path, OURS)).printed

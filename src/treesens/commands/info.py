@@ -52,7 +52,7 @@ def command(
     if as_json:
         say_json(facts)
     else:
-        _show(facts)
+        _show(facts, printed=loaded.printed)
     return code
 
 
@@ -76,7 +76,7 @@ def _off(band: list[float] | None) -> str:
     return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _show(facts: dict[str, Any], *, printed: bool) -> None:
     from treesens.report.show import out
     from treesens.report.tables import Table
 
@@ -87,8 +87,11 @@ def _show(facts: dict[str, Any]) -> None:
     constant = f" ({facts['constant_trees']} constant)" if facts["constant_trees"] else ""
     apart = ", up to the order of additions" if Accumulation(facts["accumulation"]).any_order else ""
     averaged = f", sums divided by {facts['average']}" if facts["average"] != 1 else ""
+    exactly = f"exactly: leaves and sums are those of the library{apart} (compare with --check)"
     lines = {
-        "read": f"exactly: leaves and sums are those of the library{apart} (compare with --check)",
+        "read": "as printed: the library that printed this table may have more digits (see the note)"
+        if printed
+        else exactly,
         "ask": _ASKED.get(facts["link"], ""),
         "task": f"{facts['task']}, {facts['outputs']} output(s), link {facts['link']}{averaged}",
         "trees": f"{facts['trees']:,}{constant}, depth {depth['max']} at most, {depth['mean']} on average",

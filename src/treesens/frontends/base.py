@@ -40,6 +40,8 @@ class LoadedModel:
     predicts: Callable[[NDArray[np.float64]], Predicted] | None = None
     inputs: Callable[[NDArray[np.float64]], Any] | None = None
     meaning: Meaning = field(default_factory=Meaning)
+    printed: bool = False
+    """True if the file is a table for people, whose numbers may have fewer digits than those of the library."""
     monotone: Mapping[str, int] = field(default_factory=dict)
     """Directions that training was told to keep, as the model declares them: 1 (increasing) or -1 by feature."""
 

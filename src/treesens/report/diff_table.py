@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING
 from typing import Any
 
@@ -52,14 +52,24 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
         say_wrapped(
             f"{rows['changed']} of {rows['rows']} rows change{f': {listed}' if listed else ''}; "
-            f"the largest difference of a score on them is {rows['largest_difference']:.6g}"
+            f"the largest difference of a score is {rows['largest_difference']:.6g}"
         )
+        if rows["rounded"]:
+            say_wrapped(words_of_rounding(rows))
     if record["prices"] is not None:
         show_price(record["prices"])
     if record["outcomes"] is not None:
         _show_outcomes(record["outcomes"])
     if record["sensitivities"] is not None:
         _show_sensitivities(record["sensitivities"])
+
+
+def words_of_rounding(rows: Mapping[str, Any]) -> str:
+    """The rows on which the models are equal, and their libraries are not."""
+    return (
+        f"on {rows['rounded']} rows the exact sums of both models are equal, and what their libraries compute differs by "
+        f"rounding alone, by at most {rows['largest_rounding']:.6g}"
+    )
 
 
 def _show_outcomes(records: list[dict[str, Any]]) -> None:

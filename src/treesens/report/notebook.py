@@ -99,6 +99,8 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
 
 def diff_html(record: Mapping[str, Any]) -> str:
     """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
+    from treesens.report.diff_table import words_of_rounding
+
     bound = (
         ""
         if record["bound"] is None
@@ -109,6 +111,8 @@ def diff_html(record: Mapping[str, Any]) -> str:
     if rows is not None:
         listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
         parts.append(f"<p>{rows['changed']:,} of {rows['rows']:,} rows change{f': {listed}' if listed else ''}</p>")
+        if rows["rounded"]:
+            parts.append(f"<p>{words_of_rounding(rows)}</p>")
     head = ["score", "direction", "largest difference", "proved bound"]
     parts.append(table(head, [[s["score"], s["direction"], s["largest"], s["bound"]] for s in record["scores"]]))
     if record["outcomes"]:

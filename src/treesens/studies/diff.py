@@ -73,12 +73,16 @@ class ScoreDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRows:
-    """The rows that get another class; of regressors, another value."""
+    """The rows that get another class; of regressors, another value. Rows whose exact sums are equal, and which the libraries
+    round differently, are counted as `rounded` and by nothing else, unless their class changes.
+    """
 
     rows: int
     changed: int
     changed_rows: list[int]
     largest_difference: float
+    rounded: int
+    largest_rounding: float
 
 
 @dataclass(frozen=True, kw_only=True)

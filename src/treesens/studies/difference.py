@@ -104,6 +104,9 @@ class Difference:
     rows: int | None = None
     changed: list[int] | None = None
     largest_on_rows: float | None = None
+    rounded: int = 0
+    """Rows whose exact sums are equal, and whose sums in the arithmetic of the libraries are not."""
+    largest_rounding: float = 0.0
     prices: dict[str, Any] | None = None
     """What the new model costs on labelled rows."""
     sensitivities: list[ChangedSensitivity] | None = None
@@ -140,6 +143,8 @@ class Difference:
                 "changed": len(self.changed),
                 "changed_rows": self.changed[:LISTED],
                 "largest_difference": self.largest_on_rows,
+                "rounded": self.rounded,
+                "largest_rounding": self.largest_rounding,
             }
         return {
             "verdict": self.verdict,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.arrays import FloatArray, Int64Array
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
 from treesens.compiler.model import Ensemble
 from treesens.data.tables import Table
 from treesens.errors import DataError, UsageError
@@ -33,10 +33,13 @@ def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
         apart = np.abs(shown[0] - shown[1]).max(axis=1)
     else:
         apart = np.abs(scores[0] - scores[1]).max(axis=1)
-    different = np.flatnonzero(_classes(question, 0, scores[0], rows) != _classes(question, 1, scores[1], rows))
+    rounded = _by_rounding(ensembles, rows, apart)
+    differ = _classes(question, 0, scores[0], rows) != _classes(question, 1, scores[1], rows)
+    different = np.flatnonzero(differ if ensembles[0].classes else differ & ~rounded)
     order = different[np.argsort(-apart[different], kind="stable")]
     found.rows, found.changed = len(rows), [int(i) for i in order]
-    found.largest_on_rows = float(apart.max(initial=0.0))
+    found.largest_on_rows = float(apart[~rounded].max(initial=0.0))
+    found.rounded, found.largest_rounding = int(rounded.sum()), float(apart[rounded].max(initial=0.0))
 
 
 def labels_of_rows(
@@ -68,6 +71,19 @@ def price_on_rows(
     names = sorted({name for group in varied or () for name in group})
     moved = Moved.of([old.feature_names.index(name) for name in names], rows) if names else None
     return price_of(old, new, replace(labels, rows=rows), moved)
+
+
+def _by_rounding(ensembles: Sequence[Ensemble], rows: FloatArray, apart: FloatArray) -> BoolArray:
+    """The rows of which the exact sums are equal, and the libraries' own differ: bool[rows]."""
+    result = np.zeros(len(rows), dtype=np.bool_)
+    if averages_probabilities(*ensembles) or any(e.blend is not None for e in ensembles):
+        return result
+    # Sums that are farther apart than both can be off have other exact ones.
+    near = np.flatnonzero((apart > 0) & (apart <= 2 * sum(float(e.band()) for e in ensembles)))
+    if len(near):
+        one, other = (e.margins_exact(rows[near]) for e in ensembles)
+        result[near] = (one == other).all(axis=1)
+    return result
 
 
 def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:

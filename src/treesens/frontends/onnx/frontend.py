@@ -25,6 +25,8 @@ from treesens.frontends.onnx.runtime import open_session, run_session
 
 _OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 _FLOAT, _INTEGER, _TEXT = 1, 7, 8
+_EXTERNAL = 1
+"""TensorProto.EXTERNAL."""
 
 
 class ONNXFrontend:
@@ -126,6 +128,21 @@ def _refuse_no_text(graph: Any, place: str) -> None:
         raise ModelError("a name in the graph is not UTF-8", place=place, remedy="save the model again")
 
 
+def _refuse_other_files(graph: Any, place: str) -> None:
+    """A tensor in another file is no part of this one: of its SHA-256, of copies of it, and of what the library loads from
+    bytes, which looks for it in the current folder.
+    """
+    held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
+    for tensor in (*graph.initializer, *held):
+        if tensor.data_location == _EXTERNAL or tensor.external_data:
+            where = next((e.value for e in tensor.external_data if e.key == "location"), "")
+            raise ModelError(
+                f"the tensor `{tensor.name[:60]}` is in another file (`{where[:100]}`), and a model here is one file",
+                place=place,
+                remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) puts it into this one",
+            )
+
+
 def parsed_graph(data: bytes) -> tuple[Any, Behind]:
     """The graph of a file, and what repeats the scores of its trees."""
     model = _parsed(data, "")
@@ -141,6 +158,7 @@ def _tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behi
 
     graph = model.graph
     _refuse_no_text(graph, place)
+    _refuse_other_files(graph, place)
     if model.functions:
         raise ModelError(
             "the file has operators of its own (functions)", place=place, remedy="convert the tree model alone"

@@ -21,6 +21,8 @@ class Interval:
 
     low: float
     high: float
+    digits: tuple[int, ...] = ()
+    """How many digits after the point each finite end is written with."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,21 @@ def parse_bin(text: str) -> Bin | None:
         return Word(_WORDS[text.lower()])
     if found := _INTERVAL.fullmatch(text):
         low, high = float(found[2]), float(found[3])
-        return Interval(_after(low) if found[1] == "(" else low, high if found[4] == ")" else _after(high))
+        low, high = _after(low) if found[1] == "(" else low, high if found[4] == ")" else _after(high)
+        return Interval(low, high, _digits(found[2], found[3]))
     if found := _COMPARISON.fullmatch(text):
         bound = float(found[2])
         cut = _after(bound) if found[1] in ("<=", ">") else bound
-        return Interval(-math.inf, cut) if found[1] in ("<", "<=") else Interval(cut, math.inf)
+        low, high = (-math.inf, cut) if found[1] in ("<", "<=") else (cut, math.inf)
+        return Interval(low, high, _digits(found[2]))
     if found := _LIST.search(text):
         return Listed(_names(found[1]))
     return None
+
+
+def _digits(*ends: str) -> tuple[int, ...]:
+    plain = (end for end in ends if not math.isinf(float(end)))
+    return tuple(len(end.lower().partition("e")[0].partition(".")[2]) for end in plain)
 
 
 def _after(x: float) -> float:

@@ -1,7 +1,8 @@
 """Scorecards as CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes them.
 
 The score is the sum of the points of the bins that an input is in, in float64, in the order of the features. Cuts are what the
-file says: optbinning writes two decimals of its own, so that the file is the model. Siddiqi, Intelligent Credit Scoring, 2017.
+file says. optbinning prints its cuts with two digits, and scores with all digits: cuts that all have the same number of digits
+after the point are taken for printed ones, and a note says so. Siddiqi, Intelligent Credit Scoring, 2017.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ _COLUMNS = {
 }
 _BASE = ("", "base", "(base)", "intercept")
 _MAX_LINES = 1_000_000
+_PRINTED = (
+    "all cuts have {digits} digits after the point, so that they look printed: the library's own may have more, and inputs "
+    "between the two get other points there. If they are rounded, write the cuts themselves into the bins (optbinning: "
+    "binning_process_.get_binned_variable(NAME).splits)"
+)
 _REMEDY = "write `feature,bin,points`, with bins like `[20, 30)`, `<= 5`, `['a' 'b']` or `Missing`"
 
 
@@ -76,10 +82,14 @@ class ScorecardFrontend:
             task=Task.REGRESSION,
             accumulation=Accumulation.FLOAT64_BASE_FIRST,
         )
+        digits = {d for term in terms for interval, _, _ in term.intervals for d in interval.digits}
+        printed = len(digits) == 1 and digits != {0}
+        notes = [_PRINTED.format(digits=digits.pop())] if printed else []
         special = [term.name for term in terms if term.special]
-        note = f"points of special codes are left out: the file does not say which codes they are ({', '.join(special)[:200]})"
+        left_out = "points of special codes are left out: the file does not say which codes they are"
         table = _Table(base, axes, scores)
-        return LoadedModel(ensemble, self.name, table.score, notes=(note,) if special else ())
+        notes += [f"{left_out} ({', '.join(special)[:200]})"] if special else []
+        return LoadedModel(ensemble, self.name, table.score, notes=tuple(notes), printed=printed)
 
 
 @dataclass(frozen=True, eq=False)
