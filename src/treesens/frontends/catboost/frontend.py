@@ -31,7 +31,16 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.catboost.known import TABLE
 from treesens.frontends.catboost.library import NativeCatBoost
 from treesens.frontends.catboost.names import as_number, names_of_categories
-from treesens.frontends.catboost.questions import Categories, Question, border_of, float_question, statistic
+from treesens.frontends.catboost.questions import (
+    Above,
+    Among,
+    Categories,
+    Question,
+    Table,
+    border_of,
+    float_question,
+    statistic,
+)
 from treesens.frontends.catboost.trees import MAX_DEPTH, nested, nested_leaves, oblivious
 from treesens.frontends.columns import Nodes, as_categorical, ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.documents import is_json, parse_document
@@ -178,6 +187,9 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
         treatment = field["nan_value_treatment"].text()
         if treatment not in ("AsIs", "AsFalse", "AsTrue"):
             raise field["nan_value_treatment"].error(f"unknown treatment `{treatment[:20]}`")
+        if treatment == "AsTrue" and field["has_nans"].value is not True:
+            # The library then compares missing values as they are, whatever the treatment is.
+            raise field["has_nans"].error("missing values are treated, and training had none")
         nan_left[column] = treatment != "AsTrue"
     labels = names_of_categories(info, tables, coded)
     features = list(feature_tuple(names, info.place))
@@ -225,6 +237,11 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
     classes = tuple(c if isinstance(c, (int, str)) and not isinstance(c, bool) else str(c) for c in given.value)
     if loss == "CrossEntropy" and not classes:
         classes = (0, 1)  # trained on probabilities, it predicts 0 and 1
+    kind = info["class_params"].get("class_label_type")
+    if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
+        raise given.error("the classes are whole numbers, and a name is none")
+    if len(set(classes)) < len(classes):
+        raise given.error("two classes have the same name")
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):
         raise given.error(f"{len(classes)} classes for `{loss}`")
     return task, link, classes
@@ -279,26 +296,50 @@ def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDA
     return found, np.array(leaves).reshape(-1, outputs), True
 
 
-def _numbered(root: Field, inputs: _Inputs) -> dict[int, Question]:
-    """The splits on statistics of categories by their number among all splits: numbers come first, then categories."""
+def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
+    """All splits by their numbers, by which the library's symmetric trees name them: borders of numbers come first, then
+    categories, then statistics of categories.
+    """
     info = root["features_info"]
-    ctrs = list(info["ctrs"].items()) if "ctrs" in info else []
-    if not ctrs:
-        return {}
-    floats = list(info["float_features"].items()) if "float_features" in info else []
-    number = sum(len(field["borders"].value or ()) for field in floats)
-    number += sum(len(field["values"].value) for field in info["categorical_features"].items() if "values" in field)
-    found: dict[int, Question] = {}
+    floats, coded, ctrs = (
+        list(info[kind].items()) if kind in info else [] for kind in ("float_features", "categorical_features", "ctrs")
+    )
+    found: list[Question] = []
+    for field in floats:
+        column = inputs.floats[field["feature_index"].integer()]
+        borders = field["borders"]
+        found += [Above(column, border_of(border)) for border in (borders.items() if borders.value else ())]
+    for field in coded:
+        column = inputs.coded[field["feature_index"].integer()]
+        for value in field["values"].items() if "values" in field else ():
+            found.append(inputs.known.among(column, value.integer() & 0xFFFFFFFF))
     for ctr in ctrs:
         made = statistic(ctr, root["ctr_data"], inputs.floats, inputs.coded, inputs.known)
-        for border in ctr["borders"].items():
-            found[number] = made.above(border_of(border))
-            number += 1
+        found += [made.above(border_of(border)) for border in ctr["borders"].items()]
     return found
 
 
-def _question(split: Field, inputs: _Inputs, splits: Mapping[int, Question]) -> Question:
-    kind = split["split_type"].text()
+def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
+    """The split of a node. Its number and its own words say it twice, and have to say the same."""
+    kind, number = split["split_type"].text(), split["split_index"].integer()
+    if not 0 <= number < len(splits):
+        raise split["split_index"].error("a split that does not exist")
+    found = splits[number]
+    said = _said(split, kind, inputs)
+    agree = isinstance(found, Table | Among) if said is None else _same(found, said)
+    if not agree:
+        raise split["split_index"].error(f"the split of the number {number} is another one than the node says")
+    return found
+
+
+def _same(one: Question, other: Question) -> bool:
+    if isinstance(one, Among) and isinstance(other, Among):
+        return one.column == other.column and np.array_equal(one.yes, other.yes)
+    return not isinstance(one, Among) and one == other
+
+
+def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
+    """What a node says of its split; None of a statistic, which has a number alone."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":
@@ -309,7 +350,4 @@ def _question(split: Field, inputs: _Inputs, splits: Mapping[int, Question]) -> 
         return inputs.known.among(column, split["value"].integer() & 0xFFFFFFFF)
     if kind != "OnlineCtr":
         raise split["split_type"].error(f"splits of kind `{kind[:40]}` are not supported", "use numbers and categories")
-    number = split["split_index"].integer()
-    if number not in splits:
-        raise split["split_index"].error("a split on a statistic that does not exist")
-    return splits[number]
+    return None

@@ -34,8 +34,7 @@ TABLE: Table = {
     "float_feature": {
         **irrelevant("the same as its id, in files that are saved with rows", ("feature_name",)),
         **used("feature_id", "feature_index", "flat_feature_index", "nan_value_treatment"),
-        **used("borders"),
-        **irrelevant("the treatment of missing values counts", ("has_nans",)),
+        **used("borders", "has_nans"),
     },
     "info": {
         **used("binclass_probability_threshold", "params"),

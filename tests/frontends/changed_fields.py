@@ -1,0 +1,436 @@
+"""Files with one field changed, and what the library, our reader and the checker of certificates make of each.
+
+Every leaf of a document is changed by values of its own kind (a list at its first and last place), every list is cut,
+doubled and turned, and every field is left out. The library is the judge: whatever our reader reads has the library's margins,
+classes and probabilities, and so has whatever the checker reads. A file that either of them refuses is none they misread. A
+library may end its process on a damaged file, so that all of this runs in a worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import copy
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf import json_format
+from google.protobuf.json_format import ParseError
+
+from treesens.certificates import treesens_verify as checker
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.query.predicted_classes import sure_classes
+from treesens.errors import ModelError
+from treesens.frontends import load
+from treesens.frontends.probes import probes
+from treesens.frontends.registry import UnforeseenError
+
+ROWS = 100
+Way = tuple[str | int, ...]
+Margins = Callable[[bytes, np.ndarray], np.ndarray | None]
+"""The library's margins for the bytes of a file; None if it does not take the file or the rows."""
+Change = tuple[Way, str, Any]
+"""Where, in words what, and the new value; ABSENT leaves the field out."""
+ABSENT = object()
+
+
+@dataclass
+class Tally:
+    """What became of the changed files; `wrong` names each that was misread."""
+
+    equal: int = 0
+    refused: int = 0
+    by_library: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def changes(document: Any, words: Sequence[str] = (), way: Way = ()) -> Iterator[Change]:
+    """Every change of a document, from the outside in; `words` are texts that may take the place of another text."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield (*way, key), "left out", ABSENT
+            yield from changes(value, words, (*way, key))
+    elif isinstance(document, list):
+        if document:
+            yield way, "without its last", document[:-1]
+            yield way, "its last twice", [*document, copy.deepcopy(document[-1])]
+            yield way, "empty", []
+        if len(document) > 1 and document[0] != document[-1]:
+            yield way, "turned", document[::-1]
+            yield way, "ends swapped", [document[-1], *document[1:-1], document[0]]
+        for i in sorted({0, len(document) - 1}) if document else ():
+            yield from changes(document[i], words, (*way, i))
+    else:
+        for value in _others(document, words):
+            yield way, f"{document!r} is {value!r}", value
+
+
+def _others(value: Any, words: Sequence[str]) -> Iterable[Any]:
+    """Other values of the same kind, and some of another."""
+    match value:
+        case bool():
+            return [not value, None]
+        case int():
+            return [x for x in (value + 1, value - 1, 0, 1, 2, -value, 1000, value + 0.5) if x is not value]
+        case float():
+            return [value + 1, -value, 0.0, np.nextafter(value, np.inf).item(), 1e30, int(value)]
+        case str():
+            bare = value.strip("[]")
+            try:
+                number = float(bare)
+            except ValueError:
+                return ["", f"{value}x", None, *(word for word in words if word != value)]
+            whole = int(number) if number.is_integer() and "." not in bare and "E" not in bare.upper() else number
+            made = [x for x in (whole + 1, whole - 1, 0, 1, 2, -whole, 1000) if x != number]
+            return ["", *(value.replace(bare, str(x)) for x in made)]
+        case _:
+            return [0, "", []]
+
+
+def changed(document: Any, change: Change) -> Any:
+    """A copy of the document with that change."""
+    way, _, value = change
+    made = copy.deepcopy(document)
+    if not way:
+        return value
+    at = made
+    for key in way[:-1]:
+        at = at[key]
+    if value is ABSENT:
+        del at[way[-1]]
+    else:
+        at[way[-1]] = value
+    return made
+
+
+@cache
+def _rows(path: str) -> np.ndarray:
+    """Rows on and beside the cuts of the file that is right."""
+    ensemble = load(path).ensemble
+    rows = np.concatenate([probe.rows for probe in probes(ensemble, ROWS, 0)])
+    for f, feature in enumerate(ensemble.features):
+        if feature.categories:  # codes alone, which certificates are about
+            rows[:, f] = np.floor(np.abs(np.nan_to_num(rows[:, f], posinf=0, neginf=0))) % (feature.categories + 2)
+    rows = rows[~np.isinf(rows).any(axis=1)]
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).astype(int)])
+
+
+def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
+    """`equal`, `refused`, `library` or `wrong`, and in words what is wrong; `right` is the file that nobody has changed.
+
+    `margins` are the library's for the bytes of a file that the checker reads; None if it reads no such files.
+    """
+    try:
+        loaded = load(path)
+    except UnforeseenError as error:
+        return "wrong", f"damage that no check has found: {error}"
+    except ModelError:
+        loaded = None
+    if margins is not None and (words := _by_checker(path, right, margins)):
+        return "wrong", words
+    if loaded is None:
+        return "refused", ""
+    rows = _rows(right)
+    if rows.shape[1] != loaded.ensemble.n_features:
+        rows = np.resize(rows, (len(rows), loaded.ensemble.n_features))
+    try:
+        theirs = np.asarray(loaded.margins(rows))
+        said = loaded.predicts(rows) if loaded.predicts is not None else None
+    except Exception as error:  # noqa: BLE001 - a library raises whatever it likes
+        return "library", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"
+    words = _differ(loaded.ensemble, rows, theirs, said)
+    return ("wrong", words) if words else ("equal", "")
+
+
+def _differ(e: Ensemble, rows: np.ndarray, theirs: np.ndarray, said: Predicted | None) -> str:
+    """In words, what our reader and the library make of the rows differently."""
+    ours = np.asarray(e.margins_emulated(rows)).reshape(len(rows), -1)
+    if theirs.shape != ours.shape:
+        return f"margins of shape {ours.shape}, the library's have {theirs.shape}"
+    near = np.array([2 * float(band) if e.accumulation.any_order else 0.0 for band in e.bands()])
+    with np.errstate(invalid="ignore"):
+        bad = ~((np.abs(theirs.astype(float) - ours) <= near) | (theirs == ours))
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        return f"margin {ours[row]}, the library's {theirs[row]}, at {rows[row].tolist()}"
+    if said is not None and said.probabilities is not None:
+        mine = np.asarray(e.probabilities(theirs), float)
+        if mine.shape != said.probabilities.shape or not np.allclose(mine, said.probabilities, 1e-5, 1e-7):
+            return f"predictions {mine[0]}, the library's {said.probabilities[0]}"
+    if said is not None and said.classes is not None:
+        sure = sure_classes(e, theirs.astype(np.float64))
+        differ = [i for i, c in enumerate(sure) if c is not None and c != said.classes[i]]
+        if differ:
+            return f"class {sure[differ[0]]}, the library's {said.classes[differ[0]]}"
+    return ""
+
+
+def _by_checker(path: str, right: str, margins: Margins) -> str:
+    """What the checker misreads, in words."""
+    data, truth = Path(path).read_bytes(), load(right).ensemble
+    bases = [truth.base]
+    with contextlib.suppress(ModelError):
+        bases.append(load(path).ensemble.base)
+    rows = _rows(right)
+    for base in bases:
+        stated = {"format": "xgboost-json", "trees": truth.n_trees, "base": [str(Fraction(b)) for b in base.tolist()]}
+        try:
+            model = checker.models.read_model(data, stated)
+        except Exception:  # noqa: BLE001 - the command calls every exception a rejection
+            continue
+        if model.total != truth.n_trees:
+            continue  # a certificate about some of the trees, which says so
+        ours = np.array([_margin(model, row) for row in np.resize(rows, (len(rows), len(model.features)))])
+        theirs = margins(data, np.resize(rows, (len(rows), len(model.features))))
+        if theirs is None:
+            continue
+        if ours.shape != theirs.shape or (np.abs(ours - theirs) > 1e-4 * (1 + np.abs(theirs))).any():
+            return f"the checker reads other margins: {ours[0]}, the library {theirs[0]}"
+    return ""
+
+
+def _margin(model: Any, row: np.ndarray) -> list[float]:
+    total = [float(b) for b in model.base]
+    for tree, outputs in zip(model.trees, model.outputs, strict=True):
+        node = tree.nodes[0]
+        while len(node) > 1:
+            feature, test, missing, left, right = node
+            x = np.float32(row[feature])
+            goes = missing if np.isnan(x) else (int(x) in test if isinstance(test, frozenset) else bool(x < test))
+            node = tree.nodes[left if goes else right]
+        for output, value in zip(outputs, node[0], strict=True):
+            total[output] += float(value)
+    return total
+
+
+@cache
+def _context() -> Any:
+    """Processes that begin with everything imported, and before any library has started threads."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.frontends.changed_fields", "xgboost", "lightgbm", "catboost", "pandas"])
+    return context
+
+
+class Judges:
+    """A worker that judges files; a new one if a library has ended it."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Judges:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def judge(self, path: Path, right: Path, margins: Any) -> tuple[str, str]:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, mp_context=_context())
+        try:
+            return self._pool.submit(judge, str(path), str(right), margins).result()
+        except BrokenProcessPool:
+            self._pool = None
+            return "library", "ends its process"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A small model as a document, how a document becomes a file, and texts that stand for others in it."""
+
+    make: Callable[[], Any]
+    write: Callable[[Any], bytes]
+    suffix: str
+    words: tuple[str, ...] = ()
+    margins: Margins | None = None
+    """What the library says of files that the checker reads, too."""
+
+
+def judge_all(form: Format, folder: Path, part: tuple[int, int] = (0, 1)) -> Tally:
+    """Judges every change of the document, or those of one of several parts."""
+    tally, document = Tally(), form.make()
+    right, path = folder / f"right.{form.suffix}", folder / f"changed.{form.suffix}"
+    right.write_bytes(form.write(document))
+    with Judges() as judges:
+        assert judges.judge(right, right, form.margins) == ("equal", "")
+        for change in list(changes(document, form.words))[part[0] :: part[1]]:
+            try:
+                path.write_bytes(form.write(changed(document, change)))
+            except (AttributeError, TypeError, ValueError, ParseError):
+                continue  # no file of this format has such a value
+            what, why = judges.judge(path, right, form.margins)
+            line = f"{'.'.join(map(str, change[0]))} {change[1][:80]}: {why}"
+            match what:
+                case "equal":
+                    tally.equal += 1
+                case "refused":
+                    tally.refused += 1
+                case "library":
+                    tally.by_library.append(line)
+                case _:
+                    tally.wrong.append(line)
+    return tally
+
+
+def xgboost_margins(data: bytes, rows: np.ndarray) -> np.ndarray | None:
+    """What XGBoost says of a file."""
+    import xgboost
+
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(bytearray(data))
+        matrix = xgboost.DMatrix(rows, feature_types=booster.feature_types, nthread=1)
+        found = booster.predict(matrix, output_margin=True, strict_shape=True, validate_features=False)
+    except (xgboost.core.XGBoostError, ValueError):
+        return None
+    return np.asarray(found).reshape(len(rows), -1)
+
+
+def _as_json(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+def _xgboost(label: str = "value", *, rounds: int = 2, all_kinds: bool = False, **options: Any) -> Format:
+    def make() -> Any:
+        from tests.frontends import trained
+
+        y = trained.target()
+        labels = {"value": y, "two": (y > 1).astype(int), "three": np.digitize(y, [0, 1])}[label]
+        rows = trained.frame() if all_kinds else trained.numeric()
+        return json.loads(bytes(trained.train({"max_depth": 2, **options}, labels, rows, rounds).save_raw("json")))
+
+    words = ("binary:logistic", "count:poisson", "multi:softmax", "gbtree", "dart", "gblinear", "c", "int")
+    margins = None if options.get("booster") == "gblinear" else xgboost_margins
+    return Format(make, _as_json, "json", words, margins)
+
+
+def _lightgbm(label: str, *, all_kinds: bool = False, **options: Any) -> Format:
+    """Lines as objects, one for the header and one for each tree; the sizes of trees, which are bytes, are left out."""
+
+    def make() -> Any:
+        from tests.frontends import trained, trained_lightgbm
+
+        y = trained.target()
+        labels = {"value": y, "two": (y > 1).astype(int), "three": np.digitize(y, [0, 1])}[label]
+        rows = trained.frame() if all_kinds else trained_lightgbm.numeric()
+        text = trained_lightgbm.train({"num_leaves": 4, **options}, labels, rows, 2).model_to_string()
+        blocks: list[dict[str, Any]] = [{}]
+        for line in text.partition("\nend of trees")[0].splitlines():
+            key, equals, value = line.partition("=")
+            if key == "Tree":
+                blocks.append({})
+            if line and key != "tree_sizes":
+                blocks[-1][key] = value.split(" ") if equals else None
+        return blocks
+
+    return Format(make, _as_lines, "txt", ("binary", "poisson", "regression", "binary sigmoid:2", "none"))
+
+
+def _as_lines(blocks: Any) -> bytes:
+    def line(key: str, value: Any) -> str:
+        if value is None:
+            return key
+        return f"{key}={' '.join(map(str, value)) if isinstance(value, list) else value}"
+
+    texts = ["\n".join(line(key, value) for key, value in block.items()) for block in blocks]
+    return (
+        "\n\n".join(texts) + "\n\nend of trees\n\nparameters:\nend of parameters\n\npandas_categorical:null\n"
+    ).encode()
+
+
+def _catboost(kind: str, label: str, **options: Any) -> Format:
+    def make() -> Any:
+        from tests.frontends import trained_catboost
+
+        with tempfile.TemporaryDirectory() as folder:
+            made = trained_catboost.fitted(kind, label, iterations=2, depth=2, **options)
+            made.save_model(f"{folder}/m.json", format="json")
+            return json.loads(Path(folder, "m.json").read_text())
+
+    return Format(make, _as_json, "json", ("AsIs", "AsFalse", "AsTrue", "Logloss", "Poisson", "FloatFeature"))
+
+
+def _onnx(label: str) -> Format:
+    def make() -> Any:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        from tests.frontends import trained_onnx
+
+        kind = RandomForestRegressor if label == "value" else RandomForestClassifier
+        model = trained_onnx.converted(kind(n_estimators=2, max_depth=2, random_state=1), label)
+        return json_format.MessageToDict(model)
+
+    def write(document: Any) -> bytes:
+        import onnx
+
+        return bytes(json_format.ParseDict(document, onnx.ModelProto()).SerializeToString())
+
+    texts = (b"BRANCH_LT", b"BRANCH_GTE", b"LEAF", b"LOGISTIC", b"SOFTMAX", b"NONE", b"AVERAGE", b"MIN")
+    return Format(make, write, "onnx", tuple(base64.b64encode(text).decode() for text in texts))
+
+
+def _interpret() -> Format:
+    def make() -> Any:
+        from tests.frontends import trained_interpret
+
+        name = next(iter(trained_interpret.MODELS))
+        with tempfile.TemporaryDirectory() as folder:
+            trained_interpret.MODELS[name]().to_json(f"{folder}/m.json")
+            return json.loads(Path(folder, "m.json").read_text())
+
+    return Format(make, _as_json, "json", ("identity", "logit", "continuous", "nominal"))
+
+
+FORMATS = {
+    "xgboost, two classes": _xgboost("two", rounds=3, objective="binary:logistic"),
+    "xgboost, three classes": _xgboost("three", objective="multi:softprob", num_class=3),
+    "xgboost, dart": _xgboost(rounds=4, booster="dart", rate_drop=0.4, one_drop=1),
+    "xgboost, categories": _xgboost(all_kinds=True, max_depth=3, max_cat_to_onehot=3),
+    "xgboost, linear": _xgboost(booster="gblinear"),
+    "lightgbm, two classes": _lightgbm("two", objective="binary"),
+    "lightgbm, forest of three classes": _lightgbm(
+        "three", objective="multiclass", num_class=3, boosting="rf", bagging_freq=1, bagging_fraction=0.6
+    ),
+    "lightgbm, categories": _lightgbm(
+        "value", all_kinds=True, objective="regression", min_data_per_group=5, cat_smooth=1
+    ),
+    "catboost, two classes": _catboost("CatBoostClassifier", "two"),
+    "catboost, leaf by leaf": _catboost("CatBoostRegressor", "value", grow_policy="Lossguide", max_leaves=4),
+    "onnx, four classes": _onnx("four"),
+    "onnx, value": _onnx("value"),
+    "interpret": _interpret(),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Judges every change of a saved file of every format.")
+    parser.add_argument("formats", nargs="*", default=list(FORMATS), metavar="FORMAT")
+    wrong = 0
+    for name in parser.parse_args(arguments).formats:
+        with tempfile.TemporaryDirectory() as folder:
+            tally = judge_all(FORMATS[name], Path(folder))
+        counts = f"{tally.equal} equal, {tally.refused} refused, {len(tally.by_library)} refused by the library alone"
+        print(
+            f"{name}: {counts}, {len(tally.wrong)} wrong",
+            *(f"  WRONG {line}" for line in tally.wrong),
+            sep="\n",
+            flush=True,
+        )
+        wrong += len(tally.wrong)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
