@@ -94,7 +94,7 @@ def test_values_that_keep_the_decision_are_those_that_all_inputs_say(
     trained = two_classes(kind)
     good = trained.classes == 1
     usable = frozenset(i for i, name in enumerate(NAMES) if name not in protected)
-    more = {"favourable": 1, "protected": protected, "most": most, "way": "values", "time_limit": 60}
+    more = {"favourable": trained.names[1], "protected": protected, "most": most, "way": "values", "time_limit": 60}
     for record in ts.reasons(trained.estimator, trained.frame, **more).records:
         row = tuple(int(v) for v in trained.frame.iloc[record["row"]])
         sets = [frozenset(s) for size in range(4) for s in itertools.combinations(sorted(usable), size)]
