@@ -116,6 +116,10 @@ def random_ensemble(rng: np.random.Generator, *, outputs: int = 1, features: int
     ).validate()
 
 
+VALUES = np.array([-1.0, 0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 2.0])
+"""Some of them leave holes of one cell and of several between their cells."""
+
+
 def random_space(rng: np.random.Generator, ensemble: Ensemble) -> Space:
     """Domains of every kind over the model's own grid."""
     missing = [bool(rng.integers(2)) for _ in ensemble.features]
@@ -125,7 +129,7 @@ def random_space(rng: np.random.Generator, ensemble: Ensemble) -> Space:
         if cells.categories:
             domains.append(ValueDomain(np.arange(cells.categories, dtype=float), ("x", "y", "z"), missing=may_miss))
         elif rng.random() < 0.3:
-            values = np.sort(rng.choice([0.0, 0.25, 0.6, 0.9, 2.0], size=int(rng.integers(1, 4)), replace=False))
+            values = np.sort(rng.choice(VALUES, size=int(rng.integers(1, 8)), replace=False))
             domains.append(ValueDomain(values, tuple(values.tolist()), missing=may_miss))
         elif rng.random() < 0.3:
             domains.append(RealDomain(0.3, 0.8, missing=may_miss))

@@ -5,6 +5,7 @@
 #include "levels/level_search.hpp"
 #include "problem/restricted.hpp"
 #include "sample.hpp"
+#include "search.hpp"
 #include "third_party/doctest.h"
 
 using namespace treesens;
@@ -188,6 +189,72 @@ TEST_CASE("the least cost is that of trying every point") {
     }
     CHECK(found > 20);
     CHECK(none > 20);
+}
+
+TEST_CASE("what is proved of the least cost is true after every step") {
+    int rises = 0;
+    for (std::uint64_t seed = 1; seed < 160; ++seed) {
+        const Problem p = sample_problem(seed);
+        const Forest f = build_forest(p);
+        const SharedProblem whole(p, f);
+        std::mt19937_64 random(seed);
+        // A common unit above 1: what is proved between two multiples goes up to the next one, and no further.
+        const std::int64_t unit = std::vector<std::int64_t>{1, 3, 4, 10, 64}[seed % 5];
+        std::vector<std::int64_t> cost(p.cells());
+        for (std::int64_t& c : cost) c = random() % 10 == 0 ? -1 : unit * static_cast<std::int64_t>(random() % 12);
+        const std::vector<std::int64_t> bound(p.rows, static_cast<std::int64_t>(random() % 160) - 40);
+        const auto value = [&](const std::vector<Cell>& x) {
+            std::int64_t sum = 0;
+            for (std::int32_t v = 0; v < p.variables(); ++v) {
+                const std::int64_t here = cost[p.cell_offset[v] + x[v]];
+                if (here < 0) return std::int64_t{-1};
+                sum += here;
+            }
+            return sum;
+        };
+        const std::int64_t expected = least(p, f, bound, value);
+        if (expected < 0) continue;
+        // With `most` just above the optimum, nothing but the proof keeps the bound from what is true.
+        for (const std::int64_t most : {std::int64_t{-1}, expected + 1, expected + unit}) {
+            CostSearch search(whole, cost, bound, {}, most, seed, -1);
+            std::int64_t before = 0;
+            for (int step = 0; search.status() == Status::open; ++step) {
+                search.run(step < 100 ? 1e-6 : kSlice, 60);
+                REQUIRE(search.fault() == "");
+                REQUIRE(search.low() <= expected);
+                REQUIRE(search.low() >= before);
+                REQUIRE((search.high() == -1 || search.high() >= expected));
+                rises += search.low() > before && search.low() < expected;
+                before = search.low();
+            }
+            CHECK(search.status() == Status::optimal);
+            CHECK(search.high() == expected);
+        }
+    }
+    CHECK(rises > 10);
+}
+
+TEST_CASE("a search that is asked again answers bounds of any order") {
+    int seen[2] = {0, 0};
+    for (std::uint64_t seed = 1; seed < 40; ++seed) {
+        const Problem p = sample_problem(seed);
+        const Forest f = build_forest(p);
+        std::mt19937_64 random(seed);
+        Search search(p, Mode::decide, seed, -1);
+        for (int turn = 0; turn < 12; ++turn) {
+            std::vector<std::int64_t> bound(p.rows);
+            for (std::int64_t& b : bound) b = static_cast<std::int64_t>(random() % 200) - 60;
+            search.reset(bound, Mode::decide);
+            search.run(60, 60, -1);
+            const bool some = least(p, f, bound, [](const std::vector<Cell>&) { return std::int64_t{0}; }) == 0;
+            REQUIRE(search.fault() == "");
+            REQUIRE(search.is_witness() == some);
+            REQUIRE((search.status() == Status::infeasible) == !some);
+            ++seen[some];
+        }
+    }
+    CHECK(seen[0] > 50);
+    CHECK(seen[1] > 50);
 }
 
 TEST_CASE("moves of a leaf keep a solution, and make it no dearer") {

@@ -278,3 +278,27 @@ def test_a_point_is_moved_into_the_cells_that_are_left() -> None:
         result = Solver(problem, seed=seed, audit=1).run(5.0)
         assert result.status == "witness"
         check_point(problem, result)
+
+
+@pytest.mark.parametrize("name", ["one feature", "small values and ties", "clauses and domains", "three classes"])
+def test_verdicts_after_a_reset_are_those_of_brute_force(name: str) -> None:
+    """One solver at bounds of any order: a proof at some bounds answers those that are as large, and no others."""
+    rng = np.random.default_rng(3 + sum(map(ord, name)))
+    seen = set()
+    for trial in range(40):
+        problem = random_problem(rng, SHAPES[name])
+        answers = brute_force(problem)
+        best = largest_level(answers, problem)
+        if best is None:
+            continue
+        solver = Solver(problem, seed=trial)
+        for _ in range(12):
+            offsets = rng.integers(-3, 4, problem.constraints) if rng.random() < 0.5 else int(rng.integers(-9, 10))
+            bound = problem.bound + best + offsets
+            some = bool((answers.rows[:, : problem.constraints] >= bound).all(axis=1).any())
+            solver.reset(bound, mode="decide")
+            result = solver.run(60)
+            assert result.status == ("witness" if some else "infeasible"), (trial, bound)
+            check_point(with_bound(problem, bound), result)
+            seen.add((some, result.status))
+    assert len(seen) == 2

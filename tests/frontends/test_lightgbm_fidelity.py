@@ -123,6 +123,20 @@ def test_no_cut_lies_inside_the_zero_band(tmp_path: Path) -> None:
             assert not ((grid.cuts > -ZERO_BAND) & (grid.cuts <= ZERO_BAND)).any()
 
 
+@pytest.mark.parametrize("threshold", ["0", "1e-35", "-1e-35"])
+def test_a_missing_value_is_a_zero_at_thresholds_around_it(threshold: str, tmp_path: Path) -> None:
+    """Without missing values LightGBM reads NaN as 0, which goes left at the threshold 0; training writes no such threshold."""
+    text = re.sub(r"tree_sizes=.*\n", "", booster("binary, no missing").model_to_string())
+    text = re.sub(r"threshold=.*", lambda m: "threshold=" + " ".join([threshold] * len(m[0].split(" "))), text)
+    (tmp_path / "m.txt").write_text(text)
+    loaded = load(tmp_path / "m.txt")
+    rows = np.random.default_rng(0).choice([np.nan, -1.0, -1e-35, 0.0, 1e-35, 1.0], (60, loaded.ensemble.n_features))
+    assert np.array_equal(
+        loaded.ensemble.margins_emulated(rows).reshape(-1),
+        lightgbm.Booster(model_file=str(tmp_path / "m.txt")).predict(rows, raw_score=True),
+    )
+
+
 def test_categories_of_data_frames_have_their_names() -> None:
     data = frame().drop(
         columns="tiny"

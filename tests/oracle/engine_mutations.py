@@ -20,6 +20,11 @@ TREE = BUILD / "tree"
 
 ENGINE_MUTATIONS = (
     Mutation(
+        "a proof at larger bounds answers smaller ones", "engine/search.cpp",
+        r"goal_\.bound\.begin\(\), std::less_equal<>\(\)\)\) \{", "goal_.bound.begin(), std::greater_equal<>())) {",
+        test="tests/engine/test_brute.py",
+    ),
+    Mutation(
         "a search that begins in parts forgets half of its bound", "engine/prove/parts.cpp",
         r"root_\.upper = std::min\(root_\.upper, proved_upper\(\)\);",
         "root_.upper = level_ + (std::min(root_.upper, proved_upper()) - level_) / 2;",

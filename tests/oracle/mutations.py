@@ -571,7 +571,44 @@ PROOFS = (
 )  # fmt: skip
 """Errors in what proofs of several parts rest on."""
 
-ALL = (*MUTATIONS, *STUDIES, *READERS, *PROOFS, *ENGINE_MUTATIONS)
+ROOMS = (
+    Mutation(
+        "merged guards: one predicate more than the hole has", "compiler/passes/merge_guards.py",
+        r"for j in range\(position\[a\]\[1\], position\[b\]\[1\]\):",
+        "for j in range(position[a][1], min(position[b][1] + 1, len(v) - 1)):",
+        test="tests/compiler/test_pass_conformance.py",
+    ),
+    Mutation(
+        "relaxed rows: negative coefficients are rounded away from 0", "compiler/legalise/rounding.py",
+        r"    shrunk = -floor_shift\(-coefficients, dropped\) if relax else floor_shift\(coefficients, dropped\)\n",
+        "    shrunk = -floor_shift(-coefficients, dropped) if relax else floor_shift(coefficients, dropped)\n"
+        "    if relax:\n        shrunk = np.where(coefficients < 0, floor_shift(coefficients, dropped), shrunk)\n",
+        test="tests/compiler/legalise/test_rounding.py",
+    ),
+    Mutation(
+        "a group of just the smallest size is not compared", "studies/group_shares.py",
+        r"len\(group\.rows\) >= options\.smallest \* rows", "len(group.rows) > options.smallest * rows",
+        test="tests/studies/test_groups.py",
+    ),
+    Mutation(
+        "the key of an answer leaves the tolerance out", "sweeps/run.py",
+        r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"tolerance", "absolute_tolerance", ',
+        test="tests/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
+    ),
+    Mutation(
+        "the key of an answer leaves the demand for a certificate out", "sweeps/run.py",
+        r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"require_certificate", ',
+        test="tests/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
+    ),
+    Mutation(
+        "lightgbm: a missing value goes right at the threshold 0", "frontends/lightgbm/model.py",
+        r"zero_goes_left = tree\.threshold >= 0", "zero_goes_left = tree.threshold > 0",
+        test="tests/frontends/test_lightgbm_fidelity.py",
+    ),
+)  # fmt: skip
+"""Errors that random questions hardly ever meet: the test of the room finds each in seconds."""
+
+ALL = (*MUTATIONS, *STUDIES, *READERS, *PROOFS, *ROOMS, *ENGINE_MUTATIONS)
 
 
 def source_of(mutation: Mutation) -> Path:

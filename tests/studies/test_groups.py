@@ -16,7 +16,7 @@ import treesens as ts
 from tests.studies.grids import GRID, NAMES, Trained, regressor, several_classes, two_classes
 from treesens.cli import main
 from treesens.errors import UsageError
-from treesens.studies.group_shares import Counts, _ratio
+from treesens.studies.group_shares import Counts, _ratio, _reaches
 
 
 def with_groups(trained: Trained, seed: int = 1) -> pd.DataFrame:
@@ -200,3 +200,21 @@ def test_decisions_of_votes_are_counted_over_rows(voting: str) -> None:
     for record in ts.groups(model, trained.frame, by="q", favourable=1, measure="uniform").records:
         share = (on_grid[trained.grid["q"] == record["group"][0]] == 1).mean()
         assert record["lower"] - 1e-9 <= share <= record["upper"] + 1e-9
+
+
+def test_a_group_of_just_the_smallest_size_is_compared() -> None:
+    """A quarter of 88 rows is 22: groups of 22 are compared, one of 21 is not."""
+    trained = two_classes("xgboost")
+    frame = trained.frame.iloc[:88].assign(who=["a"] * 22 + ["b"] * 21 + ["c"] * 45)
+    records = {r["group"][0]: r for r in ts.groups(trained.estimator, frame, by=["who"], smallest=0.25).records}
+    assert {name: one["reaches"] == "not compared" for name, one in records.items()} == {
+        "a": False,
+        "b": True,
+        "c": False,
+    }
+
+
+def test_a_ratio_that_is_just_met_is_reached() -> None:
+    assert _reaches((Fraction(4, 5), Fraction(4, 5)), Fraction(4, 5)) == "yes"
+    assert _reaches((Fraction(3, 5), Fraction(4, 5)), Fraction(4, 5)) == "open"
+    assert _reaches((Fraction(3, 5), Fraction(4, 5) - Fraction(1, 10**30)), Fraction(4, 5)) == "no"

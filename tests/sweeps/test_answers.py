@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from treesens.binder.file import bind
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer
+from treesens.sweeps.run import Settings, key_of
 from treesens.sweeps.spec import read_spec
 from treesens.sweeps.worker import Task, answer_task, ship
 
@@ -222,3 +224,33 @@ def test_processes_that_are_kept_find_files_after_the_folder_was_changed(
     monkeypatch.chdir("/")
     outcome = answer_task(shipment, Task("k", document.name, "none of these", Options()))
     assert "has no question" in outcome.failure
+
+
+CHANGED = {
+    "backend": "z3", "pipeline": "independent", "threads": 2, "memory_limit": 1 << 30, "seed": 1, "tolerance": 0.5,
+    "absolute_tolerance": 0.5, "replay": "emulated", "certificates": "proofs", "require_certificate": True,
+    "time_limit": 1.0, "total_limit": 1.0, "share": False, "retry": True,
+}  # fmt: skip
+"""Every setting, with a value that is not its default."""
+
+
+def test_every_setting_that_can_change_an_answer_is_part_of_its_key() -> None:
+    plain = Settings()
+    assert set(CHANGED) == {one.name for one in fields(Settings)}
+    for name, value in CHANGED.items():
+        changed = replace(plain, **{name: value})
+        assert getattr(changed, name) != getattr(plain, name)
+        kept = key_of("question", changed) == key_of("question", plain)
+        assert kept == (name in {"time_limit", "total_limit", "share", "retry"}), name
+        if name != "certificates":
+            one = replace(plain, certificates="proofs")
+            assert kept == (key_of("question", replace(one, **{name: value})) == key_of("question", one)), name
+
+
+def test_options_of_check_and_bench_reach_the_key() -> None:
+    alike = {one.name for one in fields(Settings)} & {one.name for one in fields(Options)}
+    assert set(CHANGED) - alike == {"replay", "total_limit", "share", "retry"}
+    for name in alike:
+        value = Path(CHANGED[name]) if name == "certificates" else CHANGED[name]
+        given = Settings.of(replace(Options(backend="native"), **{name: value}), "auto")
+        assert given == replace(Settings(), **{name: CHANGED[name]}), name

@@ -84,16 +84,7 @@ class AnswerMemory:
         if path not in self._texts:
             self._texts[path] = context_of(bound.file, contents_of(bound.file, path.parent))
         o = self.options
-        settings = Settings(
-            backend=o.backend,
-            pipeline=o.pipeline,
-            threads=o.threads,
-            memory_limit=o.memory_limit,
-            seed=o.seed,
-            tolerance=o.tolerance,
-            absolute_tolerance=o.absolute_tolerance,
-            replay=self.replay,
-        )
+        settings = Settings.of(o, self.replay)
         limit = None if final else o.time_limit
         parts = [key_of(digest_of(self._texts[path], query.find), settings), self.confirm, o.regions, limit]
         return sha256(json.dumps(["check", *parts]))

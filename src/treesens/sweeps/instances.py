@@ -267,11 +267,7 @@ def run(
 
 def _key(question: Listed, setting: Setting, options: Options, replay: str) -> str:
     """What an answer is kept under: as in a sweep, and apart from its answers, whose records are others."""
-    certificates = None if options.certificates is None else str(options.certificates)
-    asked = Settings(
-        setting.backend, setting.pipeline, threads=options.threads, memory_limit=options.memory_limit, seed=options.seed,
-        tolerance=options.tolerance, absolute_tolerance=options.absolute_tolerance, replay=replay, certificates=certificates,
-    )  # fmt: skip
+    asked = replace(Settings.of(options, replay), backend=setting.backend, pipeline=setting.pipeline)
     return sha256("bench\0" + key_of(question.digest, asked))
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ from treesens.sweeps.worker import Outcome, Points, Shipment, Task, resident, sh
 
 @dataclass(frozen=True)
 class Settings:
-    """How every question of a sweep is asked. Times in seconds, `memory_limit` in bytes; all but `total_limit`, `share` and
-    `retry` are part of what an answer is kept under.
+    """How every question of a sweep is asked. Times in seconds, `memory_limit` in bytes. All but those in `NO_PART_OF_A_KEY`
+    are part of what an answer is kept under.
     """
 
     backend: str = "native"
@@ -54,10 +54,22 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
 
+    @staticmethod
+    def of(options: Options, replay: str) -> Settings:
+        """What `check` and `bench` keep an answer under: every setting that options have too."""
+        names = {one.name for one in fields(Options)} & {one.name for one in fields(Settings)}
+        found = {name: getattr(options, name) for name in names}
+        found["certificates"] = None if options.certificates is None else str(options.certificates)
+        return Settings(**found, replay=replay)
+
     @property
     def passes(self) -> str:
         """The pipeline that runs."""
         return pipeline_for(self.backend, self.pipeline)
+
+
+NO_PART_OF_A_KEY = frozenset({"time_limit", "total_limit", "share", "retry"})
+"""Settings that do not change what an answer says; the journal compares time limits itself."""
 
 
 @dataclass
@@ -97,19 +109,9 @@ def sweep(
 
 def key_of(digest: str, settings: Settings) -> str:
     """What an answer is kept under: the question, how it is asked, and the versions of what answers; not the time limit."""
-    parts = {
-        "question": digest,
-        "backend": settings.backend,
-        "pipeline": settings.passes,
-        "threads": settings.threads,
-        "memory": settings.memory_limit,
-        "seed": settings.seed,
-        "tolerance": [settings.tolerance, settings.absolute_tolerance],
-        "replay": settings.replay,
-        "versions": versions(settings.backend),
-    }
-    if settings.certificates is not None:
-        parts["certificates"] = [settings.certificates, settings.require_certificate]
+    asked = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in NO_PART_OF_A_KEY}
+    asked["pipeline"] = settings.passes
+    parts = {"question": digest, "asked": asked, "versions": versions(settings.backend)}
     return sha256(json.dumps(parts, sort_keys=True))
 
 

@@ -55,6 +55,20 @@ def dropped_cells(s: Sketch) -> None:
     s.linear(p, [-1, -1, -1], -1)
 
 
+@case("cells that the domain forbids: holes of one cell and of several, with cells on both sides, two points")
+def holes(s: Sketch) -> None:
+    s.cells = (9, 3)
+    p, q = s.order(0, 0), s.order(0, 1)
+    for v in (p, q):
+        # Cell 1, and cells 4 to 6: neither below the first nor above the last of them.
+        s.clause([2 * int(v[0]), 2 * int(v[1]) + 1], [2 * int(v[3]), 2 * int(v[6]) + 1])
+    for point, v in enumerate((p, q)):
+        guards = [2 * int(x) for x in v]
+        s.stumps(guards, point, first=len(guards) * point)
+    # The cells just above a hole: 2 of one point, 7 of the other.
+    s.linear([int(p[2]), int(p[1]), int(q[7]), int(q[6])], [1, -1, 1, -1], 2)
+
+
 # --- ops ---------------------------------------------------------------------------------------------------------------
 
 
