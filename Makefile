@@ -12,7 +12,7 @@ SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 # Tests start Python many hundred times: without files of bytecode, each start compiles the package again (0.3 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo engine quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files mutations cpp-test \
+.PHONY: help demo engine quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files relations mutations cpp-test \
   coverage bench-data paper paper-small clean coq verify-coq lies
 .DEFAULT_GOAL := help
 
@@ -162,6 +162,10 @@ FUZZ = --cases $(or $(CASES),$(if $(SECONDS_OF_FUZZ),1000000000,$(1))) $(if $(SE
 JOBS ?= 1
 fuzz: $(VENV)/.installed ## random questions, judged from outside (CASES=20 SECONDS=.. SEED=.. JOBS=1)
 	$(BIN)/python -m tests.oracle $(call FUZZ,20) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(TOLERATE),--tolerate $(TOLERATE))
+
+# What must not change an answer: 25 relations (tests/metamorphic) between random questions and the same ones put differently.
+relations: $(VENV)/.installed ## questions put differently have the same answers (CASES=20 SEED=1000)
+	$(BIN)/python -W ignore -m tests.metamorphic --cases $(or $(CASES),20) $(if $(SEED),--seed $(SEED))
 
 # Would the oracle notice? Errors planted in a copy of the sources, one at a time; each must be found in five minutes. TURN=7 takes
 # the seventh alone, counted round; ONLY=.. those whose name holds this text.
