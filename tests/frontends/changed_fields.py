@@ -36,8 +36,10 @@ from treesens.errors import ModelError
 from treesens.frontends import load
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
+from treesens.frontends.tables_of_numbers import closed_over
 
 ROWS = 100
+NUMBERS = np.array([-7.0, -1.0, 0.0, 1.0, 3.0, 40.0])
 Way = tuple[str | int, ...]
 Margins = Callable[[bytes, np.ndarray], np.ndarray | None]
 """The library's margins for the bytes of a file; None if it does not take the file or the rows."""
@@ -115,11 +117,20 @@ def changed(document: Any, change: Change) -> Any:
     return made
 
 
+def _closed(ensemble: Ensemble) -> Ensemble:
+    """The ensemble, its features that have a coefficient over these numbers alone."""
+    return closed_over(ensemble, dict.fromkeys(ensemble.open_features, NUMBERS))
+
+
 @cache
 def _rows(path: str) -> np.ndarray:
     """Rows on and beside the cuts of the file that is right."""
     ensemble = load(path).ensemble
-    rows = np.concatenate([probe.rows for probe in probes(ensemble, ROWS, 0)])
+    rows = np.concatenate([probe.rows for probe in probes(_closed(ensemble), ROWS, 0)])
+    for name in ensemble.open_features:
+        f = ensemble.feature_names.index(name)
+        drawn = np.random.default_rng(f).choice(NUMBERS, len(rows))
+        rows[:, f] = np.where(np.isnan(rows[:, f]), np.nan, drawn)
     for f, feature in enumerate(ensemble.features):
         if feature.categories:  # codes alone, which certificates are about
             rows[:, f] = np.floor(np.abs(np.nan_to_num(rows[:, f], posinf=0, neginf=0))) % (feature.categories + 2)
@@ -150,7 +161,7 @@ def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
         said = loaded.predicts(rows) if loaded.predicts is not None else None
     except Exception as error:  # noqa: BLE001 - a library raises whatever it likes
         return "library", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"
-    words = _differ(loaded.ensemble, rows, theirs, said)
+    words = _differ(_closed(loaded.ensemble), rows, theirs, said)
     return ("wrong", words) if words else ("equal", "")
 
 
