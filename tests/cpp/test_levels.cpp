@@ -201,8 +201,15 @@ TEST_CASE("what is proved of the least cost is true after every step") {
         // A common unit above 1: what is proved between two multiples goes up to the next one, and no further.
         const std::int64_t unit = std::vector<std::int64_t>{1, 3, 4, 10, 64}[seed % 5];
         std::vector<std::int64_t> cost(p.cells());
-        for (std::int64_t& c : cost) c = random() % 10 == 0 ? -1 : unit * static_cast<std::int64_t>(random() % 12);
-        const std::vector<std::int64_t> bound(p.rows, static_cast<std::int64_t>(random() % 160) - 40);
+        for (std::int64_t& c : cost) c = random() % 10 == 0 ? -1 : unit * static_cast<std::int64_t>(random() % 40);
+        // As much of every row as one point has: few solutions, most of which cost something.
+        std::vector<std::int64_t> bound(p.rows, 0);
+        sample::for_all(p, [&](const std::vector<Cell>& x) {
+            if (random() % 16 != 0) return;
+            std::vector<std::int64_t> reached(p.rows);
+            evaluate(p, f, std::vector<std::int64_t>(p.rows, 0), x.data(), reached.data());
+            if (reached[0] > bound[0]) bound = reached;
+        });
         const auto value = [&](const std::vector<Cell>& x) {
             std::int64_t sum = 0;
             for (std::int32_t v = 0; v < p.variables(); ++v) {

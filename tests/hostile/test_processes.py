@@ -348,9 +348,11 @@ except KeyboardInterrupt:
 @pytest.mark.slow
 def test_a_question_alone_needs_no_pool(hard: Path) -> None:
     """Fault 29: `check -j 8` started eight processes for one question."""
-    process = start(hard, "check", "one.sens", "-j", "8", "-t", "20")
+    process = start(hard, "check", "one.sens", "-j", "8", "-t", "200")
     try:
         let_work(process, STARTED)
+        assert process.poll() is None
+        assert sum(map(cpu_seconds, [process.pid, *children_of(process.pid)])) >= STARTED, "nothing searches"
         commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children_of(process.pid)]
         assert sum("popen_loky" in command for command in commands) <= 1, commands
     finally:

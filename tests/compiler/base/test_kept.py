@@ -152,6 +152,27 @@ def test_what_is_kept_at_the_end_goes_before_the_engine_does() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "kept\n", "")
 
 
+def test_what_is_made_slowly_is_kept_under_its_own_key() -> None:
+    """While one thing is made, another thread asks for more others than there is room for."""
+    kind: Kept[int] = Kept(3, lambda _: 1)
+    begun, go_on, found = threading.Event(), threading.Event(), list[int]()
+
+    def slow() -> int:
+        begun.set()
+        assert go_on.wait(60)
+        return 0
+
+    thread = threading.Thread(target=lambda: found.append(kind.of((), 0, slow)))
+    thread.start()
+    assert begun.wait(60)
+    assert [kind.of((), key, lambda key=key: key) for key in range(1, 7)] == list(range(1, 7))  # type: ignore[misc]
+    go_on.set()
+    thread.join()
+    assert found == [0]
+    assert kind.of((), 0, lambda: 9) == 0
+    assert [kind.of((), key, lambda: 9) for key in (6, 1)] == [6, 9], "the oldest has made room"
+
+
 def test_threads_get_what_their_key_says() -> None:
     kind: Kept[int] = Kept(3, lambda _: 1)
     wrong: list[int] = []
