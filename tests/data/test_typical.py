@@ -58,7 +58,7 @@ def declared(model: Any, frame: pd.DataFrame, domain: str) -> Session:
         parse(f'model m from "m"\ndata d from "d"\n{domain}'),
         Path(),
         load_model=lambda _path, _format: loaded,
-        load_table=lambda _path, _label, _rows: Table("d", columns, None),
+        load_table=lambda _path, _label, _rows: Table("d", columns, len(frame)),
     )
 
 
