@@ -186,8 +186,12 @@ LIES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "a feature that varies": (lambda c: c["measure"].append([0, [[{"runs": [[0, 1]]}, "1"]]]), "not vary"),
     "a pinned value beyond the domain": (lambda c: full(c)["values"][0].__setitem__(0, 3), "not allowed"),
     "a pinned value outside of its set": (
-        lambda c: full(c)["sets"][0].__setitem__(0, {"values": [0.3]}),
+        lambda c: full(c)["sets"][0].__setitem__(0, {"values": [0.3125]}),
         "not allowed",
+    ),
+    "a pinned set of what is no float32": (
+        lambda c: full(c)["sets"][0].__setitem__(0, {"values": [0.3]}),
+        "no float32",
     ),
     "another pinned set": (lambda c: full(c)["sets"].reverse(), ""),
     "a pinned value that is a flag": (lambda c: full(c)["values"][0].__setitem__(0, True), "no float"),
