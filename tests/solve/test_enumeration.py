@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ import pytest
 
 import treesens as ts
 from tests.binder.random_questions import Question, random_question, witness_points
-from treesens.binder.file import ResolvedQuestion
+from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
+from treesens.grammar.parsing.parser import parse
 from treesens.solve.bounds import left_open
 from treesens.solve.methods.enumerate_combinations import close_by_enumeration
 from treesens.solve.options import Options
@@ -121,3 +123,52 @@ def test_an_optimum_at_a_tie_is_not_closed_by_an_order_of_additions() -> None:
             else:
                 assert goal["bound"] is None or goal["bound"] >= values.max() - 1e-9, (seed, aim, goal)
     assert set(statuses) == {"optimal", "open"}
+
+
+PARTS: dict[
+    str, Callable[[Any, Any, Any], bool]
+] = {  # what a question says of two inputs besides that they agree on v and w, and the same of two rows
+    "a.u <= b.u": lambda a, b, _: a[0] <= b[0],
+    "a.u < b.u": lambda a, b, _: a[0] < b[0],
+    "b.u - a.u >= 2; a.u in {0, 1, 4}": lambda a, b, _: b[0] - a[0] >= 2 and a[0] in (0, 1, 4),
+    "margin(a) <= 0; a.u != b.u": lambda a, b, s: s[tuple(a)] <= 0 and a[0] != b[0],
+    "b.v = 3": lambda a, b, _: b[1] == 3,
+    "a.u + b.u <= 3; a.w >= 2": lambda a, b, _: a[0] + b[0] <= 3 and a[2] >= 2,
+    "a.u >= 4; b.u <= 1; a.u < b.u": lambda a, b, _: False,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_pairs_are_joined_from_cells_as_the_library_scores_them(part: str, goal: str) -> None:
+    ensembles = pytest.importorskip("sklearn.ensemble")
+    u, v, w = [0, 1, 2, 4, 5], [0, 1, 3], [0, 1, 2, 3]  # u and v have a hole
+    grid = np.array(list(itertools.product(u, v, w)), float)
+    rng = np.random.default_rng(3)
+    model = ensembles.GradientBoostingRegressor(n_estimators=12, max_depth=3, random_state=1)
+    model.fit(pd.DataFrame(grid, columns=list("uvw")), rng.normal(size=len(grid)))
+    predicted = model.predict(pd.DataFrame(grid, columns=list("uvw")))
+    scores = {tuple(map(int, row)): value for row, value in zip(grid, predicted, strict=True)}
+    wanted = [
+        scores[a] - 2 * scores[b]
+        for a, b in itertools.product(scores, repeat=2)
+        if a[1:] == b[1:] and PARTS[part](a, b, scores)
+    ]
+    declared = 'model m from "m"\n' + "".join(
+        f"feature {f}: integer in [0, {top}]\n" for f, top in zip("uvw", (5, 3, 3), strict=True)
+    )
+    said = ["a = b except u", "a.u != 3", "b.u != 3", "a.v != 2", *part.split("; ")]
+    text = f"{declared}query q: find a, b such that\n" + "\n".join(f"  {line}" for line in said)
+    asked = parse(f"{text}\n{goal} margin(a) - 2 * margin(b)\n", "<test>")
+    bound = bind(asked, Path(), load_model=lambda *_: ts.load(model)).queries[0]
+    # Without time left: what is done is limited by itself.
+    result = close_by_enumeration(bound.query, Options(), NOTHING, Budget.of(0.0))
+    assert result.attempts[-1].detail.startswith("the scores of ")
+    if not wanted:
+        assert result.verdict is Verdict.NONE
+        return
+    best = (max if goal == "maximize" else min)(wanted)
+    assert result.objective is not None
+    assert result.witness is not None
+    assert result.objective.value == pytest.approx(best, abs=1e-9)
+    assert result.objective.bound == pytest.approx(best, abs=1e-9)

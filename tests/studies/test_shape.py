@@ -236,3 +236,46 @@ def test_bounds_of_trees_hold_whatever_there_is_time_for(kind: str) -> None:
             fall, rise = reversals(values, axis)
             assert float(bounds.falls[axis]) >= fall - 1e-6
             assert float(bounds.rises[axis]) >= rise - 1e-6
+
+
+def of_a_large_grid() -> tuple[Any, list[np.ndarray], np.ndarray]:
+    """Three classes, three features, the second of them increasing; the values that stand for all cells, and the library's
+    scores of every class [n0, n1, n2, 3].
+    """
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(5)
+    rows = np.round(rng.random((500, 3)), 2).astype(np.float32)
+    noise = rng.normal(scale=0.4, size=len(rows))
+    target = np.digitize(np.sin(5 * rows[:, 0]) + rows[:, 1] - np.cos(4 * rows[:, 2]) + noise, [0.3, 1.0])
+    estimator = xgboost.XGBClassifier(
+        n_estimators=10, max_depth=3, learning_rate=0.3, monotone_constraints=(0, 1, 0), n_jobs=1
+    ).fit(rows, target)
+    dump = [json.loads(tree) for tree in estimator.get_booster().get_dump(dump_format="json")]
+    cuts: list[set[float]] = [set(), set(), set()]
+    while dump:
+        node = dump.pop()
+        if "split" in node:
+            cuts[int(node["split"][1:])].add(float(np.float32(node["split_condition"])))
+            dump += node["children"]
+    values = [np.array([0.0, *sorted(c for c in own if 0 < c <= 1)], np.float32) for own in cuts]
+    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
+    scores = estimator.predict(grid.reshape(-1, 3), output_margin=True)
+    return estimator, values, scores.reshape(*grid.shape[:3], 3)
+
+
+def test_a_grid_of_many_pairs_is_closed_whatever_time_there_is() -> None:
+    estimator, values, scores = of_a_large_grid()
+    cells = int(np.prod([len(own) for own in values]))
+    assert cells * min(map(len, values)) > 100_000
+    table = pd.DataFrame(np.array([[0.0] * 3, [1.0] * 3], np.float32), columns=["f0", "f1", "f2"])
+    estimator.get_booster().feature_names = list(table)
+    records = ts.shape(estimator, table, real=list(table), time_limit=1e-3).records
+    assert len(records) == 9
+    for number, record in enumerate(records):
+        moved = np.moveaxis(scores[..., number % 3].astype(float), number // 3, 0)
+        fall = float((np.maximum.accumulate(moved) - moved).max())
+        rise = float((moved - np.minimum.accumulate(moved)).max())
+        assert record["closed"], record
+        assert record["shape"] != "unknown"
+        assert record["largest_fall_bound"] == pytest.approx(fall, abs=1e-5)
+        assert record["largest_rise_bound"] == pytest.approx(rise, abs=1e-5)

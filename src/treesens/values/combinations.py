@@ -84,6 +84,14 @@ class Combinations:
                 return found
         return None
 
+    @staticmethod
+    def of_points(query: Query, most: int) -> list[Combinations] | None:
+        """What domains, and constraints about one point, leave of the cells of each point alone; None if there are more than
+        `most` for one of them.
+        """
+        slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
+        return _Enumeration(query, slots, most).of_points(most)
+
     @cached_property
     def leaves_ranges(self) -> bool:
         """Whether values are related that cells leave a choice of."""
@@ -297,8 +305,8 @@ class _Enumeration:
 
     def run(self) -> Combinations | None:
         """The combinations, or None if there are too many."""
-        parts = [found for point in range(self.points) if (found := self._alone(point)) is not None]
-        if len(parts) < self.points:
+        parts = self.of_points(_ALONE * self.most)
+        if parts is None:
             return None
         found = parts[0] if self.points == 1 else self._joined(parts[0], parts[1])
         if found is None or found.count > self.most:
@@ -306,12 +314,17 @@ class _Enumeration:
         found.total = prod(len(option) for option in self.options.values())
         return found
 
-    def _alone(self, point: int) -> Combinations | None:
+    def of_points(self, most: int) -> list[Combinations] | None:
+        """What `_alone` leaves of every point; None if there is too much of one."""
+        parts = [found for point in range(self.points) if (found := self._alone(point, most)) is not None]
+        return parts if len(parts) == self.points else None
+
+    def _alone(self, point: int, most: int) -> Combinations | None:
         """What the constraints about one point leave of it, the other one is anything; None if there is too much."""
         blocks = self._blocks(point)
         sizes = [count_choices(block) for block in blocks]
         count = prod(sizes)
-        if count > _ALONE * self.most:
+        if count > most:
             return None
         chosen = np.zeros((count, self.points, self.features), np.int32)
         number, column = np.arange(count), dict[Place, Int32Array]()

@@ -5,19 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Attempt, Proof, Result
+from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result
 from treesens.errors import MissingPackageError
 from treesens.solve.bounds import left_open
 from treesens.solve.combine import combine
-from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
-from treesens.solve.fits import MOST_COMBINATIONS
+from treesens.solve.conclude import (
+    TreeFacts,
+    conclude_found,
+    conclude_none,
+    conclude_tree_search,
+    leave_open,
+    shown_objective,
+)
+from treesens.solve.fits import MOST_COMBINATIONS, sums_scores
+from treesens.solve.methods.trees_optimum import shown_optimum
 from treesens.solve.options import Options
 from treesens.values.combinations import Combinations
 from treesens.values.decide_values import Z3
 from treesens.values.enumeration import Enumeration
+from treesens.values.joined_cells import best_cells
 from treesens.values.witness import Witness
 
 _BACKEND = "native"
@@ -54,17 +65,21 @@ def close_by_enumeration(
     """The result of a search, closed by going through all combinations of cells if it has left something open."""
     start = time.monotonic()
 
-    combinations = Combinations.of(query, MOST_COMBINATIONS)
-    if combinations is None:
-        return before
-    try:
-        closed = enumerate_all(query, options, combinations, budget.left, on_better, before.witness)
-    except MissingPackageError as error:
-        return replace(before, notes=(*before.notes, f"left open: {error.message}: {error.remedy}"))
-    if closed is None:
-        return before
+    joined = _join_cells(query, options, before, on_better)
+    if joined is not None:
+        closed, words = joined
+    else:
+        combinations = Combinations.of(query, MOST_COMBINATIONS)
+        if combinations is None:
+            return before
+        try:
+            every = enumerate_all(query, options, combinations, budget.left, on_better, before.witness)
+        except MissingPackageError as error:
+            return replace(before, notes=(*before.notes, f"left open: {error.message}: {error.remedy}"))
+        if every is None:
+            return before
+        closed, words = every, f"{combinations.total} combinations of cells were gone through"
     seconds = time.monotonic() - start
-    words = f"{combinations.total} combinations of cells were gone through"
     attempt = Attempt(_BACKEND, "exhaustive", "optimal", closed.verdict, words, {"solve": seconds})
     if closed.witness is not None and closed.witness is before.witness:
         closed = replace(before, objective=closed.objective, proof_dependencies=closed.proof_dependencies)
@@ -79,6 +94,43 @@ def close_by_enumeration(
         pipeline=before.pipeline,
         warm_started=before.warm_started,
     )
+
+
+def _join_cells(
+    query: Query, options: Options, before: Result, on_better: Callable[[Witness], None] | None
+) -> tuple[Result, str] | None:
+    """The answer from the best cells of every point, with what was done for it; None if the cells do not decide it.
+
+    It takes a limited number of steps, whatever time is left.
+    """
+    goal = query.objective
+    if goal is None or not sums_scores(goal):
+        return None
+    best = best_cells(query, MOST_COMBINATIONS)
+    if best is None:
+        return None
+    words = f"the scores of {best.count} combinations of cells of one point were compared"
+    if best.cells is None and before.witness is not None:
+        return None
+    if best.cells is None:
+        reason = f"{_BACKEND}: every combination of cells is ruled out"
+        return conclude_none(leave_open(query.name, backend=_BACKEND), reason), words
+
+    def reached_by(witness: Witness) -> Fraction:
+        return objective_form_value(goal, inputs_of(query, witness.values))
+
+    def reach(witness: Witness) -> ObjectiveValue:
+        return shown_optimum(goal, reached_by(witness), best.value)
+
+    if before.witness is not None and reached_by(before.witness) == best.value:
+        known = leave_open(query.name, witness=before.witness, objective=reach(before.witness), backend=_BACKEND)
+        return conclude_found(known), words
+    judged = conclude_tree_search(query, TreeFacts(best.cells, False, "optimal"), options, reach=reach)
+    if not isinstance(judged, Result) or left_open(judged):
+        return None
+    if on_better is not None and judged.witness is not None:
+        on_better(judged.witness)
+    return replace(judged, backend=_BACKEND), words
 
 
 def conclude_enumeration(walk: Enumeration) -> Result | None:
