@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,84 @@ def test_dates_and_words_are_no_numbers_as_people_write_them(tmp_path: Path) -> 
             read_table(write(tmp_path / "t.csv", f"a;b\n{text};1\n")).numbers("a")
 
 
+@pytest.mark.parametrize("token", ["?", ".", "-", "n.a.", "none", "None", "N.A.", "\\N"])
+def test_a_token_of_a_missing_number_is_named(token: str, tmp_path: Path) -> None:
+    """As UCI, SAS, MySQL and people write them; among categories the same text is one."""
+    table = read_table(write(tmp_path / "t.csv", f"a,b,c\n1,own,0\n{token},{token},1\n"))
+    with pytest.raises(DataError, match="column `a` holds the text") as caught:
+        table.numbers("a")
+    assert caught.value.remedy == f"`{token}` looks like a missing value: leave such cells empty"
+    with pytest.raises(DataError, match="declare its categories"):
+        table.numbers("b")
+    assert table.numbers("b", Categories({"own": 0.0, token: 1.0})).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("text", ["18.7%", "$1,200", "35 kg", "12\u20ac", "-3\u00b0C", "1.200,50 EUR"])
+def test_a_number_with_a_unit_is_named(text: str, tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", f'a;b\n"{text}";1\n;2\n'))
+    with pytest.raises(DataError) as caught:
+        table.numbers("a")
+    assert f"`{text}` looks like a number with a unit" in caught.value.remedy
+    with pytest.raises(DataError, match="declare its categories"):
+        read_table(write(tmp_path / "t.csv", "a;b\nA11;1\nA12;2\n")).numbers("a")
+
+
+def test_what_excel_writes_for_a_missing_number_is_missing(tmp_path: Path) -> None:
+    """pandas reads `#N/A` so by itself."""
+    pandas = pytest.importorskip("pandas", reason="compares with data frames; pip install pandas")
+    path = write(tmp_path / "t.csv", "a,b\n1,x\n#N/A,#N/A\n")
+    frame, table = pandas.read_csv(path), read_table(path)
+    assert frame.isna().to_numpy().tolist() == [[False, False], [True, True]]
+    assert np.array_equal(table.numbers("a"), frame["a"], equal_nan=True)
+    assert table.columns["b"].tolist() == ["x", None]
+
+
+def test_files_of_other_kinds_are_named_with_their_conversion(tmp_path: Path) -> None:
+    """Each is made by its own library, and converted as the remedy says where pandas does it."""
+    pandas = pytest.importorskip("pandas", reason="makes the files; pip install pandas")
+    frame = pandas.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    frame.to_csv(tmp_path / "t.csv.gz", index=False)
+    frame.to_csv(tmp_path / "t.csv.bz2", index=False)
+    frame.to_csv(tmp_path / "t.csv.xz", index=False)
+    frame.to_csv(tmp_path / "t.zip", index=False)
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as file:  # the first part of every workbook
+        file.writestr("[Content_Types].xml", "<Types/>")
+    frame.to_json(tmp_path / "t.json")
+    frame.to_json(tmp_path / "l.jsonl", orient="records", lines=True)
+    frame.to_feather(tmp_path / "t.feather")
+    frame.to_orc(tmp_path / "t.orc")
+    frame.to_pickle(tmp_path / "t.pkl")
+    np.save(tmp_path / "t.npy", frame.to_numpy())
+    kinds = {
+        "t.csv.gz": ("gzip", "gunzip t.csv.gz"),
+        "t.csv.bz2": ("bzip2", "bunzip2"),
+        "t.csv.xz": ("xz file", "unxz"),
+        "t.zip": ("zip archive", "unzip"),
+        "t.xlsx": ("Excel", "save the sheet as CSV UTF-8"),
+        "t.json": ("JSON", "pandas.read_json('t.json').to_parquet('t.parquet')"),
+        "l.jsonl": ("JSON", "read_json"),
+        "t.feather": ("Arrow", "read_feather"),
+        "t.orc": ("ORC", "read_orc"),
+        "t.pkl": ("pickle", "read_pickle"),
+        "t.npy": ("numpy", "savetxt"),
+    }
+    for name, (kind, remedy) in kinds.items():
+        with pytest.raises(DataError) as caught:
+            read_table(tmp_path / name)
+        assert kind in caught.value.message, name
+        assert remedy in caught.value.remedy, name
+    with chdir(tmp_path):
+        exec(caught_line("t.json"))
+        assert read_table("t.parquet").numbers("b").tolist() == [0.5, 1.5]
+
+
+def caught_line(name: str) -> str:
+    """The program of a remedy."""
+    with pytest.raises(DataError) as caught:
+        read_table(name)
+    return caught.value.remedy.partition('python -c "')[2].rstrip('"')
+
+
 def test_absent_columns_are_listed_with_a_guess(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "t.csv", "aeg\n1\n"))
     with pytest.raises(DataError) as caught:
@@ -79,6 +159,8 @@ def test_absent_columns_are_listed_with_a_guess(tmp_path: Path) -> None:
         ("a,a\n1,2\n", "occurs twice"),
         ("a,b\n1,x\n1,2,3\n", "row 1 has 3 fields, the header has 2"),
         ("a,b\n1\0,2\n", "NUL"),
+        ('\ufeff [\n{"a": 1}]', "is JSON"),
+        ("<?xml version='1.0'?><a/>", "XML"),
     ],
 )
 def test_broken_files_say_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:

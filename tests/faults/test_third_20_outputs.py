@@ -52,7 +52,7 @@ OUTPUTS = {
     ),
     "sweep report": (
         ["sweep", "s.toml", "--report", "OUT.csv", "--jobs", "1"],
-        "treesens.report.sweep_table.write_csv",
+        "treesens.report.sweep_table.write_answers",
     ),
     "learn file": (["learn", "rules", "d.csv", "-o", "OUT.sens"], "treesens.commands.learn.write_atomically"),
 }

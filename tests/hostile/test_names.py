@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import select
 import subprocess
 import time
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +22,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import treesens
 from tests.backends.test_texts import CVC5, HIGHS, SCIP, Z3, solved
@@ -33,8 +36,10 @@ from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
+from treesens.report.csv_file import write_csv
 from treesens.report.markdown import markdown_table
-from treesens.report.sweep_table import write_csv
+from treesens.report.sweep_table import write_answers
+from treesens.report.tables import Table
 from treesens.visible import label, spreadsheet, visible, visible_json
 
 HOSTILE = (
@@ -233,11 +238,48 @@ def test_the_page_of_an_audit_holds_no_markup_of_names(hostile_model: Path, tmp_
 def test_no_cell_of_a_sweeps_table_is_a_formula(tmp_path: Path) -> None:
     """CSV: cells that start with =, +, - or @ are computed by spreadsheets."""
     record = {"document": "=1+1", "query": "@x[-2]", "varied": ["+a", "\x1b[31m"], "verdict": "found", "cpu": -1.5}
-    write_csv(tmp_path / "a.csv", [record])
+    write_answers(tmp_path / "a.csv", [record])
     with (tmp_path / "a.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
     assert (row["document"], row["query"], row["varied"]) == ("'=1+1", "'@x[-2]", "'+a+\\x1b[31m")
     assert row["cpu"] == "-1.5"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-y", "@sum", "\t=1", "\r=1", "\n=1"])
+def test_no_cell_and_no_header_of_a_csv_is_a_formula(text: str, tmp_path: Path) -> None:
+    write_csv(tmp_path / "a.csv", [text, "n"], [[text, -1.5]])
+    with (tmp_path / "a.csv").open(newline="") as file:
+        lines = list(csv.reader(file))
+    assert [line[0][:1] not in "=+-@\t\r\n" for line in lines] == [True, True]
+    assert [line[1] for line in lines] == ["n", "-1.5"]
+
+
+def test_one_function_writes_csv() -> None:
+    """Rows to train with again (`repairs/twins.py`) keep the texts of the table: an apostrophe would be another category."""
+    writes = re.compile(r"csv\.(Dict)?[wW]riter|\bto_csv\(|\.write_csv\(")
+    found = [path for path in sources() if writes.search(path.read_text())]
+    assert {path.name for path in found} == {"csv_file.py", "twins.py"}
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a`b", ""])
+def test_rules_name_the_column_that_no_text_can_hold(name: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="makes the table; pip install pandas")
+    frame = pandas.DataFrame({"x": [0, 1] * 9, name: [0, 1] * 9})
+    with pytest.raises(treesens.errors.DataError, match=re.escape(f"the name of the column {name!r}")):
+        treesens.learn_rules(frame)
+
+
+def sources() -> Iterator[Path]:
+    """Every file of the package."""
+    return Path(treesens.__file__).parent.rglob("*.py")
+
+
+def test_a_tab_in_a_table_is_seen() -> None:
+    printed = io.StringIO()
+    table = Table("group")
+    table.add_row("\town")
+    table.print_fitted(Console(file=printed, width=80))
+    assert "\\x09own" in printed.getvalue()
 
 
 def test_a_table_in_markdown_keeps_its_columns() -> None:

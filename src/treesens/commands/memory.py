@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treesens.commands.outputs import OutputFile
+from treesens.report.terminal import say
 
 if TYPE_CHECKING:
     from treesens.sweeps.journal import Entry, Journal
@@ -59,8 +60,13 @@ def open_journal(path: Path | None) -> Iterator[Journal | None]:
         return
     from treesens.sweeps.journal import Journal
 
-    with Journal(path, command=" ".join(sys.argv[1:])) as journal:
+    with Journal(path, command=" ".join(sys.argv[1:]), tell=warn_of_journal) as journal:
         yield journal
+
+
+def warn_of_journal(words: str) -> None:
+    """What happens to a journal, on standard error."""
+    say(words, err=True)
 
 
 @contextmanager

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs, say_favourable
-from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.files import check_writable
+from treesens.report.csv_file import write_csv
 from treesens.report.denial_table import show_denials
 from treesens.studies.study import Asking, Found
-from treesens.visible import spreadsheet, visible
+
+_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feature", "value", "instead")
 
 
 class ReasonsOutputs(Outputs):
@@ -36,17 +35,12 @@ class ReasonsOutputs(Outputs):
         """The lines of letters."""
         del document, found
         if self.out is not None:
-            write_beside(str(self.out), partial(_write_letters, self.out, records))
+            write_beside(str(self.out), partial(write_csv, self.out, _COLUMNS, _lines(records)))
 
 
-def _write_letters(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """One line per reason: the row, its rank, code, phrase, feature, value, and another one. No spreadsheet computes a text."""
-    with io.StringIO(newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["row", "decision", "suffice", "rank", "code", "phrase", "feature", "value", "instead"])
-        for record in records:
-            for rank, one in enumerate(record["reasons"], 1):
-                about = [record["row"], record["decision"], record["suffice"], rank]
-                cells = [*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))]
-                writer.writerow([spreadsheet(visible(cell)) if isinstance(cell, str) else cell for cell in cells])
-        write_atomically(path, file.getvalue())
+def _lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    """A line per reason: the row, its rank, code, phrase, feature, value, and another one."""
+    for record in records:
+        for rank, one in enumerate(record["reasons"], 1):
+            about = [record["row"], record["decision"], record["suffice"], rank]
+            yield [*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs
 from treesens.compiler.base.files import check_writable
+from treesens.report.csv_file import write_csv
 from treesens.report.robust_table import show_curve, show_rows
 from treesens.studies.study import Asking, Found
 
@@ -53,12 +52,9 @@ def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
     found = [(record["row"], one) for record in records for one in record.get("targets", [record])]
     known = [(row, one) for row, one in found if one["point"] is not None]
     names = list(known[0][1]["point"]) if known else []
-    from treesens.compiler.base.files import write_atomically
-
-    with io.StringIO(newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["row", *(["target"] if targeted else []), "distance", *names])
-        for row, one in known:
-            target = [one["target"]] if targeted else []
-            writer.writerow([row, *target, repr(one["distance"]), *(one["point"][name] for name in names)])
-        write_atomically(path, file.getvalue())
+    header = ["row", *(["target"] if targeted else []), "distance", *names]
+    lines = [
+        [row, *([one["target"]] if targeted else []), repr(one["distance"]), *(one["point"][name] for name in names)]
+        for row, one in known
+    ]
+    write_csv(path, header, lines)

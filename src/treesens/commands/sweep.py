@@ -28,6 +28,7 @@ from treesens.commands.common import (
     seed_option,
     trust_option,
 )
+from treesens.commands.memory import warn_of_journal
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable
 from treesens.report.terminal import say, say_json
@@ -80,7 +81,7 @@ def command(
     Exit codes: those of check; 130 interrupted, with what was answered kept.
     """
     from treesens.report.show import tracker
-    from treesens.report.sweep_table import line_of, show_sweep, write_csv
+    from treesens.report.sweep_table import line_of, show_sweep, write_answers
     from treesens.sweeps.executor import parse_executor
     from treesens.sweeps.journal import Journal
     from treesens.sweeps.run import settings_text, sweep
@@ -98,7 +99,8 @@ def command(
         say(warning, err=True)
     counts = {"found": 0, "none": 0, "unknown": 0}
     line = shlex.join(["treesens", *sys.argv[1:]])
-    with Journal(journal or spec.with_suffix(".sqlite"), command=line, settings=settings_text(settings)) as book:
+    place, text = journal or spec.with_suffix(".sqlite"), settings_text(settings)
+    with Journal(place, command=line, settings=text, tell=warn_of_journal) as book:
         if where.remote:
             say(f"answers are kept in {book.path}: if the cluster ends, the same command goes on from there", err=True)
         with tracker("sweeping", len(read.questions)) as advance:
@@ -110,7 +112,7 @@ def command(
             summary = sweep(read.questions, settings, where, book, on_answer=on_answer)
         book.peak_rss = summary.rss
         if report is not None:
-            write_beside(str(report), lambda: write_csv(report, answers(read.questions, settings, book)))
+            write_beside(str(report), lambda: write_answers(report, answers(read.questions, settings, book)))
         if as_json:
             for record in answers(read.questions, settings, book):
                 say_json(record, indent=None)

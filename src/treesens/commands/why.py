@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs
 from treesens.compiler.base.files import check_writable
+from treesens.report.csv_file import write_csv
 from treesens.report.reason_words import reason_words
 from treesens.report.terminal import say_wrapped
 from treesens.studies.study import Asking, Found
+
+_COLUMNS = ("row", "class", "size", "features", "values", "contrast")
 
 
 class WhyOutputs(Outputs):
@@ -42,22 +42,16 @@ class WhyOutputs(Outputs):
         del document, found
         place = self.plot
         if self.out is not None:
-            write_beside(str(self.out), partial(_write_reasons, self.out, records))
+            write_beside(str(self.out), partial(write_csv, self.out, _COLUMNS, _lines(records)))
         if place is not None:
             write_beside(str(place), lambda: save_plot(reasons_plot(records, self.axes), place))
 
 
-def _write_reasons(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    """One line per reason: the row, its class, the features and their values, and what another class takes."""
-    from treesens.compiler.base.files import write_atomically
-
-    with io.StringIO(newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["row", "class", "size", "features", "values", "contrast"])
-        for record in records:
-            known = [] if record["sufficient"] is None else [record["sufficient"]]
-            for one in record.get("reasons", known):
-                contrast = "; ".join(record["contrast"] or ())
-                values = "; ".join(map(str, one.values()))
-                writer.writerow([record["row"], record["class"], len(one), "; ".join(one), values, contrast])
-        write_atomically(path, file.getvalue())
+def _lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    """A line per reason: the row, its class, the features and their values, and what another class takes."""
+    for record in records:
+        known = [] if record["sufficient"] is None else [record["sufficient"]]
+        for one in record.get("reasons", known):
+            contrast = "; ".join(record["contrast"] or ())
+            values = "; ".join(map(str, one.values()))
+            yield [record["row"], record["class"], len(one), "; ".join(one), values, contrast]

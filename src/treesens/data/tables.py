@@ -6,7 +6,6 @@ columns whose category names are known (declared, or stored in the model); every
 
 from __future__ import annotations
 
-import codecs
 import csv
 import hashlib
 import io
@@ -29,11 +28,20 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.numbers import float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.data.columns import Column, column_of_fields, column_of_series
+from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
 from treesens.visible import declaration
 
 _WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
 """Numbers as people write them, with commas or separators."""
+_SIGN = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20bf]"
+_WITH_UNIT = re.compile(rf"({_SIGN} ?|[A-Z]{{3}} )?{_WRITTEN.pattern}( ?(\u00b0?[A-Za-z\u00b5]{{1,3}}|{_SIGN}))?")
+"""A number, with the codes and signs of units and currencies; a letter before a number makes a code of it."""
+_TOKENS = frozenset(
+    ("?", ".", "..", "-", "--", "\u2013", "\u2014", "*", "n.a.", "n.a", "n/a", "na", "none", "nil", "missing", "unknown", "#na",
+     "#n/a n/a", "#value!", "#ref!", "#div/0!", "#null!", "#num!", "<na>", "(null)", "\\n")
+)  # fmt: skip
+"""What people and programs write for a missing number: `?` the UCI archive, `.` SAS and Stata, `\\N` MySQL."""
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 
@@ -124,7 +132,7 @@ class Table:
         error = TextError(
             f"column `{column}` holds the text `{text[:40]}` in row {row}{more}, {what}",
             place=f"{self.name}, row {row}, column `{column}`",
-            remedy=_text_remedy(text, column, known.names),
+            remedy=_text_remedy(text, column, values, known.names),
         )
         error.table, error.column, error.text, error.what = self.name, column, text, what
         return error
@@ -195,11 +203,16 @@ def _looks_like_a_number(text: str) -> bool:
     return True
 
 
-def _text_remedy(text: str, column: str, known: Mapping[str, float]) -> str:
+def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, float]) -> str:
     if known:
         return did_you_mean(text, known)
+    present = [v for v in values if v is not None]
+    if text.lower() in _TOKENS and any(float_of(v) is not None for v in present):
+        return f"`{text}` looks like a missing value: leave such cells empty"
     if _looks_like_a_number(text):
         return "write a number in the digits 0 to 9, with a decimal point and without separators: 35.6, 1000 or 1e3"
+    if all(_WITH_UNIT.fullmatch(v) or float_of(v) is not None or v.lower() in _TOKENS for v in present):
+        return f"`{text[:40]}` looks like a number with a unit: write the number alone, in the unit of training"
     named = declaration(column, "category {NAME = code, ..}")
     return (
         f"declare its categories in a `.sens` file, {named} (audit and its like read it with --domain), or encode it as "
@@ -254,13 +267,8 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
         raise DataError("the data file is empty", place=place)
     if head[:4] == b"PAR1":
         return _read_parquet(path, place)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        remedy = "save it as UTF-8 (`iconv -f utf-16 -t utf-8`)"
-        raise DataError("the data file is UTF-16, not UTF-8", place=place, remedy=remedy)
-    if b"\0" in head:
-        raise DataError(
-            "the data file holds NUL bytes, so it is no CSV text", place=place, remedy="give CSV or Parquet"
-        )
+    if (kind := kind_of(head, path.name)) is not None:
+        raise DataError(f"the data file is {kind[0]}, which is neither CSV nor Parquet", place=place, remedy=kind[1])
     return _read_csv(path, place)
 
 

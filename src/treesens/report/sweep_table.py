@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,11 +10,11 @@ from typing import Any
 
 from rich.text import Text
 
-from treesens.compiler.base.files import write_atomically
+from treesens.report.csv_file import write_csv
 from treesens.report.show import COLOURS, out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
-from treesens.visible import spreadsheet, visible
+from treesens.visible import visible
 
 LISTED = 20
 """Questions without an answer that are shown one by one."""
@@ -82,12 +80,7 @@ def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
         say_wrapped(f"{left} questions were not asked: the same command goes on with them")
 
 
-def write_csv(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """One row per question; sets of features are joined by `+`. Names are written so that no spreadsheet computes them."""
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", restval="")
-    writer.writeheader()
-    for record in records:
-        row = {**record, "varied": "+".join(record["varied"])}
-        writer.writerow({key: spreadsheet(visible(v)) if isinstance(v, str) else v for key, v in row.items()})
-    write_atomically(path, file.getvalue())
+def write_answers(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """One row per question; sets of features are joined by `+`."""
+    rows = ({**record, "varied": "+".join(record["varied"])} for record in records)
+    write_csv(path, COLUMNS, ([row.get(name, "") for name in COLUMNS] for row in rows))

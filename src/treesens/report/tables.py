@@ -105,5 +105,10 @@ def _longest_word(cell: Any) -> int:
 
 def _seen(cell: Any) -> Any:
     if isinstance(cell, str):
-        return visible(cell)
-    return Text(visible(cell.plain), style=cell.style) if isinstance(cell, Text) else cell
+        return _in_a_cell(cell)
+    return Text(_in_a_cell(cell.plain), style=cell.style) if isinstance(cell, Text) else cell
+
+
+def _in_a_cell(text: str) -> str:
+    """Visible text without tabs, whose width no cell knows."""
+    return visible(text).replace("\t", "\\x09")

@@ -14,7 +14,8 @@ from treesens.compiler.base.floats import round_to_float32
 from treesens.data.rule import Rule, RuleOptions, ValueSet
 from treesens.data.rule_columns import ColumnDomain
 from treesens.data.rules import Mined, mine
-from treesens.grammar.printing.print_terms import decimal, name_text, string_text
+from treesens.errors import DataError
+from treesens.grammar.printing.print_terms import Unwritable, decimal, name_text, string_text
 from treesens.grammar.tree import ast
 from treesens.studies.learn import FeatureRecord, LearnOptions, RuleRecord, RulesDocument
 from treesens.studies.study import Asking, Found
@@ -113,7 +114,14 @@ def _support(rule: Rule) -> str:
 
 
 def _name(name: str) -> str:
-    return name_text(ast.Name(name))
+    """A column as the language names it. DataError for one that it cannot."""
+    try:
+        return name_text(ast.Name(name))
+    except Unwritable:
+        raise DataError(
+            f"no text of the language can hold the name of the column {name[:60]!r}",
+            remedy="rename the column, or drop it from the table; a name is one line without backquotes, and not empty",
+        ) from None
 
 
 def _value(value: float | str) -> str:

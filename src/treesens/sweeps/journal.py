@@ -2,15 +2,17 @@
 
 A question that is asked in parts has a line for every part that was closed or cut (`part_journal.py`). Each answer is committed
 as it comes, so that a killed run has lost nothing but what was being asked. One process writes at a time; others may read
-(write-ahead log).
+(write-ahead log). A file that can no longer be written, on a full disk, costs no answer: what comes then is kept in memory, for
+this run alone.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -53,10 +55,19 @@ class Entry:
 
 
 class Journal:
-    """Open for writing until it is closed. DataError where the file is no journal; UsageError where another run writes it."""
+    """Open for writing until it is closed. DataError where the file is no journal; UsageError where another run writes it, or
+    there is no room for it.
 
-    def __init__(self, path: Path, *, command: str = "", settings: str = "") -> None:
+    `tell` is told once that it can no longer be written.
+    """
+
+    def __init__(
+        self, path: Path, *, command: str = "", settings: str = "", tell: Callable[[str], None] | None = None
+    ) -> None:
         self.path = path
+        self._tell = tell
+        self._late: sqlite3.Connection | None = None
+        """What came after the file could no longer be written."""
         self.peak_rss: int | None = None
         """Bytes of memory that this process holds at most; kept with the run when it ends."""
         if path.exists() and not path.is_file():
@@ -82,6 +93,8 @@ class Journal:
             self._lock.close()
             if isinstance(error, DataError):
                 raise
+            if isinstance(error, sqlite3.OperationalError):
+                raise _not_begun(path, error) from None
             raise DataError(
                 f"this is no journal: {error}", place=str(path), remedy="name another file with --journal"
             ) from None
@@ -98,20 +111,40 @@ class Journal:
         """Ends the run."""
         row = (time.time(), self.peak_rss, self.run)
         try:
-            self._rows("UPDATE runs SET ended = ?, peak_rss = ? WHERE run = ?", row)
+            self._write("UPDATE runs SET ended = ?, peak_rss = ? WHERE run = ?", row)
         finally:
-            self._db.close()
-            self._lock.close()
+            for one in (self._late, self._db, self._lock):
+                if one is not None:
+                    one.close()
+
+    def _write(self, statement: str, values: Sequence[Any]) -> None:
+        """A change of the file; of the memory of this run once the file cannot be written, which is told."""
+        try:
+            (self._late or self._db).execute(statement, values)
+            return
+        except sqlite3.Error as error:
+            if self._late is not None:
+                raise
+            why = str(error)
+        self._late = sqlite3.connect(":memory:", isolation_level=None)
+        self._late.executescript(_TABLES)
+        self._late.execute(statement, values)
+        if self._tell is not None:
+            self._tell(
+                f"warning: {self.path}: the journal can no longer be written: {why}. The run goes on without it; answers that "
+                "were kept before stay there"
+            )
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement. DataError where the file is damaged, or the disk full."""
+        """The rows of a statement, those that could not be written first. DataError where the file is damaged."""
+        late = [] if self._late is None else self._late.execute(statement, values).fetchall()
         try:
-            return self._db.execute(statement, values).fetchall()
+            return late + self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),
-                remedy="look for room on the disk, or name another file with --journal; answers kept before stay there",
+                remedy="name another file with --journal",
             ) from None
 
     def known(self, key: str, time_limit: float) -> Entry | None:
@@ -145,7 +178,7 @@ class Journal:
 
         `rss` are the bytes of memory that this process holds.
         """
-        self._rows(
+        self._write(
             f"INSERT OR REPLACE INTO answers ({_ENTRY}, time_limit, record, writer_rss, run, answered) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -156,19 +189,22 @@ class Journal:
         )
 
     def entries(self) -> Iterator[Entry]:
-        """Every answer of the file, of all runs."""
+        """Every answer of the file, of all runs, and of this one."""
         for row in self._rows(f"SELECT {_ENTRY} FROM answers"):
             yield Entry(*row)
 
     def write_part(self, key: str, line: dict[str, Any]) -> None:
         """Keeps a line about a part of a question; on the disk when this returns."""
-        self._rows("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
+        self._write("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
 
     def parts(self, key: str) -> list[str]:
         """The lines about the parts of a question, as text of JSON, in the order in which they were written."""
-        return [str(row[0]) for row in self._rows("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))]
+        late = [] if self._late is None else self._late.execute(_PARTS, (key,)).fetchall()
+        found = self._rows(_PARTS, (key,))
+        return [str(row[0]) for row in (*found[len(late) :], *late)]
 
 
+_PARTS = "SELECT line FROM parts WHERE key = ? ORDER BY number"
 _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, rss, worker"
 
 
@@ -177,16 +213,32 @@ def _writers_lock(path: Path) -> sqlite3.Connection:
     try:
         lock = sqlite3.connect(f"{path}.lock", isolation_level=None, timeout=0)
     except sqlite3.OperationalError as error:
-        raise UsageError(
-            f"the journal cannot be written: {error}", place=str(path), remedy="name another file with --journal"
-        ) from None
+        raise _not_begun(path, error) from None
     try:
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         lock.close()
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise _not_begun(path, error) from None
         raise UsageError(
             "another run is writing this journal",
             place=str(path),
             remedy="wait for it, or name another with --journal",
         ) from None
     return lock
+
+
+_ROOM = 1 << 17
+"""Bytes that an empty journal and its log take, with a margin."""
+
+
+def _not_begun(path: Path, error: sqlite3.OperationalError) -> UsageError:
+    """The error of a journal that the system does not let begin; a full disk shows itself in many ways."""
+    try:
+        full = shutil.disk_usage(path.parent).free < _ROOM
+    except OSError:
+        full = False
+    why = "the disk is full" if full else str(error)
+    return UsageError(
+        f"the journal cannot be begun: {why}", place=str(path), remedy="name another file with --journal, or make room"
+    )
