@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +19,8 @@ from tests.command import run_command
 from treesens.cli import COMMANDS, group
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import one_run, open_regular, will_write, write_atomically
-from treesens.errors import OverwriteError, UsageError
+from treesens.errors import MissingPackageError, OverwriteError, UsageError
+from treesens.studies.registry import STUDIES
 
 READ = {
     "codes",
@@ -77,6 +80,43 @@ def test_an_output_that_was_read_is_refused(command: str, option: str, tmp_path:
             known.type.convert(str(tmp_path / name), known, None)
             with pytest.raises(OverwriteError):
                 open_regular(file)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [(n, p.opts[0]) for n, p in options() if isinstance(p.type, OutputFile) and not p.type.dir_okay],
+)
+def test_what_stops_an_output_is_said_before_the_work(
+    command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the type of the option itself, which is read before anything is asked."""
+    known = {(n, p.opts[0]): p for n, p in options()}[command, option]
+    assert isinstance(known.type, OutputFile)
+    with one_run(), pytest.raises(UsageError, match="cannot be written"):
+        known.type.convert(str(tmp_path / "absent" / "x.svg"), known, None)
+    wanted = {"--plot": "matplotlib", "--report": "jinja2"}.get(option) if command in STUDIES else None
+    assert known.type.needs == wanted
+    if wanted is not None:
+        monkeypatch.setitem(sys.modules, wanted, None)
+        with one_run(), pytest.raises(MissingPackageError, match=f"{wanted}, which is not installed"):
+            known.type.convert(str(tmp_path / "x.svg"), known, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_records_of_an_audit_are_there_although_the_page_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(4, tmp_path / "m.json")
+    (tmp_path / "d.csv").write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n")
+
+    def broken(*_: object) -> str:
+        raise UsageError("the page cannot be drawn")
+
+    monkeypatch.setattr("treesens.report.audit_page.page", broken)
+    asked = ["audit", str(tmp_path / "m.json"), "--data", str(tmp_path / "d.csv"), "--margin", "9"]
+    done = CliRunner().invoke(group, [*asked, "--report", str(tmp_path / "a.html")])
+    assert "the page cannot be drawn" in done.output
+    assert json.loads((tmp_path / "a.audit.json").read_text())["results"]
 
 
 def test_audit_leaves_the_model_alone(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ OUTPUTS = {
     ),
     "why out": (
         ["why", "c.json", "--data", "d.csv", "--row", "0", "--out", "OUT.csv"],
-        "treesens.commands.why._write_reasons",
+        "treesens.commands.why.write_csv",
     ),
     "robust plot": (
         ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--plot", "OUT.svg"],

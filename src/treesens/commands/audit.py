@@ -58,7 +58,6 @@ def _heading(options: AuditOptions) -> dict[str, Any]:
 
     report, card = options.report, options.card
     if card is not None:
-        check_writable(card)
         check_card(card)
     if report is None:
         given: dict[str, Path | str | None] = {"--pdf": options.pdf, "--purpose": options.purpose}
@@ -68,14 +67,12 @@ def _heading(options: AuditOptions) -> dict[str, Any]:
         if lonely is not None:
             raise UsageError(f"{lonely} needs a report", remedy="add --report out.html")
         return {} if card is None else {"date": date_of(options.date)}
-    check_writable(report)
     check_writable(attachment_of(report))
     will_write(attachment_of(report), derived=True, force=options.force)
     if options.pdf is not None:
         from treesens.report.pdf import browser
 
         browser()
-        check_writable(options.pdf)
     return {
         "purpose": read_purpose(options.purpose),
         "date": date_of(options.date),

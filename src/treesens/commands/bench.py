@@ -19,8 +19,9 @@ from treesens.commands.common import (
     seed_option,
     split,
 )
+from treesens.commands.memory import warn_of_journal
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json
 
@@ -82,7 +83,6 @@ def command(
             get_backend(name)
     for text in texts:
         Pipeline.parse(text)
-    check_writable(plot)
     listed = read_instances(instances)
     if sample is not None and sample < len(listed):
         listed = [listed[i * len(listed) // sample] for i in range(sample)]
@@ -112,6 +112,7 @@ def command(
             executor=INLINE if jobs == 1 else Executor("local", jobs),
             stop=interruption.event,
             on_answer=on_answer,
+            tell=warn_of_journal,
         )
     if records is None:
         records = read_records(output)  # every answer is there as soon as it has come

@@ -28,8 +28,13 @@ def write_beside(what: str, work: Callable[[], object]) -> bool:
     except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
         failed = told(error, f"{what} after the answers")
     say(f"error[{failed.code}]: {what}: {failed}", err=True)
-    click.get_current_context().meta.setdefault(_FAILED, []).append(failed.exit_code)
+    end_with(failed.exit_code)
     return False
+
+
+def end_with(exit_code: int) -> None:
+    """The exit code of an output that failed."""
+    click.get_current_context().meta.setdefault(_FAILED, []).append(exit_code)
 
 
 def exit_code_with_outputs(context: click.Context, code: object) -> object:

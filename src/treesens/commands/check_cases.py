@@ -13,7 +13,7 @@ import click
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.commands.beside import write_beside
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.files import write_atomically
 from treesens.compiler.result import Result
 from treesens.errors import UsageError
 from treesens.report.ci import Case, junit, sarif
@@ -34,17 +34,13 @@ class Asked:
 def ci_options(function: Function) -> Function:
     """`junit`, `sarif` and `markdown` (paths or None), which can be written when the command begins, and `quiet`."""
 
-    def writable(_context: object, _option: object, path: Path | None) -> Path | None:
-        check_writable(path)
-        return path
-
     kind = OutputFile()
     words = "Write the answers as {} for CI."
     for option in (
         click.option("--quiet", "-q", is_flag=True, help="No answers on the terminal: errors, and the exit code."),
-        click.option("--markdown", "markdown_file", type=kind, callback=writable, help=words.format("Markdown")),
-        click.option("--sarif", "sarif_file", type=kind, callback=writable, help=words.format("SARIF 2.1.0")),
-        click.option("--junit", "junit_file", type=kind, callback=writable, help=words.format("JUnit XML")),
+        click.option("--markdown", "markdown_file", type=kind, help=words.format("Markdown")),
+        click.option("--sarif", "sarif_file", type=kind, help=words.format("SARIF 2.1.0")),
+        click.option("--junit", "junit_file", type=kind, help=words.format("JUnit XML")),
     ):
         function = option(function)
     return function

@@ -17,7 +17,6 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.files import check_writable, make_folder
 from treesens.compiler.base.numbers import float_of, whole_of
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
@@ -114,15 +113,9 @@ def tolerance_options(function: Function) -> Function:
 def certificate_option(function: Function) -> Function:
     """For commands whose answers can have certificates; `certificates` is a folder or None."""
 
-    def folder(_context: object, _option: object, path: Path | None) -> Path | None:
-        if path is not None:
-            make_folder(path)
-            check_writable(path / "certificate")
-        return path
-
     words = "A folder for certificates of the answers, which anybody can check (docs/certificates.md)."
     kind = OutputFile(folder=True)
-    return click.option("--certificate", "certificates", type=kind, callback=folder, help=words)(function)
+    return click.option("--certificate", "certificates", type=kind, help=words)(function)
 
 
 def require_option(function: Function) -> Function:

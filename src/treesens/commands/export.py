@@ -8,7 +8,7 @@ import click
 
 from treesens.commands.common import EXPECTED, trust_option
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.compiler.base.files import write_atomically
 from treesens.report.terminal import say
 
 
@@ -25,7 +25,6 @@ def command(model: Path, format_name: str | None, trust_pickle: bool, output: Pa
     from treesens.certificates.trees import trees_file
     from treesens.frontends.registry import load
 
-    check_writable(output)
     content = trees_file(load(model, format_name, trust_pickle=trust_pickle).ensemble)
     write_atomically(output, content)
     say(f"wrote {output} ({len(content):,} bytes)", err=True)

@@ -7,19 +7,21 @@ from pathlib import Path
 
 import click
 
-from treesens.compiler.base.files import will_write
+from treesens.compiler.base.files import check_output, check_writable, make_folder, will_write
 
 
 class OutputFile(click.Path):
     """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or lies in one
-    (`will_write`).
+    (`will_write`). What stops it is said before the work: a file that cannot be written, a folder that cannot be made, and a
+    package that it `needs`. What may be either is checked by its command.
 
     A test goes over all commands and finds an option with a path that is neither this nor a known input.
     """
 
     name = "output"
 
-    def __init__(self, *, folder: bool = False, either: bool = False) -> None:
+    def __init__(self, *, folder: bool = False, either: bool = False, needs: str | None = None) -> None:
+        self.needs = needs
         super().__init__(path_type=Path, file_okay=not folder, dir_okay=folder or either)
 
     def convert(
@@ -27,5 +29,11 @@ class OutputFile(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         """The path."""
         path = super().convert(value, param, ctx)
-        will_write(Path(os.fsdecode(path)))
+        place = Path(os.fsdecode(path))
+        will_write(place)
+        if not self.dir_okay:
+            check_output(place, self.needs)
+        elif not self.file_okay:
+            make_folder(place)
+            check_writable(place / "any")
         return path

@@ -8,7 +8,6 @@ from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs, say_favourable
-from treesens.compiler.base.files import check_writable
 from treesens.report.csv_file import write_csv
 from treesens.report.denial_table import show_denials
 from treesens.studies.study import Asking, Found
@@ -22,8 +21,6 @@ class ReasonsOutputs(Outputs):
     def __init__(self, name: str, asked: Asking[Any]) -> None:
         super().__init__(name, asked)
         self.out = asked.options.out
-        if self.out is not None:
-            check_writable(self.out)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """A line per denial."""

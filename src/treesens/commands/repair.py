@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from treesens.commands.beside import write_beside
+from treesens.commands.beside import end_with, write_beside
 from treesens.commands.study_outputs import Outputs
+from treesens.errors import UsageError
 from treesens.report.repair_table import show_repairs
 from treesens.report.terminal import say
 from treesens.studies.study import Asking, Found
@@ -40,5 +41,7 @@ class RepairOutputs(Outputs):
             picture = partial(prices_plot, records, document["kind"], self.axes)
             write_beside(str(place), lambda: save_plot(picture(), place))
         for record in records:
+            if "unwritten" in record:
+                end_with(UsageError.exit_code)
             if not record["proved"]:
                 say(f"{document['kind']} {record['size']:g}: no file, {record['reason']}", err=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs
-from treesens.compiler.base.files import check_writable
 from treesens.report.csv_file import write_csv
 from treesens.report.robust_table import show_curve, show_rows
 from treesens.studies.study import Asking, Found
@@ -23,8 +22,6 @@ class RobustOutputs(Outputs):
 
         super().__init__(name, asked)
         self.out, self.plot = asked.options.out, asked.options.plot
-        if self.out is not None:
-            check_writable(self.out)
         self.axes = None if self.plot is None else new_axes(self.plot)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:

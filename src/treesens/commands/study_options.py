@@ -11,7 +11,6 @@ import click
 
 from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable, make_folder
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
 from treesens.studies import kinds
@@ -99,9 +98,9 @@ def _reading(one: Declared) -> dict[str, Any]:
         case kinds.TableFile():
             return {"type": click.Path(path_type=Path)}
         case kinds.OutputPath(folder=True):
-            return {"type": OutputFile(folder=True), "callback": _read(_folder)}
-        case kinds.OutputPath():
-            return {"type": OutputFile()}
+            return {"type": OutputFile(folder=True)}
+        case kinds.OutputPath(needs=needs):
+            return {"type": OutputFile(needs=needs)}
 
 
 def _read(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
@@ -118,13 +117,6 @@ def _decision(path: Path | None) -> Any:
     from treesens.studies.decision_file import read_decision
 
     return read_decision(path)
-
-
-def _folder(path: Path | None) -> Path | None:
-    if path is not None:
-        make_folder(path)
-        check_writable(path / "certificate")
-    return path
 
 
 def _is_row(text: str) -> bool:

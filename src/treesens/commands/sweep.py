@@ -30,7 +30,6 @@ from treesens.commands.common import (
 )
 from treesens.commands.memory import warn_of_journal
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.files import check_writable
 from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -87,7 +86,6 @@ def command(
     from treesens.sweeps.run import settings_text, sweep
     from treesens.sweeps.spec import read_spec
 
-    check_writable(report)
     where = parse_executor(executor, jobs)
     read = read_spec(spec, trust_pickle=trust_pickle)
     share = read.settings.share and not no_share

@@ -26,13 +26,11 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
     Exit codes: 0 sat or unsat, 5 unknown or timeout, 1 usage, 2 unreadable input, 130 interrupted.
     """
-    from treesens.compiler.base.files import check_writable, write_atomically
+    from treesens.compiler.base.files import write_atomically
     from treesens.frontends.registry import load
     from treesens.grammar.parsing.vnnlib import parse_property
     from treesens.studies.vnnlib import decide_property, read_content, result_text
 
-    if results is not None:
-        check_writable(results)
     asked = parse_property(_text(file), str(file))
     loaded = load(model)
     if loaded.frontend != "onnx":

@@ -8,7 +8,6 @@ from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.commands.study_outputs import Outputs
-from treesens.compiler.base.files import check_writable
 from treesens.report.csv_file import write_csv
 from treesens.report.reason_words import reason_words
 from treesens.report.terminal import say_wrapped
@@ -25,8 +24,6 @@ class WhyOutputs(Outputs):
 
         super().__init__(name, asked)
         self.out, self.plot = asked.options.out, asked.options.plot
-        if self.out is not None:
-            check_writable(self.out)
         self.axes = None if self.plot is None else new_axes(self.plot)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:

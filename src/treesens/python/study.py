@@ -9,7 +9,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
-from treesens.compiler.base.files import check_writable, one_run
+from treesens.compiler.base.files import check_output, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.python.arguments import bound_arguments
 from treesens.python.notes import warn
@@ -89,8 +89,9 @@ def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
         for one in declared(study.options, Door.PYTHON):
             if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
                 values[one.field] = table_of(values[one.field], label, None, models)
-            if one.option.kind == kinds.OutputPath() and values[one.field] is not None:
-                check_writable(values[one.field])
+            kind = one.option.kind
+            if isinstance(kind, kinds.OutputPath) and not kind.folder and values[one.field] is not None:
+                check_output(values[one.field], kind.needs)
         options = study.options(**values)
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:

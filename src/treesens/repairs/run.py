@@ -13,7 +13,7 @@ from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.records.plain import plain, recorded
+from treesens.records.plain import ABSENT, plain, recorded
 from treesens.repairs.repair import Repair
 from treesens.repairs.twins import twins_of_rows
 from treesens.studies import study
@@ -43,7 +43,10 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
         repair = _repair(asked, train)
         _write_pairs(asked, train, repair, options.pairs)
     records: list[RepairRecord] = [recorded(RepairRecord, one) for one in _sizes(asked, train, repair)]
-    return study.Found(records, (), asked.stop.is_set(), all(one.proved for one in records), records)
+    lost = tuple(
+        f"{options.kind} {one.size:g}: proved, but {one.unwritten}" for one in records if one.unwritten is not ABSENT
+    )
+    return study.Found(records, lost, asked.stop.is_set(), all(one.proved for one in records), records)
 
 
 def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | None) -> Iterator[dict[str, Any]]:
@@ -75,14 +78,22 @@ def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | No
                 }
                 continue
             if found.content is not None and options.output is not None:
-                place = place_of(options.output, size, options)
-                write_atomically(place, found.content)
-                found.facts["file"] = str(place)
+                found.facts |= _written(place_of(options.output, size, options), found.content)
             record = found.record()
-            if asked.memory is not None and found.content is not None and not asked.stop.is_set():
+            whole = found.content is not None and "unwritten" not in found.facts
+            if asked.memory is not None and whole and not asked.stop.is_set():
                 asked.memory.keep(key, "none", plain(recorded(RepairRecord, record)))
         done += 1
         yield record
+
+
+def _written(place: Path, content: bytes) -> dict[str, str]:
+    """Where a model was written, or why it could not be: that costs neither its proof nor its prices."""
+    try:
+        write_atomically(place, content)
+    except UsageError as error:
+        return {"unwritten": f"{place}: {error.message}"}
+    return {"file": str(place)}
 
 
 def _write_pairs(asked: study.Asking[RepairOptions], train: Table, repair: Repair, place: Path) -> None:

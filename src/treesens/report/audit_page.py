@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from treesens.compiler.base.files import write_atomically
-from treesens.compiler.base.packages import imported
+from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import UsageError
 from treesens.report import audit_words, front_page
 from treesens.report.audit_table import (
@@ -34,18 +34,17 @@ _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 
 
 def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
-    """Writes the page and, beside it, all facts and records as JSON, whose hash the page names; returns the path of the JSON.
+    """Writes all facts and records as JSON and, beside it, the page, which names their hash; returns the path of the JSON.
 
-    Neither holds what a clock says.
+    The records are there before the page, which may fail. Neither holds what a clock says.
     """
     attachment = attachment_of(path)
     facts, records = without_seconds(facts), without_seconds(records)
     text = visible_json(json.dumps({**facts, "results": records}, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     content = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(content).hexdigest()
-    html = page(records, {**facts, "attachment": {"file": attachment.name, "sha256": digest}})
     write_atomically(attachment, content, derived=True, force=force)
-    write_atomically(path, html)
+    write_atomically(path, page(records, {**facts, "attachment": {"file": attachment.name, "sha256": digest}}))
     return attachment
 
 
@@ -66,7 +65,7 @@ def attachment_of(path: Path) -> Path:
 
 def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
     """The page; UsageError where jinja2 is not installed."""
-    jinja2 = imported("jinja2", "reports are written with jinja2")
+    jinja2 = imported("jinja2", PURPOSES["jinja2"])
     environment = jinja2.Environment(
         autoescape=jinja2.select_autoescape(default=True),
         undefined=jinja2.StrictUndefined,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.files import check_writable, will_write
-from treesens.compiler.base.packages import imported
+from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import UsageError
 from treesens.visible import visible
 
@@ -171,7 +171,7 @@ def new_picture(axes: Any, height: float) -> Any:
 
 def import_pyplot() -> Any:
     """matplotlib's pyplot; UsageError without it."""
-    return imported("matplotlib.pyplot", "pictures are drawn with matplotlib")
+    return imported("matplotlib.pyplot", PURPOSES["matplotlib"])
 
 
 def name_ticks(set_ticks: Any, places: range, names: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ def show_repairs(records: Sequence[dict[str, Any]], kind: str) -> None:
             both(price, "rows_flip", "d"),
             ", ".join(f"{_number(s['before'])} → {_number(s['after'])}" for s in swings),
             f"{record['changes']['trees_changed']} of {record['changes']['trees']}",
-            record.get("file", "–"),
+            record.get("file", "not written" if "unwritten" in record else "–"),
         )
     table.print_fitted(out(), ("trees changed", "file"))
     last = [(f"{kind} {r['size']:g}", list(r["prices"].values())[-1]) for r in records if r["proved"]]

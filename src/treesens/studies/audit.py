@@ -30,7 +30,7 @@ REPAIR_GAP = Option(
     "for every set ([repair](repair.md)).",
 )
 REPORT = Option(
-    OutputPath(),
+    OutputPath(needs="jinja2"),
     "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
     door=Door.COMMAND,
     more="The page names the SHA-256 of the records.",

@@ -135,9 +135,10 @@ class TableFile:
 
 @dataclass(frozen=True)
 class OutputPath:
-    """What is written, as a path; or a folder."""
+    """What is written, as a path; or a folder. `needs` is the package that writes it, if a plain installation has none."""
 
     folder: bool = False
+    needs: str | None = None
 
 
 Kind: TypeAlias = (

@@ -228,7 +228,7 @@ class KeptRowsRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairRecord:
-    """The repaired model of one size; `file` is where it was written."""
+    """The repaired model of one size; `file` is where it was written, `unwritten` why it was not although it was proved."""
 
     size: float
     method: str
@@ -241,6 +241,7 @@ class RepairRecord:
     sha256: str | Absent = ABSENT
     seconds: float
     file: str | Absent = ABSENT
+    unwritten: str | Absent = ABSENT
 
 
 @dataclass(frozen=True, kw_only=True)

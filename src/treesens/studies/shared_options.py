@@ -71,7 +71,7 @@ PRICE_BY = Option(
     "Prices by the values of a column as well, or of several as a,b; repeatable.",
     more="The column need not be a feature of the model.",
 )
-PLOT = Option(OutputPath(), None, door=Door.COMMAND)
+PLOT = Option(OutputPath(needs="matplotlib"), None, door=Door.COMMAND)
 TIME_LIMIT = Option(Seconds(), None, short="-t")
 SET_LIMIT = Option(Seconds(), "Seconds for every set of features and model.")
 TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.")

@@ -208,11 +208,13 @@ def run(
     stop: threading.Event | None = None,
     on_answer: Callable[[dict[str, Any]], None] | None = None,
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
+    tell: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Answers every instance on every setting as far as the journal does not know it, and returns the records of all.
 
     The records are written to `output`, one line each, as they come; the journal has the same name and `.sqlite` after it.
-    `facts` are further fields of the record of an instance. UsageError if `output` holds records of no journal.
+    `facts` are further fields of the record of an instance; for `tell` see `Journal`. UsageError if `output` holds records of
+    no journal.
     """
     journal_file = Path(f"{output}.sqlite")
     if output.exists() and not journal_file.exists():
@@ -229,7 +231,7 @@ def run(
     }
     will_write(output)
     make_folder(output.parent)
-    with Journal(journal_file, command="bench") as journal:
+    with Journal(journal_file, command="bench", tell=tell) as journal:
         kept = {key: _kept(journal, key, options.time_limit) for key in by_key}
         records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]
         waiting = iter([key for key, record in kept.items() if record is None])

@@ -122,6 +122,8 @@ class Journal:
         try:
             (self._late or self._db).execute(statement, values)
             return
+        except OverflowError as error:
+            raise DataError(f"the journal cannot hold an answer: {error}", place=str(self.path)) from None
         except sqlite3.Error as error:
             if self._late is not None:
                 raise
@@ -135,17 +137,22 @@ class Journal:
                 "were kept before stay there"
             )
 
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement, those that could not be written first. DataError where the file is damaged."""
-        late = [] if self._late is None else self._late.execute(statement, values).fetchall()
+    def _found(self, statement: str, values: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
+        """The rows of a statement in the file, and those that could not be written. DataError where the file is damaged."""
         try:
-            return late + self._db.execute(statement, values).fetchall()
+            rows = self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise DataError(
                 f"the journal cannot be used: {error}",
                 place=str(self.path),
-                remedy="name another file with --journal",
+                remedy="name another file with --journal; answers kept before stay there",
             ) from None
+        return rows, [] if self._late is None else self._late.execute(statement, values).fetchall()
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement, the latest first."""
+        kept, late = self._found(statement, values)
+        return late + kept
 
     def known(self, key: str, time_limit: float) -> Entry | None:
         """What is known: a verdict holds for every time limit, an `unknown` for its own."""
@@ -199,12 +206,10 @@ class Journal:
 
     def parts(self, key: str) -> list[str]:
         """The lines about the parts of a question, as text of JSON, in the order in which they were written."""
-        late = [] if self._late is None else self._late.execute(_PARTS, (key,)).fetchall()
-        found = self._rows(_PARTS, (key,))
-        return [str(row[0]) for row in (*found[len(late) :], *late)]
+        kept, late = self._found("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))
+        return [str(row[0]) for row in kept + late]
 
 
-_PARTS = "SELECT line FROM parts WHERE key = ? ORDER BY number"
 _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, rss, worker"
 
 

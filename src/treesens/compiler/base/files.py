@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import OverwriteError, UsageError
 
 MOST_TEXT_BYTES = 50_000_000
@@ -227,6 +228,15 @@ def check_writable(path: Path | None) -> None:
         probe.unlink()
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def check_output(path: Path, needs: str | None = None) -> None:
+    """UsageError where an output cannot be written, MissingPackageError where the package is missing that it `needs`
+    (`PURPOSES`): what stops an output is said before the work.
+    """
+    if needs is not None:
+        imported(needs, PURPOSES[needs], place=str(path))
+    check_writable(path)
 
 
 def make_folder(path: Path) -> None:

@@ -20,6 +20,8 @@ INSTALLED_BY = {
     "onnxruntime": "'treesens[onnx]'",
 }
 """What pip is asked for, by module."""
+PURPOSES = {"jinja2": "reports are written with jinja2", "matplotlib": "pictures are drawn with matplotlib"}
+"""What outputs need a package for, as messages begin."""
 
 
 def is_installed(module: str) -> bool:
