@@ -24,6 +24,7 @@ from treesens.commands.verify import run_checker
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError
+from treesens.solve.conclude import leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 from treesens.sweeps.conquer import Coordinator, can_be_parted
@@ -460,6 +461,38 @@ def test_what_is_left_open_is_no_answer(folder: Path) -> None:
         assert one.known.closed
         assert result.verdict is not Verdict.NONE
         assert result.objective is None or result.objective.bound is None
+
+
+@dataclass(frozen=True)
+class Useless(Executor):
+    """Loses every part that it is given, as workers do that are out of memory."""
+
+    def run(self, take: Any, *_: Any, **__: Any) -> Iterator[Outcome]:
+        while (task := take()) is not None:
+            yield Outcome(task.key, failure="the worker died")
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_parts_cost_no_answer_that_the_whole_has(kind: str, folder: Path, tmp_path: Path) -> None:
+    """The whole question goes on beside parts of which none is ever decided; its certificates are those of the whole."""
+    one = search(kind, folder, Useless(), first_seconds=1e-6)
+    one._as_a_whole = lambda _: leave_open("q")  # type: ignore[method-assign]  # a moment suffices for some of them
+    result = one.run(Budget.of(60))
+    assert one.parted
+    assert not one.proved_in_parts
+    assert says(result) == says(as_a_whole(one))
+    assert result.verdict is not Verdict.UNKNOWN
+
+
+def test_a_whole_that_is_stopped_costs_no_part(folder: Path) -> None:
+    """A request to stop reaches the whole question and its parts."""
+    stop = threading.Event()
+    stop.set()
+    one = search("largest", folder, first_seconds=1e-6)
+    one._as_a_whole = lambda _: leave_open("q")  # type: ignore[method-assign]
+    result = one.run(Budget.of(60, stop))
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reason == "interrupted"
 
 
 def test_no_time_is_no_answer(folder: Path) -> None:

@@ -90,7 +90,7 @@ class InParts:
             result = located(query, result, options)
         if options.certificates is None:
             return result
-        if not search.parted:
+        if not search.proved_in_parts:
             return with_certificates(query.query, result, options, budget)
         proved = partial(with_part_certificates, search, result, options.certificates, budget)
         certified = afterwards(result, "certificate", proved)

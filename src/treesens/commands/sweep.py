@@ -52,7 +52,11 @@ if TYPE_CHECKING:
 @click.option("--absolute-tolerance", type=Number(min=0.0, max=1e300), help="As for check.")
 @click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), help="As for check.")
 @click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
-@click.option("--retry", is_flag=True, help="Ask again what failed in an earlier run.")
+@click.option(
+    "--retry",
+    is_flag=True,
+    help="Ask again the questions that failed in an earlier run (lost workers, errors); without it they stay unknown.",
+)
 @trust_option
 @certificate_option
 @require_option
@@ -164,7 +168,7 @@ def told(summary: Summary) -> str:
     shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
     parts = [f"{summary.asked} asked{shared}"]
     numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
-    numbers |= {"failed": summary.failed, "left": summary.left}
+    numbers |= {"failed (--retry asks these again)": summary.failed, "left": summary.left}
     parts += [f"{number} {word}" for word, number in numbers.items() if number]
     memory = f"peak memory {summary.rss / 1e6:.0f} MB here, {summary.worker_rss / 1e6:.0f} MB in a worker"
     return f"{', '.join(parts)}\n{summary.seconds:.1f} s, {summary.cpu:.1f} s of CPU; {memory}"

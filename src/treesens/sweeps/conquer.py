@@ -1,10 +1,11 @@
 """One hard question on many processes: open parts are handed out, and come back decided or in smaller parts.
 
-A part has some seconds, and more of them while enough others wait for every worker: to cut it helps nobody then. If it is not
-decided by then, sixteen smaller ones take its place. A part without an answer is closed
-for good; an answer ends the question, or, if something is to be optimised, is what the other parts have to be better than. A
-lost worker loses only what it was doing, which is asked again. What is closed and cut is written into a journal, from which the
-same question goes on. Every process reads the question itself, so nothing but cuts and answers travels.
+The whole question goes on in this process beside its parts, until one of the two ends: the answer is never worse than without
+parts. A part has some seconds, and more of them while enough others wait for every worker: to cut it helps nobody then. If it
+is not decided by then, sixteen smaller ones take its place. A part without an answer is closed for good; an answer ends the
+question, or, if something is to be optimised, is what the other parts have to be better than. A lost worker loses only what
+it was doing, which is asked again. What is closed and cut is written into a journal, from which the same question goes on.
+Every process reads the question itself, so nothing but cuts and answers travels.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -26,10 +30,10 @@ from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.query import Objective
 from treesens.compiler.result import Proof, Result, Verdict
-from treesens.solve.combine import proof_of_parts
+from treesens.solve.combine import combine, proof_of_parts
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.options import Options
-from treesens.solve.question import answer_question
+from treesens.solve.question import answer, answer_question
 from treesens.sweeps.conquest import Conquest, with_part_cut
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Journal
@@ -71,7 +75,7 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 class Coordinator:
     """Asks one question of a document in parts. `slice_seconds` is what a part has; the whole question first gets
-    `first_seconds` in this process, by default as much.
+    `first_seconds` alone, by default as much, and then goes on beside the parts; with 0 the parts are asked alone.
     """
 
     def __init__(
@@ -99,6 +103,8 @@ class Coordinator:
         """Parts that nothing can be cut in have so many times the seconds of others."""
         self.journal = PartJournal(journal, self._key()) if journal is not None else None
         self.lock = threading.Lock()
+        self.offered: deque[Witness] = deque()
+        """Answers of the whole question, which parts have to be better than; taken in by the thread that writes."""
 
     def _key(self) -> str:
         """What a journal is about: the question, and what closes a part; the tolerance is a part of it."""
@@ -130,13 +136,71 @@ class Coordinator:
             if first.witness is not None:
                 self._improve(first.witness)
             self._begin()
-        while self.known.open and not budget.over and not self._answered():
-            before = len(self.known.open), self.known.asked
-            self._round(budget)
-            if (len(self.known.open), self.known.asked) == before:
-                break
-        result = self._concluded(first, goal, budget)
+        with self._beside(budget) as (whole, mine):
+            while self.known.open and not (mine.over or budget.over or self._answered()):
+                before = len(self.known.open), self.known.asked
+                self._round(mine)
+                if (len(self.known.open), self.known.asked) == before:
+                    break
+            if not self._concludes():
+                whole.result()  # of parts that can be asked no more nothing is to be waited for
+        self._take_offers()
+        result = self._joined(self._concluded(first, goal, budget), whole.result())
         return replace(result, seconds={"solve": time.perf_counter() - start}, notes=(*result.notes, self._note()))
+
+    @contextmanager
+    def _beside(self, budget: Budget) -> Iterator[tuple[Future[Result], Budget]]:
+        """The whole question in a thread, and the budget of its parts, which ends with an answer to the whole.
+
+        The engine releases the interpreter lock. At the end of the parts the whole question is stopped.
+        """
+        options = replace(self.options, certificates=None, require_certificate=False)
+        parts_over, whole_over = threading.Event(), threading.Event()
+
+        def ask() -> Result:
+            result = answer(self.query, options, replace(budget, stop=whole_over), on_better=self.offered.append)
+            if self._is_final(result):
+                parts_over.set()
+            return result
+
+        def pass_on() -> None:
+            """The request to stop, to both."""
+            while not (budget.stopped or whole_over.wait(0.05)):
+                pass
+            if budget.stopped:
+                parts_over.set()
+                whole_over.set()
+
+        if self.first_seconds <= 0:
+            nothing: Future[Result] = Future()
+            nothing.set_result(leave_open(self.question.name))
+            yield nothing, budget
+            return
+        with ThreadPoolExecutor(2) as pool:
+            try:
+                pool.submit(pass_on)
+                yield pool.submit(ask), replace(budget, stop=parts_over)
+            finally:
+                whole_over.set()
+
+    @property
+    def proved_in_parts(self) -> bool:
+        """Whether every part is closed: then the parts are the proof."""
+        return self.parted and set(self.known.leaves()) == set(self.known.closed)
+
+    def _concludes(self) -> bool:
+        """Whether the parts say all that there is to say."""
+        return self._answered() or self.proved_in_parts
+
+    def _joined(self, parts: Result, whole: Result) -> Result:
+        """What the parts and the whole question say together: the better answer, and the tighter bound."""
+        if self._is_final(whole):
+            return combine(whole, parts)
+        return parts if self._concludes() else combine(parts, whole)
+
+    def _take_offers(self) -> None:
+        while self.offered:
+            self._improve(self.offered.popleft())
 
     def _as_a_whole(self, budget: Budget) -> Result:
         """What one process finds in a moment: most questions need no parts."""
@@ -197,6 +261,7 @@ class Coordinator:
         away = time.monotonic()
         for outcome in outcomes:
             with self.lock:
+                self._take_offers()
                 self._take_in(outcome)
             if time.monotonic() - away > 1.0:
                 away = time.monotonic()

@@ -1,4 +1,4 @@
-"""Where questions run: in this process, in processes of this machine, on a Dask cluster (through joblib), or on Ray.
+"""Where questions run: in this process, in processes of this machine, on a Dask cluster, or on Ray.
 
 A process of this machine that dies loses the question that it was asked. A worker of a cluster takes a handful with it, those
 that were on their way; they are asked again one at a time, so that the one that kills its worker is known. A question fails for
@@ -11,15 +11,16 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from treesens.compiler.base.processes import safe_children
 from treesens.errors import UsageError
-from treesens.sweeps.on_dask import dask_backend, dask_client
+from treesens.sweeps.bundles import Cluster
+from treesens.sweeps.on_dask import dask_cluster
 from treesens.sweeps.on_processes import lost_twice, on_processes
-from treesens.sweeps.on_ray import on_ray, ray_cores, ray_store
+from treesens.sweeps.on_ray import ray_cluster
 from treesens.sweeps.worker import Outcome, Shipment, Task, answer_task
 
 Next = Callable[[], Task | None]
@@ -63,47 +64,23 @@ class Executor:
             with safe_children():
                 yield from on_processes(take, shipments, self.jobs, patience, stop)
             return
-        with self._cluster(shipments) as (travelling, parallel):
-            yield from _pool(take, travelling, lambda: parallel(patience))
+        with self._cluster() as cluster:
+            held = {digest: cluster.hold(shipment) for digest, shipment in shipments.items()}
+            yield from _on_cluster(take, held, cluster, patience)
 
-    @contextmanager
-    def _cluster(self, shipments: Mapping[str, Shipment]) -> Iterator[tuple[Mapping[str, Any], Callable[[float], Any]]]:
-        """The shipments as workers get them, and what makes a `joblib.Parallel`."""
-        import joblib
-
-        if self.kind == "dask":
-            with dask_client(self.address) as client:
-                # Scattered once to every worker; tasks carry a reference.
-                scattered = list(shipments.values())
-                backend = dask_backend()(client=client, scatter=scattered, wait_for_workers_timeout=60)
-                with joblib.parallel_config(backend=backend):
-                    # Quick questions travel together, slow ones alone: the scheduler takes longer for a task than many of
-                    # them do.
-                    yield (
-                        shipments,
-                        lambda timeout: joblib.Parallel(
-                            timeout=timeout, return_as="generator_unordered", batch_size="auto"
-                        ),
-                    )
-        else:
-            with ray_store(self.address) as put:
-                references = {name: put(shipment) for name, shipment in shipments.items()}
-                cores = max(2, ray_cores())
-                yield references, lambda timeout: on_ray(timeout, cores)
+    def _cluster(self) -> AbstractContextManager[Cluster]:
+        return dask_cluster(self.address) if self.kind == "dask" else ray_cluster(self.address)
 
 
 INLINE = Executor("inline")
 """This process, one question at a time."""
 
 
-def _pool(take: Next, shipments: Mapping[str, Any], parallel: Callable[[], Any]) -> Iterator[Outcome]:
-    """The outcomes of all tasks on a cluster."""
-    import joblib
-
-    job = joblib.delayed(answer_task)
+def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience: float) -> Iterator[Outcome]:
+    """The outcomes of all tasks on a cluster, which holds their shipments."""
 
     def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
-        yield from parallel()(job(shipments[task.document], task) for task in tasks)
+        return cluster.run(((held[task.document], task) for task in tasks), patience)
 
     while True:
         away: dict[str, Task] = {}

@@ -1,17 +1,20 @@
-"""Questions on a Dask cluster, through joblib's backend for it."""
+"""Questions on a Dask cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from treesens.compiler.base.packages import imported
 from treesens.errors import UsageError
+from treesens.sweeps.bundles import Cluster, Job, answer_together
+from treesens.sweeps.worker import Outcome, Shipment
 
 
 @contextmanager
-def dask_client(address: str) -> Iterator[Any]:
+def dask_cluster(address: str) -> Iterator[Cluster]:
+    """The cluster of a scheduler. UsageError if none answers, or it has no workers."""
     distributed = imported("distributed", "clusters of Dask need distributed")
     try:
         client = distributed.Client(
@@ -29,18 +32,39 @@ def dask_client(address: str) -> Iterator[Any]:
             raise UsageError(
                 f"the Dask scheduler at {address} has no workers", remedy=f"start some: dask worker {address}"
             ) from None
-        yield client
+        yield _Dask(client)
     finally:
         client.close()
 
 
-def dask_backend() -> Any:
-    from joblib._dask import DaskDistributedBackend
+class _Dask(Cluster):
+    def __init__(self, client: Any) -> None:
+        self.client = client
 
-    class AtLeastTwo(DaskDistributedBackend):  # type: ignore[misc]
-        """joblib runs everything in the calling process if one worker (with one thread) is there."""
+    def cores(self) -> int:
+        return max(1, sum(map(int, self.client.nthreads().values())))
 
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            return max(2, int(super().effective_n_jobs(n_jobs)))
+    def hold(self, shipment: Shipment) -> Any:
+        # The result of a task, and not scattered data: those lie on some workers and are lost with them (the active memory
+        # manager takes spare copies away), whereas the scheduler makes a result again wherever it is missed.
+        return self.client.submit(_same, shipment, pure=False)
 
-    return AtLeastTwo
+    def send(self, bundle: list[Job]) -> Any:
+        return self.client.submit(answer_together, bundle, pure=False)
+
+    def ended(self, away: Sequence[Any], patience: float) -> Any:
+        from distributed import wait
+
+        with self.client.as_current():
+            return next(iter(wait(away, timeout=patience, return_when="FIRST_COMPLETED").done))
+
+    def outcomes(self, bundle: Any) -> list[Outcome]:
+        outcomes: list[Outcome] = bundle.result()
+        return outcomes
+
+    def cancel(self, bundle: Any) -> None:
+        bundle.cancel()
+
+
+def _same(shipment: Shipment) -> Shipment:
+    return shipment

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 from treesens.compiler.base.packages import imported
 from treesens.errors import UsageError
-from treesens.sweeps.worker import KEPT, Outcome, Shipment, Task, answer_task
-
-
-def ray_cores() -> int:
-    import ray
-
-    return int(ray.cluster_resources().get("CPU", 1))
-
+from treesens.sweeps.bundles import Cluster, Job, answer_together
+from treesens.sweeps.worker import KEPT, Outcome, Shipment
 
 _STARTING = 60.0
 """Seconds in which a Ray cluster may come up: its head opens the port before it can serve clients."""
@@ -49,7 +43,8 @@ def _last_line(error: Exception) -> str:
 
 
 @contextmanager
-def ray_store(address: str) -> Iterator[Callable[[Shipment], Any]]:
+def ray_cluster(address: str) -> Iterator[Cluster]:
+    """The cluster at an address, or one that is started here for an empty one. UsageError if none answers."""
     ray = imported("ray", "clusters of Ray need ray")
     try:
         _connect_to_ray(f"ray://{address}" if address else None)
@@ -65,57 +60,56 @@ def ray_store(address: str) -> Iterator[Callable[[Shipment], Any]]:
             remedy="start one: ray start --head; if it wants a token, set RAY_AUTH_MODE and RAY_AUTH_TOKEN as for the cluster",
         ) from None
     try:
-        yield ray.put
+        yield _Ray()
     finally:
         ray.shutdown()
 
 
-def on_ray(timeout: float, cores: int) -> Callable[[Iterator[Any]], Iterator[Outcome]]:
-    """Questions as tasks of Ray, a few per core on their way: its workers stay from one to the next. (joblib's backend for Ray
-    starts new workers with every list of jobs.) Quick questions travel together, as joblib does it elsewhere.
-    """
-    import ray
+class _Ray(Cluster):
+    """Its workers stay from one question to the next. (joblib's backend for Ray starts new ones with every list of jobs.)"""
 
-    # A question that kills its worker is asked again by `_alone`, where it can be told from those beside it.
-    ask = ray.remote(max_retries=0)(_answer_together)
+    def __init__(self) -> None:
+        import ray
 
-    def run(jobs: Iterator[Any]) -> Iterator[Outcome]:
-        away: dict[Any, int] = {}
-        together = 1
-        try:
-            while True:
-                while len(away) < 2 * cores and (bundle := [arguments for _, arguments, _ in islice(jobs, together)]):
-                    away[ask.remote(bundle)] = len(bundle)
-                if not away:
-                    return
-                done, _ = ray.wait(list(away), num_returns=1, timeout=timeout * max(away.values()))
-                if not done:
-                    raise TimeoutError("no answer came from the cluster")
-                away.pop(done[0])
-                outcomes: list[Outcome] = ray.get(done[0])
-                together = bundle_size(together, sum(outcome.cpu for outcome in outcomes), len(outcomes))
-                yield from outcomes
-        finally:
-            for task in away:
-                ray.cancel(task, force=True)
+        # A question that kills its worker is asked again alone, where it can be told from those beside it.
+        self.ask = ray.remote(max_retries=0)(_answer_held)
 
-    return run
+    def cores(self) -> int:
+        import ray
+
+        return max(2, int(ray.cluster_resources().get("CPU", 1)))
+
+    def hold(self, shipment: Shipment) -> Any:
+        import ray
+
+        return ray.put(shipment)
+
+    def send(self, bundle: list[Job]) -> Any:
+        return self.ask.remote(bundle)
+
+    def ended(self, away: Sequence[Any], patience: float) -> Any:
+        import ray
+
+        done, _ = ray.wait(list(away), num_returns=1, timeout=patience)
+        if not done:
+            raise TimeoutError("no answer came from the cluster")
+        return done[0]
+
+    def outcomes(self, bundle: Any) -> list[Outcome]:
+        import ray
+
+        outcomes: list[Outcome] = ray.get(bundle)
+        return outcomes
+
+    def cancel(self, bundle: Any) -> None:
+        import ray
+
+        ray.cancel(bundle, force=True)
 
 
-_BUNDLE_SECONDS = 0.5
-"""Of processor time that a task of a cluster should take, so that handing it over costs little beside it."""
-_LARGEST_BUNDLE = 64
-
-
-def bundle_size(size: int, seconds: float, answered: int) -> int:
-    """How many questions travel together next, after some took so many seconds: twice as many at most."""
-    fitting = int(_BUNDLE_SECONDS * answered / max(seconds, 1e-9))
-    return max(1, min(fitting, 2 * size, _LARGEST_BUNDLE))
-
-
-def _answer_together(bundle: list[tuple[Any, Task]]) -> list[Outcome]:
+def _answer_held(bundle: list[Job]) -> list[Outcome]:
     """In a worker of Ray: questions that travel together, each with a reference to its shipment."""
-    return [answer_task(_shipment(reference), task) for reference, task in bundle]
+    return answer_together([(_shipment(reference), task) for reference, task in bundle])
 
 
 @lru_cache(maxsize=KEPT)
