@@ -278,7 +278,7 @@ def ask(study: str, source: Any, folder: Path) -> Any:
             return [answer.to_dict() for answer in answers.values()]
         declaration = study_of(study)
         known = {one.field for one in declared(declaration.options, Door.PYTHON)}
-        given = {"time_limit": 20, "threads": 1, "label": "y", **NEEDED.get(study, {})}
+        given = {"time_limit": 20, "threads": 1, "label": "y", "favourable": "1", **NEEDED.get(study, {})}
         if study == "repair":
             given |= {"out": folder / "repaired.json"}
         given = {name: value for name, value in given.items() if name in {*known, "label"}}
