@@ -10,8 +10,8 @@ from treesens.editor.hover import card
 from treesens.editor.reading import Reading
 from treesens.editor.words import MEANINGS
 from treesens.grammar.parsing.parser import parse
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS
 
 TEXT = """model loan from "m.json"
 data people from "people.csv" label "y"
@@ -24,7 +24,7 @@ query one:
 
 
 def test_no_word_is_forgotten() -> None:
-    assert set(MEANINGS) == set(KEYWORDS)
+    assert set(MEANINGS) == set(keywords())
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from treesens.compiler.base.diagnostics import Diagnostic, DiagnosticsError, Sou
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.parsing.parser import LARGEST_FILE, parse, read
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS
 
 # Hypothesis warns that these strategies are long to print; nobody prints them.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 # On failure hypothesis prints the text and the seed that made it.
 budget = settings(max_examples=150, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
 pieces = st.sampled_from(
-    [*sorted(KEYWORDS), *functions(), *"()[]{},:;=.<>+-*/`\"'@#\n ", "==", "<=", "1", "0.5", "a.x", "inf"]
+    [*sorted(keywords()), *functions(), *"()[]{},:;=.<>+-*/`\"'@#\n ", "==", "<=", "1", "0.5", "a.x", "inf"]
 )
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from treesens.grammar.constructs.construct import Construct
+from treesens.grammar.constructs.registry import constructs
 from treesens.grammar.parsing import terminals
+from treesens.grammar.parsing.layout import may_end
+from treesens.grammar.printing.print_terms import point_name_text
 from treesens.grammar.printing.textmate import textmate_json
-from treesens.grammar.tree import words
+from treesens.grammar.tree import ast, words
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = """# comment
@@ -28,7 +33,40 @@ query q:
 
 def test_the_words_are_the_terminals() -> None:
     plain = {str(t.pattern.value) for t in terminals.build().terminals if t.pattern.type == "str"}
-    assert {text for text in plain if text.isalpha()} == words.KEYWORDS
+    assert {text for text in plain if text.isalpha()} == terminals.keywords()
+    assert terminals.keywords() > words.WITH_ROLE
+
+
+@pytest.fixture
+def with_between(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A construct more, whose grammar has a word of its own that nothing else names."""
+    more = Construct((), lambda *_: pytest.fail("nothing is built"), 'between: _sum "between" _sum "and" _sum')
+    every = {**constructs(), "between": more}
+    monkeypatch.setattr(terminals, "constructs", lambda: every)
+    caches = (terminals.keywords, terminals.operators)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("with_between")
+def test_a_word_of_a_construct_is_named_by_its_grammar_alone() -> None:
+    assert "between" in terminals.keywords()
+    assert colours("a.x between 1 and 2")["between"].startswith("keyword.operator.word")
+    assert point_name_text(ast.Name("between")) == "`between`"
+    lark = terminals.build()
+    comparison = "query q: find a such that a.x between 1 and 2"
+    assert [str(t.data) for t in lark.parse(comparison).find_data("between")] == ["between"]
+    assert lark.parse('data between from "x.csv"').data == "data"
+    token = next(t for t in terminals.tokens("between", 1))
+    assert not may_end(token.update(type="BETWEEN"))
+
+
+def test_without_the_construct_its_word_is_a_name() -> None:
+    assert "between" not in terminals.keywords()
+    assert point_name_text(ast.Name("between")) == "between"
 
 
 def test_the_grammar_is_lalr_1_without_conflicts(caplog: pytest.LogCaptureFixture) -> None:

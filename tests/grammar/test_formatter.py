@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tests.grammar import trees
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.grammar.parsing.parser import parse
-from treesens.grammar.parsing.terminals import tokens
+from treesens.grammar.parsing.terminals import keywords, tokens
 from treesens.grammar.printing.formatter import format_text
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS
 
 # Hypothesis warns that these strategies are long to print; nobody prints them.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -125,7 +124,7 @@ def test_a_text_that_does_not_parse_is_left_alone() -> None:
         format_text("feature x real")
 
 
-@pytest.mark.parametrize("word", sorted(KEYWORDS))
+@pytest.mark.parametrize("word", sorted(keywords()))
 def test_a_model_called_by_a_word_of_the_language_leaves_the_objective_in_its_place(word: str) -> None:
     query = ast.Query(
         ast.Name("q"),

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from tests.grammar.constructs import CONSTRUCTS
 from treesens.grammar.constructs.registry import functions
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS
 
 Strategy = st.SearchStrategy[Any]
 
-_plain = st.sampled_from(["a", "b", "x1", "age", "größe", "Ünï_9", "_", *sorted(KEYWORDS), *functions(), "l2", "width"])
+_plain = st.sampled_from(
+    ["a", "b", "x1", "age", "größe", "Ünï_9", "_", *sorted(keywords()), *functions(), "l2", "width"]
+)
 _odd = st.text(
     st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="`\x85"), min_size=1, max_size=8
 )

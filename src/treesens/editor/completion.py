@@ -14,9 +14,10 @@ from treesens.editor.reading import Reading
 from treesens.errors import TreesensError
 from treesens.frontends.registry import frontend_names
 from treesens.grammar.constructs.registry import functions, predicates
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS, MEASURES, NEARNESS, NORMS, QUANTITIES, TYPICAL_WAYS
+from treesens.grammar.tree.words import MEASURES, NEARNESS, NORMS, QUANTITIES, TYPICAL_WAYS
 
 ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 
@@ -60,7 +61,7 @@ def _words(context: Context) -> Iterator[_Found]:
         if context.before and context.before[-1].type == "SENSITIVE":
             yield "to", "to", "keyword", "word of the language"
         return
-    for word in sorted(KEYWORDS & fits):
+    for word in sorted(keywords() & fits):
         text = {"such": "such that", "domain": "domain from", "for": "for each"}.get(word, word)
         if word == "or" and context.before and context.before[0].type == "FEATURE":
             text = "or missing"

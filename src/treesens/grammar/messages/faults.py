@@ -24,7 +24,8 @@ from treesens.grammar.parsing.layout import (
     near_declaration,
     starts_line,
 )
-from treesens.grammar.tree.words import DECLARATIONS, KEYWORDS
+from treesens.grammar.parsing.terminals import keywords
+from treesens.grammar.tree.words import DECLARATIONS
 
 if TYPE_CHECKING:
     from lark import Token
@@ -189,7 +190,7 @@ def _empty_query(stop: Stop) -> Diagnostic | None:
 
 
 def _misspelt_word(stop: Stop) -> Diagnostic | None:
-    words = [fit.lower() for fit in stop.fits if fit.lower() in KEYWORDS]
+    words = [fit.lower() for fit in stop.fits if fit.lower() in keywords()]
     token = stop.token
     if token is not None and (token.type in ("NAME", "FUNCTION") or is_word(token)):
         near = difflib.get_close_matches(token.lower(), words, 1, 0.8 if is_word(token) else 0.6)
@@ -394,7 +395,7 @@ def _listed(fits: frozenset[str]) -> str:
     """The terminals that would fit, in words; names stand for all words that may be names."""
     shown = fits - set(_SAID_BY_NAME)
     if "NAME" in shown:
-        shown = frozenset(f for f in shown if f.lower() not in KEYWORDS)
+        shown = frozenset(f for f in shown if f.lower() not in keywords())
     texts = sorted({_SYMBOLS.get(f, f"`{f.lower()}`") for f in shown}, key=lambda text: (text.startswith("`"), text))
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}" if texts else "nothing more"
 

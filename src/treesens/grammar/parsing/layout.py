@@ -13,7 +13,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Final
 
-from treesens.grammar.tree.words import DECLARATIONS, ENDS_OPEN, KEYWORDS
+from treesens.grammar.parsing.terminals import keywords, operators
+from treesens.grammar.tree.words import DECLARATIONS, ENDS_OPEN
 
 if TYPE_CHECKING:
     from lark import Token
@@ -33,7 +34,7 @@ TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "SHARE", "EXPECT")
 
 def is_word(token: Token) -> bool:
     """Whether the token is a word of the language, as opposed to a name that reads the same."""
-    return token.type not in ("NAME", "FUNCTION", "PREDICATE", "QUOTED", "STRING") and str(token) in KEYWORDS
+    return token.type not in ("NAME", "FUNCTION", "PREDICATE", "QUOTED", "STRING") and str(token) in keywords()
 
 
 def is_name(token: Token) -> bool:
@@ -54,7 +55,7 @@ def may_start(tokens: list[Token], index: int) -> bool:
 
 def may_end(token: Token) -> bool:
     """Whether a conjunct may end with this token."""
-    return token.type in _ENDS or (is_word(token) and str(token) not in ENDS_OPEN)
+    return token.type in _ENDS or (is_word(token) and str(token) not in ENDS_OPEN and str(token) not in operators())
 
 
 def mark_names(tokens: list[Token]) -> list[Token]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -16,10 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from treesens.grammar.constructs.registry import constructs, predicates
+from treesens.grammar.tree.words import WITH_ROLE
 
 if TYPE_CHECKING:
     from lark import Lark, Token
     from lark.lexer import BasicLexer
+
+_NO_WORDS: Final = re.compile(r"\s*//|[A-Z_]+(\.-?\d+)?: */")
+_WORD: Final = re.compile(r'"([a-z]+)"')
 
 FAULTS: Final = ("FOREIGN", "SINGLE_QUOTED", "OPEN_QUOTE", "BAD_NUMBER", "UNREADABLE")
 """Terminals that no rule takes; they turn unreadable text into tokens that a message can point at."""
@@ -38,10 +43,30 @@ def grammar_text() -> str:
     """The text of `sens.lark`, with the rules and the words of the constructs in their places."""
     text = Path(__file__).with_name("sens.lark").read_text("utf-8")
     rules = {name: found.grammar for name, found in constructs().items() if found.grammar}
+    own = sorted(_words_in("\n".join(rules.values())) - _words_in(text))
     text = text.replace("| CONSTRUCTS |", f"| {' | '.join(rules)} |").replace(
         "PREDICATES)", f"{'|'.join(predicates())})"
     )
+    text = text.replace("| OF_CONSTRUCTS |", "".join(f'| "{word}" ' for word in own) + "|")
     return "\n".join([text, *rules.values(), ""])
+
+
+@functools.cache
+def keywords() -> frozenset[str]:
+    """The words of the language, those of constructs too: what the grammar has in quotes. Lark is not needed for it."""
+    return _words_in(grammar_text())
+
+
+@functools.cache
+def operators() -> frozenset[str]:
+    """The words between two parts of a formula: those without another role."""
+    return keywords() - WITH_ROLE
+
+
+def _words_in(grammar: str) -> frozenset[str]:
+    """The words in quotes, outside of comments and regular expressions."""
+    lines = (line for line in grammar.splitlines() if not _NO_WORDS.match(line))
+    return frozenset(word for line in lines for word in _WORD.findall(line))
 
 
 def build(cache: str | None = None, *, debug: bool = False) -> Lark:

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import assert_never
 
 from treesens.errors import QueryError
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.words import KEYWORDS
 from treesens.visible import PLAIN, RESERVED
 
 
@@ -23,7 +23,7 @@ def name_text(name: ast.Name, *, but: str = "") -> str:
 
 def point_name_text(name: ast.Name) -> str:
     """A name that starts a conjunct or is in an expression; words of the language are quoted there."""
-    return name.text if PLAIN.fullmatch(name.text) and name.text not in KEYWORDS else _quoted(name.text)
+    return name.text if PLAIN.fullmatch(name.text) and name.text not in keywords() else _quoted(name.text)
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ SCOPE: Final = "source.sens"
 
 def patterns() -> tuple[tuple[str, str], ...]:
     """Scope and regular expression of everything that has a colour, in the order in which they are tried."""
-    from treesens.grammar.parsing.terminals import build
+    from treesens.grammar.parsing.terminals import build, operators
 
     terminals = {terminal.name: str(terminal.pattern.value) for terminal in build().terminals}
     return (
@@ -31,7 +31,7 @@ def patterns() -> tuple[tuple[str, str], ...]:
         ("storage.type", rf"\b({_either(words.TYPES)})\b"),
         ("keyword.declaration", rf"^\s*({_either(words.DECLARATIONS)})\b"),
         ("keyword.control", rf"\b({_either((*words.VERBS, *words.DECLARATIONS))})\b"),
-        ("keyword.operator.word", rf"\b({_either(words.LOGIC)})\b"),
+        ("keyword.operator.word", rf"\b({_either(operators())})\b"),
         ("constant.language", rf"\b({_either((*words.CONSTANTS, *words.NORMS, *words.TYPICAL_WAYS))})\b"),
         ("keyword.other", rf"\b({_either(words.CONNECTIVES)})\b"),
         ("keyword.operator", rf"{terminals['ORDER']}|[-+*/=%]"),
@@ -41,7 +41,7 @@ def patterns() -> tuple[tuple[str, str], ...]:
 
 def _either(texts: object) -> str:
     """An alternation; no word is the beginning of another where `\\b` ends it, so the order does not matter."""
-    assert isinstance(texts, tuple | dict)
+    assert isinstance(texts, tuple | dict | frozenset)
     return "|".join(sorted(texts))
 
 

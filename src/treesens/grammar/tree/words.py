@@ -1,4 +1,8 @@
-"""The words of the language by their role; the terminals of `sens.lark` are the same words (a test compares them)."""
+"""The words of the language by their role.
+
+All of them, those of constructs too, are the terminals of the grammar (`keywords` in `grammar/parsing/terminals.py`); what has
+no role here is an operator.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,12 @@ DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure"
 
 VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "share", "expect", "top")
 TYPES: Final = ("real", "integer", "category")
-LOGIC: Final = ("and", "or", "not", "implies", "in", "except", "avoid", "typical", "by")
 CONSTANTS: Final = ("inf", "none", "some", "features", "pairs", "protected", "diverse", "smallest")
 CONNECTIVES: Final = (
     *("each", "from", "as", "to", "label", "rows", "row", "of", "nearest", "such", "that", "stored", "missing"),
     *("gap", "margin", "factor", "near", "using", "at", "without", "when", "else"),
 )
-KEYWORDS: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *LOGIC, *CONSTANTS, *CONNECTIVES))
+WITH_ROLE: Final = frozenset((*DECLARATIONS, *VERBS, *TYPES, *CONSTANTS, *CONNECTIVES))
 
 QUANTITIES: Final = {
     "prob": "prob(P) or prob(P, CLASS)",
@@ -38,7 +41,6 @@ MEASURES: Final = ("uniform", "cells", "marginals", "chow-liu", "rows")
 
 ENDS_OPEN: Final = frozenset(
     (
-        *LOGIC,
         "such",
         "that",
         "of",
@@ -58,4 +60,4 @@ ENDS_OPEN: Final = frozenset(
         "minimize",
     )
 )
-"""A line that ends with one of these goes on in the next."""
+"""A line that ends with one of these, or with an operator, goes on in the next."""
