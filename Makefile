@@ -13,7 +13,7 @@ SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo engine quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files relations mutations cpp-test \
-  coverage bench-data paper paper-small clean coq verify-coq lies
+  coverage bench-data paper paper-small clean coq verify-coq lies oldest old-versions nightly
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -217,6 +217,25 @@ verify-coq: coq $(VENV)/.installed ## the checker that Coq makes beside the one 
 LIES ?= 1000
 lies: coq $(VENV)/.installed ## certificates of false claims against every checker (LIES=1000 SEED=1)
 	$(BIN)/python -m tests.certificates.lies --count $(LIES) --seed $(or $(SEED),1)
+
+# Whether the lower bounds of pyproject.toml are true: an environment of the oldest versions, in build/oldest.
+OLDEST := tests/engine tests/compiler tests/grammar tests/binder tests/certificates \
+  $(foreach library,xgboost lightgbm sklearn catboost onnx,$(wildcard tests/frontends/test_$(library)_*.py))
+oldest: $(VENV)/.installed ## tests with the oldest version of every dependency (TESTS=..)
+	$(BIN)/python .ci/oldest.py build/oldest
+	OMP_NUM_THREADS=1 build/oldest/bin/python -m pytest -n 2 -q $(or $(TESTS),$(OLDEST))
+
+old-versions: $(VENV)/.installed ## models that old versions of the libraries have saved (MODELS=200)
+	$(BIN)/python -m tests.frontends.old_versions --models $(or $(MODELS),200)
+
+# What takes too long for a change. A step that fails does not hide those behind it, but fails the night.
+NIGHT := 'oldest' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
+nightly: ## every long test, one after the other (hours)
+	@failed=; for step in $(NIGHT); do \
+	  echo "== make $$step"; begin=$$(date +%s); \
+	  $(MAKE) --no-print-directory $$step || failed="$$failed, make $$step"; \
+	  echo "-- $$(($$(date +%s) - begin)) s"; \
+	done; [ -z "$$failed" ] || { echo "failed:$${failed#,}"; exit 1; }
 
 clean: ## removes .venv and what was built
 	rm -rf $(VENV) build dist

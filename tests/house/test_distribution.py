@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -79,6 +80,37 @@ def test_a_library_of_an_extra_is_asked_for_by_the_extra() -> None:
     for path in SOURCES:
         for package in re.findall(r"pip install ([A-Za-z][\w-]*)", path.read_text("utf-8")):
             assert package.lower() not in brought - {"treesens"}, (path.name, package)
+
+
+def test_the_oldest_environment_holds_every_dependency_at_its_lower_bound() -> None:
+    specification = importlib.util.spec_from_file_location("oldest", ROOT / ".ci" / "oldest.py")
+    assert specification is not None
+    assert specification.loader is not None
+    oldest = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(oldest)
+    lines = set(map(oldest.oldest, oldest.needs(PROJECT)))
+    assert {"numpy==1.26.*", "pandas==2.0.*", "ray[client]==2.30.*", "nanobind==2.4.*"} <= lines
+    brought = {re.split(r"[\[=]", line)[0] for line in lines}
+    for extra in EXTRAS - set(oldest.LEFT_OUT):
+        for need in PROJECT["project"]["optional-dependencies"][extra]:
+            name = re.split(r"[<>=\[;! ]", need)[0]
+            here = "platform_system == 'Darwin'" not in need or sys.platform == "darwin"
+            assert name in {*brought, "treesens"} or not here, (extra, need)
+    whole = {"project": {**PROJECT["project"], "dependencies": ["numpy<3"]}, "build-system": {"requires": []}}
+    with pytest.raises(ValueError, match="numpy<3"):
+        list(map(oldest.oldest, oldest.needs(whole)))
+
+
+@pytest.mark.parametrize("outcome", ["true", "false"])
+def test_a_step_of_the_night_that_fails_hides_none_behind_it(outcome: str) -> None:
+    run = subprocess.run(
+        ["make", "nightly", f"MAKE={outcome}"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    steps = re.findall(r"^== (make .*)\n-- \d+ s$", run.stdout, re.MULTILINE)
+    assert len(steps) == 8
+    assert {"make oldest", "make mutations"} <= set(steps)
+    assert (run.returncode == 0) == (outcome == "true")
+    assert [x for x in steps if f"{x}," in f"{run.stdout.splitlines()[-1]},"] == (steps if outcome == "false" else [])
 
 
 def test_wheels_are_configured_for_every_platform_of_the_page() -> None:
