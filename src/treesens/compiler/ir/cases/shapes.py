@@ -126,6 +126,16 @@ def equal_except(s: Sketch) -> None:
     s.linear([int(left[0][0]), int(right[0][0])], [1, 1], 2)
 
 
+@case(
+    "two points that share a predicate, which a leaf implies in one of them and whose negation it implies in the other"
+)
+def other_signs(s: Sketch) -> None:
+    p = s.order(0, 0, 1)
+    (left,) = s.stumps([2 * int(p[1])], 0)
+    (right,) = s.stumps([2 * int(p[1]) + 1], 1)
+    s.linear([int(left[0]), int(right[0])], [1, -1], 1)
+
+
 @case("two points that share an order block and a exactly-one block")
 def shared_blocks(s: Sketch) -> None:
     p = s.order(0, 0, 1)
