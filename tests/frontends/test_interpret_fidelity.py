@@ -106,6 +106,7 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("ebm", "outputs", 0, "link", value="probit"), "probit"),
         (_set("ebm", "outputs", 0, "classes", value=[1]), "1 classes"),
         (_set("ebm", "outputs", 0, "classes", value="01"), "list of classes"),
+        (_set("ebm", "outputs", 0, "classes", value=[1, 1]), "two classes have the same name"),
         (_set("ebm", "outputs", value=[]), "several targets"),
         (_set("ebm", "intercept", value=[]), "0 outputs"),
         (_set("ebm", "intercept", value=[0.1, 0.2]), "2 scores"),

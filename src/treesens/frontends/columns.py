@@ -126,6 +126,9 @@ def ensemble_of(nodes: Nodes, features: tuple[Feature, ...], place: str, **facts
     finite = np.ones(len(node), dtype=np.bool_)
     finite[~inner] = np.isfinite(value).all(axis=1)
     refuse(~finite, "a leaf value is not finite")
+    classes = facts.get("classes", ())
+    if len(set(classes)) != len(classes):
+        raise ModelError("two classes have the same name", place=place, remedy=_DAMAGED)
     flags = np.zeros(len(nodes.left), np.bool_) if nodes.zero_missing is None else nodes.zero_missing
     try:
         return Ensemble(
