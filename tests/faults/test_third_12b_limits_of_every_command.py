@@ -32,8 +32,10 @@ FEATURES, TREES, DEPTH = 5_000, 1_172, 8
 """1,172 * 2^8 leaves are 300,032."""
 SECONDS = 3.0
 INTERRUPTED_SECONDS = 2.0
-SLACK = 2.0
-"""Two searches share the two cores of a small machine with whatever runs there; caches and clocks suffer."""
+SLACK = 5.0
+"""A command that keeps its limit takes up to twice the seconds above on a machine of half the speed with both cores loaded; one that
+ignores it takes minutes.
+"""
 
 
 def boosted(trees: int, depth: int, seed: int) -> dict[str, Any]:
