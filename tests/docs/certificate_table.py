@@ -105,7 +105,7 @@ class Table:
     def ask(self, construct: Construct, question: str) -> Result:
         text = f"{HEAD}{construct.declared}query q: {question}\n"
         (asked,) = bind(parse(text, "<table>"), self.folder).queries
-        options = Options(time_limit=20, certificates=self.folder / "out", regions=False)
+        options = Options(time_limit=90, certificates=self.folder / "out", regions=False)
         return answer_question(asked, options)
 
     def row(self, construct: Construct) -> list[str]:

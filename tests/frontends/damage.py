@@ -1,9 +1,8 @@
-"""Random damage with a fixed budget, shared by the formats."""
+"""Random damage, shared by the formats: a fixed number of files, so that a busy machine tries as much as an idle one."""
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,16 +26,13 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(broken)
 
 
-def refusals(data: bytes, read: Callable[[bytes], Any], *, files: int = 150, seconds: float = 4, seed: int = 7) -> int:
+def refusals(data: bytes, read: Callable[[bytes], Any], *, files: int = 40, seed: int = 7) -> int:
     """How many damaged files are refused with a typed error; whatever still loads has to pass validate()."""
     rng = random.Random(seed)
-    deadline = time.perf_counter() + seconds
     refused = 0
     for _ in range(files):
         try:
             read(damaged(data, rng)).ensemble.validate()
         except ModelError:
             refused += 1
-        if time.perf_counter() > deadline:
-            break
     return refused

@@ -125,7 +125,7 @@ def _set(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("oblivious_trees", 0, "splits", 0, "border", value=float("nan")), "no float32"),
         (_set("oblivious_trees", 0, "splits", 0, "border", value="1"), "expected a flat list"),
         (_set("oblivious_trees", 0, "splits", 0, "float_feature_index", value=99), "does not exist"),
-        (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "statistic that does not exist"),
+        (_set("oblivious_trees", 0, "splits", 0, "split_type", value="OnlineCtr"), "another one than the node says"),
         (_set("oblivious_trees", 0, "splits", 0, "split_type", value="Text"), "splits of kind `Text`"),
         (_set("features_info", "float_features", 0, "flat_feature_index", value=1), "no permutation"),
         (_set("features_info", "float_features", 0, "nan_value_treatment", value="x"), "unknown treatment"),
@@ -143,4 +143,4 @@ def test_wrong_contents_name_the_field(change: Callable[[Any], None], message: s
 
 @pytest.mark.parametrize("name", ["two classes", "leaf by leaf"])
 def test_random_damage_gives_a_typed_error_or_a_valid_model(name: str, tmp_path: Path) -> None:
-    assert refusals(json.dumps(json.loads(saved(name, str(tmp_path)))).encode(), read, seconds=3) > 10
+    assert refusals(json.dumps(json.loads(saved(name, str(tmp_path)))).encode(), read) > 10

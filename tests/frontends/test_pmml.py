@@ -169,7 +169,7 @@ def test_functions_cannot_call_themselves(tmp_path: Path) -> None:
 def test_random_damage_gives_a_typed_error_or_a_valid_model(name: str) -> None:
     frontend = PMMLFrontend()
     data = (FOLDER / f"{name}.pmml").read_bytes()
-    assert refusals(data, lambda given: frontend.load(Path("damaged.pmml"), given), seconds=3) > 10
+    assert refusals(data, lambda given: frontend.load(Path("damaged.pmml"), given)) > 10
 
 
 def test_a_feature_without_a_prediction_cannot_be_declared_missing(tmp_path: Path) -> None:
