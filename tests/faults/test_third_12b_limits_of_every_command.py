@@ -33,9 +33,7 @@ FEATURES, TREES, DEPTH = 5_000, 1_172, 8
 SECONDS = 3.0
 INTERRUPTED_SECONDS = 2.0
 SLACK = 5.0
-"""A command that keeps its limit takes up to twice the seconds above on a machine of half the speed with both cores loaded; one that
-ignores it takes minutes.
-"""
+"""A loaded machine of half the speed uses up to twice the seconds above; a command that ignores its limit uses minutes."""
 
 
 def boosted(trees: int, depth: int, seed: int) -> dict[str, Any]:
