@@ -14,9 +14,17 @@ from tests.frontends import trained, trained_catboost, trained_lightgbm, trained
 from treesens.errors import ModelError
 from treesens.frontends import load
 from treesens.frontends.catboost.known import TABLE as CATBOOST
+from treesens.frontends.h2o.known import TABLE as H2O
+from treesens.frontends.interpret.known import TABLE as INTERPRET
 from treesens.frontends.known_fields import ANY, Table, check_document
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
+from treesens.frontends.onnx.known import TABLE as ONNX
+from treesens.frontends.pmml.known import TABLE as PMML
+from treesens.frontends.sklearn.known import TABLE as SKLEARN
 from treesens.frontends.sklearn.known import unknown_attributes
+from treesens.frontends.spark.known import TABLE as SPARK
+from treesens.frontends.treelite_fields import TABLE as TREELITE
+from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
 from treesens.frontends.xgboost.known import TABLE as XGBOOST
 
 NEW = "a_field_of_tomorrow"
@@ -119,3 +127,28 @@ def test_a_new_attribute_of_onnx_is_refused_by_name() -> None:
     model.graph.node[0].attribute.append(trained_onnx.onnx.helper.make_attribute(NEW, 1))
     with pytest.raises(ModelError, match=NEW):
         load(model)
+
+
+TABLES: dict[str, Table] = {
+    "catboost": CATBOOST,
+    "h2o": H2O,
+    "interpret": INTERPRET,
+    "lightgbm": LIGHTGBM,
+    "onnx": ONNX,
+    "pmml": PMML,
+    "scikit-learn": SKLEARN,
+    "spark": SPARK,
+    "treelite": TREELITE,
+    "xgboost": XGBOOST,
+    "xgboost, linear": XGBOOST_LINEAR,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_entry_says_what_becomes_of_the_field(name: str) -> None:
+    table = TABLES[name]
+    for kind, entries in table.items():
+        for field, meaning in entries.items():
+            assert meaning.what in ("used", "irrelevant", "refused"), (kind, field)
+            assert bool(meaning.why) == (meaning.what != "used"), (kind, field)
+            assert meaning.kind is None or (meaning.what == "used" and meaning.kind in table), (kind, field)

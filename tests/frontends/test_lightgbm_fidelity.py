@@ -209,6 +209,21 @@ def test_random_damage_gives_a_typed_error_or_a_valid_model(name: str, form: str
     assert refusals(data.encode(), read) > 10
 
 
+@pytest.mark.parametrize("objective", ["poisson", "cross_entropy"])
+def test_an_objective_of_one_output_is_refused_for_several(objective: str) -> None:
+    """LightGBM transforms the first output alone and leaves the others as they are."""
+    text = _text("softmax")
+    head, _, rest = text.partition("objective=")
+    changed = f"{head}objective={objective}\n{rest.partition(chr(10))[2]}"
+    library = lightgbm.Booster(model_str=changed)
+    table = np.random.default_rng(1).normal(size=(20, library.num_feature()))
+    scores, said = library.predict(table, raw_score=True), library.predict(table)
+    assert (scores[:, 0] != said[:, 0]).all()
+    assert (scores[:, 1:] == said[:, 1:]).all()
+    with pytest.raises(ModelError, match="makes no sense"):
+        read(changed.encode())
+
+
 @pytest.mark.parametrize("objective", ["binary", "poisson"])
 def test_a_dump_without_its_objective_is_refused(objective: str) -> None:
     """Dumps of LightGBM 2.1 and 2.2.1 have neither `objective` nor `average_output`."""

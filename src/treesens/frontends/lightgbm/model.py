@@ -85,7 +85,9 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     outputs = header.outputs
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
         raise _damaged(f"{len(trees)} trees make no whole rounds for {outputs} outputs", place)
-    if (task is Task.BINARY and outputs > 1) or (task is Task.MULTICLASS and outputs < 2):
+    # An objective of one output transforms the first of several alone; without a transformation there is no difference.
+    several = task is Task.MULTICLASS or (task is not Task.BINARY and link is Link.IDENTITY)
+    if (outputs > 1 and not several) or (task is Task.MULTICLASS and outputs < 2):
         raise _damaged(f"objective `{header.objective}` with {outputs} outputs makes no sense", place)
     counts = _category_counts(header, trees, place)
     labels = _labels(header, counts)
