@@ -66,7 +66,7 @@ class Session:
             self._messages.raise_if_errors()
             raise
         finally:
-            self._messages.items.clear()
+            self._forget()
 
     def bind(self, node: ast.Query) -> ResolvedQuestion:
         """A query that does not stand in the file, over its declarations; the first one if it stands for several."""
@@ -79,4 +79,10 @@ class Session:
             self._messages.raise_if_errors()
             raise
         finally:
-            self._messages.items.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drops the messages about a question; which inputs are whole is a fact of the file, which a first one finds out."""
+        found = [item for item in self._messages if item.code == "E403" and item not in self.warnings]
+        self.warnings = (*self.warnings, *found)
+        self._messages.items.clear()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from treesens.commands.common import (
     EXPECTED,
@@ -33,7 +34,6 @@ from treesens.compiler.base.interruption import interruptible
 from treesens.errors import InternalError, UsageError, told
 from treesens.records.manifests import ManifestRecord, manifest_record
 from treesens.records.plain import plain
-from treesens.report.remedies import at_command
 from treesens.report.terminal import say
 from treesens.solve.afterwards import have_own_fault
 from treesens.studies import kinds
@@ -100,10 +100,10 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
         found = study.asked(replace(asked, stop=interruption.event, memory=memory, advance=advance, say=tell))
     if found is None:
         return INTERRUPTED
-    for warning in found.warnings:
-        say(at_command(warning) if hasattr(asked.options, "real") else warning, err=True)
+    for words in (*found.warnings, *(one.line() for one in found.assumed)):
+        say(words, err=True)
     records = [plain(record) for record in found.records]
-    document = plain(study.documented(asked, found))
+    document = study.documented(asked, found)
     if not given["as_json"]:
         outputs.show(records, document, found)
     folder = getattr(asked.options, "certificates", None)
@@ -204,7 +204,9 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
     options = study.options(**values)
     if study.claims is not None:
         checked_folder(options.certificates, options.require_certificate)
-    return Asking(told_of(models, options), table, options, files=files, command=line)
+    source = click.get_current_context().get_parameter_source
+    chosen = frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)
+    return Asking(told_of(models, options), table, options, files=files, command=line, chosen=chosen)
 
 
 @contextmanager

@@ -44,17 +44,15 @@ def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict
 
 def bound_arguments(
     call: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The arguments of a call with its defaults. ArgumentsError for what does not fit."""
+) -> inspect.BoundArguments:
+    """The arguments of a call, without its defaults. ArgumentsError for what does not fit."""
     own = renamed(call, named, signature.parameters)
     try:
-        bound = signature.bind(*positional, **own)
+        return signature.bind(*positional, **own)
     except TypeError as error:
         raise ArgumentsError(
             f"{call}(): {error}", remedy=f"its arguments are {', '.join(signature.parameters)}"
         ) from None
-    bound.apply_defaults()
-    return bound.arguments
 
 
 def public(call: _Call) -> _Call:

@@ -36,12 +36,16 @@ class Audit(StudyResult):
     options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
     """The files that it was made from: no report is written over them."""
+    told: dict[str, Any] = field(repr=False)
+    """What a report says besides: `warnings` and `assumed`, as the command prints them with --json."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         run: Run = called.found.result
-        return cls(run.records, called.notes, run.interrupted, called.source, run, called.asked.options, called.inputs)
+        told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
+        options, inputs = called.asked.options, called.inputs
+        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -93,7 +97,7 @@ class Audit(StudyResult):
 
         model = self.run.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
-        return audit_facts(self.run, self.options.settings, model, data, command, **heading)
+        return audit_facts(self.run, self.options.settings, model, data, command, **self.told, **heading)
 
     def _report(self, place: Path, pdf: Path | None, purpose: Path | None, date: str | None) -> Path:
         from treesens.records.installation import environment_facts

@@ -72,7 +72,10 @@ def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
     checked = typed(_ask)
 
     def call(*arguments: Any, **named: Any) -> Any:
-        return checked(study, bound_arguments(call_name(study), signature, arguments, named))
+        bound = bound_arguments(call_name(study), signature, arguments, named)
+        chosen = frozenset(bound.arguments)
+        bound.apply_defaults()
+        return checked(study, bound.arguments, chosen)
 
     call.__name__ = call.__qualname__ = call_name(study)
     call.__doc__ = inspect.cleandoc(study.call or "")
@@ -81,7 +84,7 @@ def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
     return call
 
 
-def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
+def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) -> Any:
     label, data = given.get("label"), given.get("data")
     values = {one.field: taken(one, given[one.field], data) for one in declared(study.options, Door.PYTHON)}
     with one_run() as reading:
@@ -96,7 +99,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any]) -> Any:
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
             table = None if data is None else table_of(data, label, None, models)
-            asked = Asking(told_of(models, options), table, options, interruption.event, advance)
+            asked = Asking(told_of(models, options), table, options, interruption.event, advance, chosen=chosen)
             found = study.asked(asked)
         if found is None:
             raise KeyboardInterrupt

@@ -37,8 +37,8 @@ class Called:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes and warnings, with remedies in the words of Python."""
-        return tuple(map(in_python, self.found.warnings))
+        """Notes and warnings, and what was assumed, with remedies in the words of Python."""
+        return tuple(map(in_python, (*self.found.warnings, *(one.line() for one in self.found.assumed))))
 
     @property
     def records(self) -> list[dict[str, Any]]:

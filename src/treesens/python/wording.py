@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from treesens.errors import TreesensError, unexpected
-from treesens.report.remedies import REAL
 from treesens.studies import kinds
+from treesens.studies.assumed import REAL
 from treesens.studies.registry import STUDIES, study_of
 from treesens.studies.study import Door, declared
 
@@ -57,7 +58,9 @@ def typed(call: _Call) -> _Call:
 
 def in_python(note: str) -> str:
     """A note whose remedy is an argument of the call instead of a declaration or an option."""
-    return as_arguments(REAL.sub(lambda found: f"give real=[{found[1] or found[2]!r}] if fractions can occur", note))
+    option = re.compile("add `(--real .+?)` if fractions can occur")
+    told = REAL.sub(lambda found: f"give real=[{found[1] or found[2]!r}] if fractions can occur", note)
+    return as_arguments(option.sub(lambda f: f"give real=[{shlex.split(f[1])[1]!r}] if fractions can occur", told))
 
 
 def as_arguments(text: str) -> str:

@@ -121,7 +121,14 @@ def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDoc
     from treesens.records.plain import recorded
     from treesens.studies.audit_facts import audit_facts
 
-    facts = audit_facts(found.result, asked.options.settings, asked.files[0], asked.files[1], asked.command)
+    facts = audit_facts(
+        found.result,
+        asked.options.settings,
+        asked.files[0],
+        asked.files[1],
+        asked.command,
+        warnings=list(found.warnings),
+    )
     made: AuditDocument = recorded(AuditDocument, {**facts, "results": []})
     made.results.extend(found.records)
     return made
@@ -156,6 +163,7 @@ STUDY = Study(
     record=AuditRecord,
     document=document,
     table="CSV or Parquet: the rows to try.",
+    sizes_of_model=True,
     needs_table=True,
     fails={
         "found": lambda records: any(one.verdict == "found" for one in records),

@@ -160,6 +160,7 @@ STUDY = Study(
     record=CountRecord,
     document=document,
     table="CSV or Parquet: domains, and what measures learn from.",
+    sizes_of_model=True,
     work="counting",
     total="treesens.studies.shares:total",
     claims="treesens.studies.claims_of_shares:claim_counts",

@@ -296,5 +296,6 @@ STUDY = Study(
     label="The column of labels, in both tables.",
     needs_table=True,
     needs_label=True,
+    domains_of_table=False,
     journal=True,
 )

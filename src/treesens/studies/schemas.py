@@ -9,6 +9,7 @@ from treesens.errors import UsageError
 from treesens.records.manifests import ManifestRecord
 from treesens.records.plain import document_schema, schema_of_type
 from treesens.records.schemas import kept_schema, kept_schemas
+from treesens.studies.assumed import Assumed
 from treesens.studies.registry import STUDIES, study_of
 
 
@@ -22,6 +23,8 @@ def schema_of(command: str) -> dict[str, Any]:
     if command in STUDIES:
         study = study_of(command)
         schema = document_schema(study.document_type, study.title)
+        schema["properties"]["assumed"] = schema_of_type(list[Assumed])
+        schema["required"].append("assumed")
         if study.claims is not None:
             schema["properties"]["manifest"] = schema_of_type(ManifestRecord)
         return schema

@@ -14,7 +14,8 @@ from enum import Flag, auto
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_type_hints
 
-from treesens.records.plain import Document, ModelFile
+from treesens.records.plain import Document, ModelFile, plain
+from treesens.studies.assumed import Assumed, assumed_of, without_assumed
 from treesens.studies.kinds import Kind
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Asking(Generic[OptionsT]):
 
     A set `stop` keeps what is known by then; `advance` is told of every record, `say` of what is being done, in words.
     `memory` has answers of earlier runs. `files` are the models, and then the table, as a caller named them; `command` is the
-    line that asks.
+    line that asks. `chosen` are the options that a caller has given, whatever their values are.
     """
 
     models: tuple[LoadedModel, ...]
@@ -100,6 +101,7 @@ class Asking(Generic[OptionsT]):
     memory: Memory | None = None
     files: tuple[str | None, ...] = ()
     command: str = ""
+    chosen: frozenset[str] = frozenset()
 
     @property
     def model(self) -> LoadedModel:
@@ -115,7 +117,8 @@ class Asking(Generic[OptionsT]):
 class Found(Generic[RecordT]):
     """What a study has found: records in the order of the request; those that were not reached are left out.
 
-    `decided` says whether nothing is left open, `result` is what the study itself returns.
+    `decided` says whether nothing is left open, `result` is what the study itself returns. `assumed` are the choices that
+    nobody has made.
     """
 
     records: Sequence[RecordT]
@@ -123,6 +126,7 @@ class Found(Generic[RecordT]):
     interrupted: bool
     decided: bool
     result: Any = None
+    assumed: Sequence[Assumed] = ()
 
 
 def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, ...]:
@@ -173,6 +177,10 @@ class Study(Generic[OptionsT, RecordT]):
     label: str = "The column that is no input."
     needs_table: bool = False
     needs_label: bool = False
+    domains_of_table: bool = True
+    """Inputs lie in the ranges of the columns of the table, if there is one."""
+    sizes_of_model: bool = False
+    """Gaps that nobody has given are those that suit the model."""
     models: tuple[str, ...] = ("model",)
     what: tuple[str, ...] = ()
     call_name: str = ""
@@ -194,7 +202,8 @@ class Study(Generic[OptionsT, RecordT]):
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
         """What the study finds."""
         found: Found[RecordT] = _function(self.ask)(asking)
-        return found
+        assumed = assumed_of(self, asking, found.warnings)
+        return replace(found, warnings=without_assumed(found.warnings), assumed=assumed)
 
     def expected(self, asking: Asking[OptionsT]) -> int | None:
         """How many records to expect; None if that is not known."""
@@ -205,9 +214,10 @@ class Study(Generic[OptionsT, RecordT]):
         assert self.claims is not None
         return cast("Iterable[Claim]", _function(self.claims)(asking, found))
 
-    def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> Any:
-        """What is printed with --json, as a record."""
-        return (self.document or results_document)(asked, found)
+    def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> dict[str, Any]:
+        """What is printed with --json, as plain data."""
+        document = plain((self.document or results_document)(asked, found))
+        return {**document, "assumed": plain(found.assumed)}
 
     @property
     def document_type(self) -> Any:
