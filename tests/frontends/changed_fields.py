@@ -407,6 +407,54 @@ def _interpret() -> Format:
     return Format(make, _as_json, "json", ("identity", "logit", "continuous", "nominal"))
 
 
+def _treelite(name: str) -> Format:
+    """The fields of the header and of every tree, which its accessors write into a checkpoint that is right."""
+    header = "task_type average_tree_output num_target num_class leaf_vector_shape target_id class_id postprocessor"
+    header += " sigmoid_alpha ratio_c base_scores num_feature"
+    tree = "node_type cleft cright split_index default_left leaf_value threshold cmp category_list_right_child"
+    tree += " leaf_vector leaf_vector_begin leaf_vector_end category_list category_list_begin category_list_end"
+
+    @cache
+    def right() -> bytes:
+        from tests.frontends import trained_treelite
+
+        return bytes(trained_treelite.MODELS[name]().serialize_bytes())
+
+    def parts(model: Any) -> list[tuple[Any, list[str]]]:
+        trees = [(model.get_tree_accessor(i), tree.split()) for i in range(min(2, model.num_tree))]
+        return [(model.get_header_accessor(), header.split()), *trees]
+
+    def make() -> Any:
+        import treelite
+
+        model = treelite.Model.deserialize_bytes(right())  # which owns the memory of its fields
+        found = [{key: at.get_field(key) for key in keys} for at, keys in parts(model)]
+        return [{key: x if isinstance(x, str) else x.tolist() for key, x in part.items()} for part in found]
+
+    def write(document: Any) -> bytes:
+        import treelite
+
+        model = treelite.Model.deserialize_bytes(right())
+        for given, (at, keys) in zip(document, parts(model), strict=True):
+            for key in keys:
+                if key not in given:
+                    raise ValueError("a checkpoint has every field")
+                kind = at.get_field(key)
+                value = given[key]
+                if not isinstance(kind, str):
+                    value = np.array(value)
+                    if value.ndim != 1 or (value.astype(kind.dtype) != value).any():
+                        raise ValueError("a field has one type")
+                    value = value.astype(kind.dtype)
+                try:
+                    at.set_field(key, value)
+                except treelite.TreeliteError as error:
+                    raise ValueError(str(error)) from None
+        return bytes(model.serialize_bytes())
+
+    return Format(make, write, "tl", ("identity", "sigmoid", "softmax", "exponential", "hinge", "multiclass_ova"))
+
+
 FORMATS = {
     "xgboost, two classes": _xgboost("two", rounds=3, objective="binary:logistic"),
     "xgboost, three classes": _xgboost("three", objective="multi:softprob", num_class=3),
@@ -425,6 +473,9 @@ FORMATS = {
     "onnx, four classes": _onnx("four"),
     "onnx, value": _onnx("value"),
     "interpret": _interpret(),
+    "treelite, two classes": _treelite("xgboost, logistic"),
+    "treelite, forest of two classes": _treelite("forest, two classes"),
+    "treelite, categories": _treelite("lightgbm, categories"),
 }
 
 

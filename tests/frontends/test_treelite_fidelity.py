@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.frontends import mutants
+from tests.frontends import mutants, trained_treelite
 from tests.frontends.damage import refusals
 from tests.frontends.trained_treelite import MODELS
 from treesens.compiler.model import Ensemble
@@ -54,6 +54,17 @@ def test_checkpoints_are_read_exactly(name: str, tmp_path: Path) -> None:
 def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensemble]) -> None:
     loaded = load(made(model))
     assert not conformance.check(replace(loaded, ensemble=mutant(loaded.ensemble)), rows=100).ok
+
+
+@pytest.mark.parametrize("field", ["target_id", "class_id"])
+@pytest.mark.parametrize("output", [-2, 1, 1000])
+def test_a_tree_of_an_output_that_does_not_exist_is_refused(field: str, output: int) -> None:
+    """treelite writes its leaves into the outputs of the next row, or behind the last one."""
+    model = trained_treelite.treelite.Model.deserialize_bytes(made("xgboost, logistic").serialize_bytes())
+    header = model.get_header_accessor()
+    header.set_field(field, np.array([*header.get_field(field)[:-1], output], np.int32))
+    with pytest.raises(ModelError, match="an output that does not exist"):
+        load(model)
 
 
 def test_damaged_checkpoints_give_a_typed_error_or_a_valid_model() -> None:

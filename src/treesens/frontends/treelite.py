@@ -219,8 +219,14 @@ def _outputs(root: Field) -> tuple[int, Task, Link]:
 
 def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
     target, label = root["target_id"].integers(), root["class_id"].integers()
+    if len(root["base_scores"].floats()) != outputs:
+        raise root["base_scores"].error(f"{len(root['base_scores'].floats())} base scores for {outputs} outputs")
     if not len(target) == len(label) == trees:
         raise root["class_id"].error(f"{len(label)} entries for {trees} trees")
+    # treelite writes a leaf wherever its tree says, in the outputs or behind them.
+    for ids, key, most in ((target, "target_id", root["num_target"].integer()), (label, "class_id", outputs)):
+        if ((ids < -1) | (ids >= most)).any():
+            raise root[key].error(f"a tree feeds an output that does not exist: -1 to {most - 1} are known")
     if outputs == 1:
         return np.zeros(trees, dtype=np.int64)
     which = target if root["num_target"].integer() > 1 else label
