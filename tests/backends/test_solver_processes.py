@@ -71,7 +71,7 @@ def test_a_server_that_was_killed_is_started_again() -> None:
 
 def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solve has its time limit: it must not wait for a library that never loads."""
-    monkeypatch.setattr(fork_server, "PATIENCE", 0.5)
+    monkeypatch.setattr(fork_server, "PATIENCE", 4.0)
     monkeypatch.setenv("TREESENS_OF_A_TEST", "2")  # a server of its own, which has this patience
     assert solved() is Termination.SATISFIED
     silent = the_server()
