@@ -195,6 +195,7 @@ class Judge:
                 r"(?:(?:input a → input b|gap [\d.]+|margin [\d.]+): )*([^:]* → [^:]*): (.*?)(?:; equal: (.*))?",
                 self.pair,
             ),
+            (r"Assumed, since nothing says otherwise: (.*)", self.assumed),
             (rf"({GAP}): (.*)", self.question),
         ]
 
@@ -414,6 +415,23 @@ class Judge:
             abs(ends[1] - second) <= 2e-3 * max(1, abs(second))
         )
         return bool(near.any())
+
+    def assumed(self, words: str) -> bool:
+        """A choice that nobody has made."""
+        options, frame = self.case.options, self.case.frame
+        lacking = ", ".join(name for name in NAMES if frame[name].isna().any())
+        claims = {
+            "inputs lie in the ranges of the table's columns": "domain" not in options,
+            "no value is missing": not lacking,
+            f"values may be missing in {lacking} alone": bool(lacking),
+            "the model's own cut-off decides, at a probability of 0.5": (
+                "threshold" not in options and not self.case.regressor
+            ),
+            "scores are those of class 1": (
+                "classes" not in options and not self.case.regressor and self.case.model.classes_[1] == 1
+            ),
+        }
+        return bool(claims.get(words, False))
 
     def cell(self, name: str, gap: str, kind: str, words: str) -> bool:
         """A finding of the table of results."""
