@@ -101,4 +101,4 @@ def test_what_is_refused(tmp_path: Path, treesens: Treesens) -> None:
     assert treesens("learn", "rules", tmp_path / "t.csv", "--exceptions", "2").code == 1
     ran = treesens("learn", "rules", tmp_path / "t.csv")
     assert ran.code == 2
-    assert "rename the feature" in ran.err
+    assert "rename the column" in ran.err

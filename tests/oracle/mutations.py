@@ -433,7 +433,7 @@ PROOFS = (
     ),
     Mutation(
         "boxes of a share may meet", "certificates/treesens_verify/shares.py",
-        r"            apart\(below, above\)\n", "",
+        r"            apart\(below, above, problem\.number\)\n", "",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from treesens.compiler.model import Ensemble
     from treesens.studies.study import Asking, Study
 
@@ -194,7 +193,7 @@ def _lacks(columns: Any, name: str) -> bool:
         return False
     if column.dtype == object:
         return any(value is None for value in column.tolist())
-    return bool(np.isnan(column).any())
+    return bool((column != column).any())  # noqa: PLR0124 - NaN, without numpy: help imports this module
 
 
 def _listed(names: Sequence[str]) -> str:
