@@ -65,7 +65,7 @@ def test_every_command_of_the_tutorial_does_what_it_says(tmp_path: Path) -> None
                 if question:
                     (tmp_path / words[1]).write_text(question)
                     question = ""
-                done = run_command(tmp_path, *words)
+                done = run_command(tmp_path, *words, COLUMNS="120")
                 assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
                 shown[line] = printed = done.stdout
     run(tmp_path, "-c", RECOUNTED)

@@ -124,7 +124,7 @@ def test_the_command_draws_the_curve(trained: tuple[Any, Any, Any], tmp_path: Pa
         return CliRunner().invoke(group, [*common, "--plot", path], standalone_mode=False)
 
     first = run("curve.svg")
-    assert len(json.loads(first.output)["rows"]) == len(frame)
+    assert len(json.loads(first.stdout)["rows"]) == len(frame)
     picture = (tmp_path / "curve.svg").read_bytes()
     assert picture.startswith(b"<?xml")
     run("again.svg")
