@@ -206,7 +206,8 @@ def test_a_group_of_just_the_smallest_size_is_compared() -> None:
     """A quarter of 88 rows is 22: groups of 22 are compared, one of 21 is not."""
     trained = two_classes("xgboost")
     frame = trained.frame.iloc[:88].assign(who=["a"] * 22 + ["b"] * 21 + ["c"] * 45)
-    records = {r["group"][0]: r for r in ts.groups(trained.estimator, frame, by=["who"], smallest=0.25).records}
+    found = ts.groups(trained.estimator, frame, by=["who"], smallest=0.25, favourable="1")
+    records = {r["group"][0]: r for r in found.records}
     assert {name: one["reaches"] == "not compared" for name, one in records.items()} == {
         "a": False,
         "b": True,
