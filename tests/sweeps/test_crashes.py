@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.sweeps.conftest import QUESTIONS
 from treesens.solve.options import Options
 from treesens.sweeps.executor import Executor
 from treesens.sweeps.journal import Entry, Journal
+from treesens.sweeps.on_processes import Worker
 from treesens.sweeps.questions import Document, Question, file_digest
 from treesens.sweeps.run import Settings, sweep
 from treesens.sweeps.spec import read_spec
@@ -97,6 +99,25 @@ def test_a_killed_worker_loses_no_question(folder: Path) -> None:
     assert (summary.left, summary.failed) == (0, 0)
     assert {entry.verdict for entry in entries} == {"found", "none"}
     assert max(entry.attempts for entry in entries) <= 2
+
+
+@posix
+def test_a_worker_is_ended_at_any_moment_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """loky's thread fails if its pool is killed while a task waits to be passed on, and prints a traceback."""
+    document = searched_for_long(tmp_path)
+    task = Task("question", document.digest, "q", Options("native", time_limit=0.05), record=False)
+    said: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", said.append)
+    worker = Worker()
+    for _ in range(2):
+        worker.ask(Shipment(document), task)
+        assert not isinstance(worker.taken()[1], BaseException)
+        worker.ask(Shipment(document), task)  # the process waits for it, and the thread is about to wake
+        thread = worker.pool._executor_manager_thread
+        worker.given_up(0.0)
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not said
 
 
 def searched_for_long(folder: Path) -> Document:

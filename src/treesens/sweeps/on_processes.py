@@ -61,13 +61,23 @@ class Worker:
     def given_up(self, patience: float) -> tuple[Task, Outcome | BaseException]:
         """Ends a process that does not answer."""
         assert self.task is not None
-        task, self.task, self.answer = self.task, None, None
+        task = self.task
         self.end()
+        self.task = self.answer = None
         self.pool = _pool_of_one()
         return task, TimeoutError(f"no answer in {patience:.0f} s")
 
     def end(self) -> None:
-        """Ends the process, whatever it does."""
+        """Ends the process, whatever it does.
+
+        A pool that is killed after `submit`, before its thread passes the task on, ends with a KeyError in that thread, which
+        prints its traceback.
+        """
+        until = time.monotonic() + _LAST_WORDS_SECONDS
+        while (
+            self.answer is not None and not (self.answer.running() or self.answer.done()) and time.monotonic() < until
+        ):
+            time.sleep(0.001)
         self.pool.shutdown(wait=False, kill_workers=True)
 
 
