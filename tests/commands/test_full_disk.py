@@ -6,6 +6,7 @@ mount, a small file system is filled as well.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -89,6 +90,26 @@ def test_a_journal_that_can_no_longer_be_written_is_a_warning(command: str, fold
     again = run(folder, *words, "--journal", str(tmp_path / "j.sqlite"))
     assert without_times(again.stdout).count("found") == without_times(whole.stdout).count("found")
     assert again.returncode == whole.returncode
+
+
+def test_results_that_can_no_longer_be_written_are_a_warning(folder: Path, tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"model": "m.json", "feature": f, "gap": str(k / 100)}) for f in range(3) for k in range(1, 40, 2)
+    ]
+    (tmp_path / "list.jsonl").write_text("\n".join(lines) + "\n")
+    words = ["bench", str(tmp_path / "list.jsonl"), "--models", ".", "-b", "native", "-o"]
+    whole = run(folder, *words, str(tmp_path / "whole.jsonl"))
+    (tmp_path / "full.jsonl").symlink_to("/dev/full")
+    (tmp_path / "full.jsonl.sqlite").touch()
+    done = run(folder, *words, str(tmp_path / "full.jsonl"))
+    assert "full.jsonl can no longer be written" in done.stderr
+    assert done.returncode == whole.returncode == 0
+    assert counts_of(done.stdout) == counts_of(whole.stdout)
+
+
+def counts_of(table: str) -> list[str]:
+    """The line of a summary, without its times."""
+    return [line.split()[:5] for line in table.splitlines() if line.strip().startswith("native")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, TextIO
 
 from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
 from treesens.compiler.result import Result, Verdict
@@ -248,8 +248,9 @@ def run(
 
         shipments = {q.document.digest: ship(q.document, executor.remote) for q in listed.values()}
         asked = len(by_key) - len(records)
-        with output.open("w") as file:
-            file.writelines(json.dumps(record) + "\n" for record in records)
+        with _Lines(output, tell) as lines:
+            for record in records:
+                lines.write(record)
             for outcome in executor.for_questions(asked).run(take, shipments, options.time_limit, stop):
                 instance, setting = by_key[outcome.key]
                 result = outcome.result
@@ -260,11 +261,40 @@ def run(
                 record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
                 _keep(journal, listed[instance.key], outcome, record)
                 records.append(record)
-                file.write(json.dumps(record) + "\n")
-                file.flush()
+                lines.write(record)
                 if on_answer is not None:
                     on_answer(record)
     return records
+
+
+class _Lines:
+    """A file of one record per line. One that can no longer be written, on a full disk, costs a warning and no answer."""
+
+    def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
+        self.path, self.tell = path, tell
+        self.file: TextIO | None = path.open("w")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()  # every line was flushed
+
+    def write(self, record: dict[str, Any]) -> None:
+        if self.file is None:
+            return
+        try:
+            self.file.write(json.dumps(record) + "\n")
+            self.file.flush()
+        except OSError as error:
+            with suppress(OSError):
+                self.file.close()
+            self.file = None
+            if self.tell is not None:
+                self.tell(
+                    f"warning: {self.path} can no longer be written ({error}): the records from here on are missing in it"
+                )
 
 
 def _key(question: Listed, setting: Setting, options: Options, replay: str) -> str:
