@@ -77,6 +77,26 @@ def test_shares_by_a_tree_of_pairs_are_sums_over_cells(seed: int, make: Any) -> 
     assert masses.upper - masses.lower < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("make", "seed"),
+    [(forest_case, 61), (forest_case, 121), (forest_case, 102), (xgboost_case, 121), (xgboost_case, 103)],
+)
+def test_bounds_hold_after_every_step_whatever_is_open(make: Any, seed: int) -> None:
+    """A search is stopped at any number of open boxes: the truth lies between the bounds, which never get worse."""
+    case, unit, measure = built(seed, make)
+    truth, search = _exact(case, unit, measure), search_of(unit, measure)
+    before, most_open = search.masses(), 0
+    while before.open_boxes:
+        search.run(30.0, most_nodes=3)
+        masses = search.masses()
+        assert masses.nodes > before.nodes
+        assert masses.lower - 1e-12 <= truth <= masses.upper + 1e-12
+        assert masses.lower >= before.lower - 1e-12
+        assert masses.upper <= before.upper + 1e-12
+        before, most_open = masses, max(most_open, masses.open_boxes)
+    assert most_open > 4
+
+
 def test_draws_follow_the_measure() -> None:
     """Pearson's statistic of cells of open boxes; nothing is bounded yet, so that the whole space is one box."""
     stats = pytest.importorskip("scipy.stats")
