@@ -205,26 +205,33 @@ def test_ids_that_are_no_places_are_refused(order: list[int], tmp_path: Path) ->
         load(path)
 
 
-def test_the_best_rounds_of_dart_are_those_of_the_wrapper(tmp_path: Path) -> None:
-    rows, label = numeric(), (target() > 1).astype(int)
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("booster", ["gbtree", "dart"])
+def test_every_option_has_its_rounds_for_every_kind_of_model(
+    booster: str, classes: int, parallel: int, tmp_path: Path
+) -> None:
+    """Boosters x classes x trees per round x forms x variants; XGBoost predicts from the rounds that each names."""
+    rows, label = numeric(), np.digitize(target(), [1.0, 2.0][: classes - 1])
+    kind = {"rate_drop": 0.4, "one_drop": 1, "learning_rate": 0.9} if booster == "dart" else {}
     wrapper = xgboost.XGBClassifier(
-        booster="dart", rate_drop=0.4, one_drop=1, n_estimators=30, max_depth=3, learning_rate=0.9,
-        early_stopping_rounds=3, n_jobs=1, random_state=1,
+        booster=booster, num_parallel_tree=parallel, n_estimators=12, max_depth=3, n_jobs=1, random_state=1, **kind
     )  # fmt: skip
-    wrapper.fit(rows[:250], label[:250], eval_set=[(rows[250:], label[250:])], verbose=False)
-    path = tmp_path / "m.json"
-    wrapper.save_model(path)
-    best = load(path, "xgboost:best")
-    assert best.ensemble.n_trees == wrapper.best_iteration + 1 < load(path).ensemble.n_trees
-    assert (best.ensemble.tree_weight != 1).any()
-    ours = best.ensemble.margins_emulated(rows.to_numpy(float))[:, 0]
-    rounds = (0, wrapper.best_iteration + 1)
-    assert np.array_equal(
-        ours, wrapper.get_booster().predict(xgboost.DMatrix(rows), iteration_range=rounds, output_margin=True)
-    )
+    library = wrapper.fit(rows, label).get_booster()
+    library.set_attr(best_iteration="6")  # as early stopping does
+    best = wrapper.best_iteration + 1
+    for form in ("json", "ubj"):
+        path = tmp_path / f"m.{form}"
+        wrapper.save_model(path)
+        for option, rounds in ((None, 0), ("xgboost", 0), ("xgboost:all", 0), ("xgboost:best", best)):
+            loaded = load(path, option)
+            ours = loaded.ensemble.margins_emulated(rows.to_numpy(float))
+            theirs = library.predict(xgboost.DMatrix(rows), iteration_range=(0, rounds), output_margin=True)
+            assert np.array_equal(ours, theirs.reshape(ours.shape)), (form, option)
+            assert (loaded.ensemble.tree_weight != 1).any() == (booster == "dart")
+        conformance.check(loaded, rows=200).raise_if_wrong()
     # The wrapper predicts in place, where XGBoost adds the weighted trees in another order.
-    np.testing.assert_allclose(ours, wrapper.predict(rows, output_margin=True), atol=1e-6)
-    conformance.check(best, rows=200).raise_if_wrong()
+    np.testing.assert_allclose(ours, wrapper.predict(rows, output_margin=True).reshape(ours.shape), atol=1e-6)
 
 
 def _newer(document: dict[str, Any], version: list[int]) -> dict[str, Any]:
