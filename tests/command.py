@@ -41,11 +41,11 @@ class ForkedCommand:
 
     @staticmethod
     def start(
-        folder: Path, arguments: tuple[str, ...], env: dict[str, str], memory: int | None = None
+        folder: Path, arguments: tuple[str, ...], env: dict[str, str], limits: dict[str, int] | None = None
     ) -> ForkedCommand:
-        """Starts a command, which waits for its input."""
+        """Starts a command, which waits for its input; `limits` are some of `resource`, as RLIMIT_AS."""
         process = _server(os.getpid()).fork()
-        job = pickle.dumps((str(folder), arguments, env, memory))
+        job = pickle.dumps((str(folder), arguments, env, limits or {}))
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(_HEADER.pack(len(job)) + job)
             process.stdin.flush()
@@ -81,10 +81,15 @@ class ForkedCommand:
 
 
 def run_command(
-    folder: Path, *arguments: str, given: str = "", timeout: float = 120.0, memory: int | None = None, **variables: str
+    folder: Path,
+    *arguments: str,
+    given: str = "",
+    timeout: float = 120.0,
+    limits: dict[str, int] | None = None,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    """`treesens ARGUMENTS` in a folder; `given` is its input, `memory` its address space in bytes, and `variables` more of the
-    environment.
+    """`treesens ARGUMENTS` in a folder; `given` is its input, `limits` are some of `resource` (RLIMIT_AS: bytes of its address
+    space), which only Linux has here, and `variables` more of the environment.
     """
     known = {**os.environ, **variables}
     if sys.platform != "linux":
@@ -92,7 +97,7 @@ def run_command(
             [*CLI, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=timeout, input=given,
             env=known,
         )  # fmt: skip
-    return ForkedCommand.start(folder, arguments, known, memory).end(timeout, given)
+    return ForkedCommand.start(folder, arguments, known, limits).end(timeout, given)
 
 
 @functools.cache
@@ -132,11 +137,11 @@ def _run() -> None:
     """One command, in a fork."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # as Python has it at its start; the server ignores it
     (size,) = _HEADER.unpack(_read(_HEADER.size))
-    folder, arguments, env, memory = pickle.loads(_read(size))
-    if memory is not None:
+    folder, arguments, env, limits = pickle.loads(_read(size))
+    for name, most in limits.items():
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(getattr(resource, name), (most, most))
     os.environ.clear()
     os.environ.update(env)
     os.chdir(folder)

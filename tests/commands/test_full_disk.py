@@ -7,7 +7,6 @@ mount, a small file system is filled as well.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,17 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.certificates.models import train
+from tests.command import run_command
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="limits of files, /dev/full and tmpfs are those of Linux"
 )
 
-LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
-from treesens.cli import main
-main()
-"""
 ROWS = [(f0 / 2, f1 / 2, f2 / 2, (f0 + f1 + f2) % 2) for f0 in range(4) for f1 in range(4) for f2 in range(4)]
 QUESTIONS = """model m from "m.json"
 data d from "d.csv" label "y"
@@ -62,16 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *words: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
     """A command, whose files may have so many bytes."""
-    program = "from treesens.cli import main; main()" if limit is None else LIMITED.format(limit=limit)
-    environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-c", program, *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_command(folder, *words, limits={"RLIMIT_FSIZE": limit} if limit else None, COLUMNS="200")
 
 
 def without_times(text: str) -> str:

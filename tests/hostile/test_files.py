@@ -34,7 +34,7 @@ def run(
     folder: Path, *arguments: str, given: str | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """A command with 3 GB of address space (most of it for libraries)."""
-    done = run_command(folder, *arguments, given=given or "", timeout=timeout, memory=3 << 30)
+    done = run_command(folder, *arguments, given=given or "", timeout=timeout, limits={"RLIMIT_AS": 3 << 30})
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
