@@ -87,7 +87,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, xgboost.Boost
     rows[rng.random(400) < 0.15, 2] = np.nan
     label = (np.nan_to_num(rows[:, 2]) + 14 * rows[:, 0] + 9 * (rows[:, 3] % 2) - rows[:, 1] / 4 > 28).astype(int)
     booster = xgboost.train(
-        {"objective": "binary:logistic", "max_depth": 3, "max_cat_to_onehot": 2}, data(rows, label), 8
+        {"objective": "binary:logistic", "max_depth": 3, "max_cat_to_onehot": 2, "eta": 0.6}, data(rows, label), 4
     )
     folder = tmp_path_factory.mktemp("legends")
     booster.save_model(folder / "m.json")
