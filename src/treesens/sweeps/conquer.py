@@ -156,9 +156,6 @@ class Coordinator:
         """
         options = replace(self.options, certificates=None, require_certificate=False)
         parts_over, whole_over = threading.Event(), threading.Event()
-        if budget.stopped:  # the thread that passes it on may begin behind the whole question
-            parts_over.set()
-            whole_over.set()
 
         def ask() -> Result:
             result = answer(self.query, options, replace(budget, stop=whole_over), on_better=self.offered.append)
@@ -174,7 +171,7 @@ class Coordinator:
                 parts_over.set()
                 whole_over.set()
 
-        if self.first_seconds <= 0:
+        if self.first_seconds <= 0 or budget.stopped:
             nothing: Future[Result] = Future()
             nothing.set_result(leave_open(self.question.name))
             yield nothing, budget
