@@ -4,7 +4,7 @@ Every version is installed from the registry into a folder of its own (`--folder
 random models there, each saved by that version with 100 rows and what it predicts for them. Here each file is read without
 the old library. Margins are those of the old library up to the proven band of rounding, probabilities up to an exponential,
 classes are equal; what the installed library makes of the file is compared, too. Or the file is refused, and the reason is
-printed.
+printed. What scikit-learn saves are pickles, which the installed version opens.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ VERSIONS = (
     *(f"xgboost=={v}" for v in ("1.3.3", "1.4.2", "1.5.2", "1.6.2", "1.7.6", "2.0.3", "2.1.4")),
     *(f"lightgbm=={v}" for v in ("2.2.1", "2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.5.0")),
     *(f"catboost=={v}" for v in ("1.2", "1.2.5")),
+    *(f"scikit-learn=={v}" for v in ("1.2.2", "1.4.2", "1.5.2")),
 )
 SHARED = ("numpy==1.23.5", "scipy<1.12", "pandas<2", "scikit-learn==1.2.2", "graphviz", "plotly", "six", "matplotlib")
 """What the old libraries import; Python 3.11 or earlier has all of it."""
@@ -115,6 +116,31 @@ def catboost(number, rng, x, y, path):
     shown = model.predict(x[:rows], prediction_type=shown) if shown == "Probability" else None
     return [path + ".json"], model.predict(x[:rows], prediction_type="RawFormulaVal"), shown
 
+def sklearn(number, rng, x, y, path):
+    import pickle
+    from sklearn import ensemble, tree
+    names = ["DecisionTree", "RandomForest", "ExtraTrees", "GradientBoosting", "HistGradientBoosting", "AdaBoost"]
+    name, options = names[number % len(names)], dict(random_state=number)
+    kind = str(rng.choice(["two", "many"] if name == "AdaBoost" else ["two", "many", "value"]))
+    label = {"two": (y > 0).astype(int), "many": np.digitize(y, [-0.5, 0.5]), "value": y}[kind]
+    depth = int(rng.integers(1, 6))
+    if name == "AdaBoost":
+        options.update(algorithm="SAMME", n_estimators=depth)
+    else:
+        options["max_depth"] = depth
+    if name == "HistGradientBoosting":
+        options.update(max_iter=int(rng.integers(1, 9)), categorical_features=[3] if rng.random() < 0.5 else None)
+    else:
+        x[np.isnan(x)] = 0  # here as in the rows that are saved
+    made = getattr(tree if name == "DecisionTree" else ensemble, name + ("Regressor" if kind == "value" else "Classifier"))
+    model = made(**options).fit(x, label)
+    with open(path + ".pkl", "wb") as file:
+        pickle.dump(model, file)
+    if name == "AdaBoost":
+        return [path + ".pkl"], None, model.predict(x[:rows])
+    shown = model.predict(x[:rows]) if kind == "value" else model.predict_proba(x[:rows])
+    return [path + ".pkl"], model.decision_function(x[:rows]) if hasattr(model, "decision_function") else shown, shown
+
 for number in range(count):
     rng = np.random.default_rng([7, number])
     x = rng.normal(size=(400, 4))
@@ -147,7 +173,7 @@ def install(folder: Path, version: str) -> dict[str, str]:
 
 def compare(path: Path, rows: np.ndarray, margins: np.ndarray | None, shown: np.ndarray | None) -> str:
     """In words, what differs from the old library's numbers, or from the installed one's; ModelError if the file is refused."""
-    loaded = load(path)
+    loaded = load(path, trust_pickle=path.suffix == ".pkl")
     e = loaded.ensemble
     ours = np.asarray(e.margins_emulated(rows), np.float64)
     band = 2 * np.array([float(b) for b in e.bands()])
@@ -185,7 +211,7 @@ def judge(version: str, folder: Path, count: int) -> int:
             folder / "base" / "bin" / "python",
             "-c",
             TRAIN,
-            version.partition("==")[0],
+            version.partition("==")[0].replace("scikit-learn", "sklearn"),
             place,
             str(count),
             str(ROWS),

@@ -70,6 +70,13 @@ WRONG = {
     "base score 2": (_set("learner", "learner_model_param", "base_score", value="2E0"), "not a probability"),
     "base score text": (_set("learner", "learner_model_param", "base_score", value="[a]"), "neither a number"),
     "base score NaN": (_set("learner", "learner_model_param", "base_score", value="[NaN]"), "not a probability"),
+    "base score of two meanings": (
+        lambda d: (
+            d.update(version=[3, 0, 5]),
+            _set("learner", "learner_model_param", "base_score", value="1E-7")(d),
+        ),
+        "XGBoost 3.1 and later take base_score",
+    ),
     "two base scores": (
         _set("learner", "learner_model_param", "base_score", value="[0.1,0.2]"),
         "2 values for 1 outputs",

@@ -14,6 +14,7 @@ import pytest
 from tests.frontends import mutants
 from tests.frontends.damage import refusals
 from tests.frontends.trained_onnx import MODELS, by_hand, onnx
+from tests.frontends.versions import since
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
@@ -242,10 +243,8 @@ def test_other_operators_before_the_trees_are_refused_by_name(case: int) -> None
 
 @pytest.mark.parametrize("attributes", [{"offset": [0.5, 1.0], "scale": [2.0]}, {"scale": [2.0]}, {"offset": [1.0]}])
 def test_scalers_that_onnxruntime_refuses_are_refused(attributes: dict[str, Any]) -> None:
-    from onnxruntime.capi.onnxruntime_pybind11_state import Fail
-
     model = before(operator("Scaler", **attributes))
-    with pytest.raises(Fail, match="scale"):
+    with pytest.raises(Exception, match=r"onnxruntime::ml::ScalerOp.* scale"):
         onnxruntime_scores(model, np.zeros((1, 2)))
     with pytest.raises(ModelError, match="differ in length"):
         load(model)
@@ -425,7 +424,10 @@ def _of_tomorrow(model: Any) -> None:
     model.opset_import[1].version = 99
 
 
-@pytest.mark.parametrize("damage", [_without_opset, _of_version, _of_tomorrow])
+_NO_OPSET = pytest.param(_without_opset, marks=since("onnxruntime", "1.18"))
+
+
+@pytest.mark.parametrize("damage", [_NO_OPSET, _of_version, _of_tomorrow])
 def test_what_onnxruntime_refuses_is_one_error(damage: Callable[[Any], None]) -> None:
     model = by_hand()
     damage(model)

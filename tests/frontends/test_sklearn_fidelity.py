@@ -16,12 +16,12 @@ import pytest
 
 from tests.frontends import mutants
 from tests.frontends.damage import damaged
-from tests.frontends.trained_sklearn import MODELS, REFUSED, numeric
+from tests.frontends.trained_sklearn import MODELS, RANDOM_TREES_TAKE_MISSING, REFUSED, numeric
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
 
-TAKES_MISSING = ("tree", "forest", "extra trees", "histogram", "random tree")
+TAKES_MISSING = ("tree", "forest", "histogram", *(("extra trees", "random tree") if RANDOM_TREES_TAKE_MISSING else ()))
 
 
 @cache

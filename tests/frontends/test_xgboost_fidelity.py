@@ -15,7 +15,8 @@ import pytest
 
 from tests.data.settings import BENCH, needs_bench
 from tests.frontends import mutants
-from tests.frontends.trained import MODELS, numeric, target, train, xgboost
+from tests.frontends.trained import MODELS, NAMES, numeric, target, train, xgboost
+from tests.frontends.versions import before, since
 from treesens.compiler.base.floats import NumberType, next_up_array
 from treesens.compiler.model import Ensemble
 from treesens.frontends import LoadedModel, conformance, load
@@ -23,7 +24,7 @@ from treesens.frontends import LoadedModel, conformance, load
 FILES = sorted((BENCH / "models").glob("*.json"))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", ["object", "json", "ubj"])
 def test_trained_models_are_read_exactly(name: str, form: str, tmp_path: Path) -> None:
     made = MODELS[name]()
@@ -85,7 +86,10 @@ def test_a_reader_that_keeps_the_decimals_of_thresholds_is_caught() -> None:
     assert not conformance.check(replace(loaded, ensemble=replace(e, threshold=threshold)), rows=200).ok
 
 
-@pytest.mark.parametrize("score", [1e-7, 0.0012, 0.1, 0.24083011, 0.3, 0.5, 0.777, 0.9999, 1 - 1e-7])
+_CUT = [pytest.param(score, marks=since("xgboost", "3.1")) for score in (1e-7, 1 - 1e-7)]
+
+
+@pytest.mark.parametrize("score", [*_CUT, 0.0012, 0.1, 0.24083011, 0.3, 0.5, 0.777, 0.9999])
 @pytest.mark.parametrize("shape", ["number", "text", "list"])
 def test_base_score_in_all_shapes(score: float, shape: str, tmp_path: Path) -> None:
     document = json.loads(MODELS["logistic"]().save_raw("json"))
@@ -94,7 +98,11 @@ def test_base_score_in_all_shapes(score: float, shape: str, tmp_path: Path) -> N
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
     loaded = load(path)
-    if shape == "number":  # xgboost itself wants a text by now; the older shape is compared through it
+    ignored = shape == "list" and before("xgboost", "3.1")
+    if ignored:
+        with pytest.raises(Exception, match=r"XGBoost 3\.1 writes base_score in a way that .*, does not read"):
+            loaded.margins(numeric().to_numpy(float))
+    if shape == "number" or ignored:  # xgboost itself wants a text, or knows no list; these are compared through a text
         document["learner"]["learner_model_param"]["base_score"] = str(score)
         path.write_text(json.dumps(document))
         again = load(path)
@@ -103,12 +111,11 @@ def test_base_score_in_all_shapes(score: float, shape: str, tmp_path: Path) -> N
 
 
 def test_logarithms_of_many_base_scores_match_the_library() -> None:
-    document = json.loads(train({"objective": "count:poisson"}, np.ones(400), numeric(), 1).save_raw("json"))
     rng = np.random.default_rng(0)
     for objective, scores in (("count:poisson", rng.exponential(size=40)), ("binary:logistic", rng.random(40))):
-        document["learner"]["objective"]["name"] = objective
+        document = json.loads(train({"objective": objective}, np.ones(400), numeric(), 1).save_raw("json"))
         for score in np.float32(scores):
-            document["learner"]["learner_model_param"]["base_score"] = f"[{score}]"
+            document["learner"]["learner_model_param"]["base_score"] = str(score)
             booster = xgboost.Booster()
             booster.load_model(bytearray(json.dumps(document).encode()))
             loaded = load(booster)
@@ -140,6 +147,7 @@ def test_probabilities_are_those_of_the_library() -> None:
         np.testing.assert_allclose(ours, theirs, rtol=2e-6)
 
 
+@since("xgboost", "3.1")
 def test_names_kinds_and_category_labels_come_along() -> None:
     e = load(MODELS["categories, both"]()).ensemble
     kinds = {f.name: (f.kind.value, f.categories, f.labels) for f in e.features}
@@ -167,7 +175,7 @@ def test_a_wrapper_with_another_missing_value_is_refused() -> None:
 
 
 def test_the_band_covers_the_difference_and_is_not_absurd() -> None:
-    for name in ("logistic", "dart", "softprob", "vector leaves"):
+    for name in ("logistic", "dart", "softprob", *([] if before("xgboost", "3.2") else ["vector leaves"])):
         loaded: LoadedModel = load(MODELS[name]())
         rows = numeric().to_numpy(float)
         exact = loaded.ensemble.margins_exact(rows)
@@ -251,11 +259,11 @@ def test_weights_of_trees_where_xgboost_3_4_writes_them(tmp_path: Path) -> None:
     ours = loaded.ensemble.margins_emulated(rows.to_numpy(float))[:, 0]
     theirs = made.predict(xgboost.DMatrix(rows), output_margin=True)
     assert np.array_equal(ours, theirs)
-    if tuple(map(int, xgboost.__version__.split(".")[:2])) < (3, 4):
+    if before("xgboost", "3.4"):
         assert not np.allclose(
             theirs, xgboost.Booster(model_file=path).predict(xgboost.DMatrix(rows), output_margin=True)
         )
-        with pytest.raises(Exception, match=r"XGBoost 3\.4 writes the weights of trees where 3\."):
+        with pytest.raises(Exception, match=r"XGBoost 3\.4 writes the weights of trees in a way that [23]\."):
             loaded.margins(rows.to_numpy(float))
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.frontends.trained import frame, target
+from tests.frontends.versions import before
 
 pytest.importorskip("sklearn", reason="the tests compare with the library; pip install treesens[sklearn]")
 
@@ -60,6 +61,10 @@ def _bagged(kind: str, label: str, *, missing: bool = False, **options: Any) -> 
     )
 
 
+VOTES = {"algorithm": "SAMME"} if before("sklearn", "1.6") else {}
+"""What AdaBoost needs to add up votes; it does so by default since 1.6, which deprecates the option."""
+RANDOM_TREES_TAKE_MISSING = not before("sklearn", "1.6")
+
 TREES = {"random_state": 1, "max_depth": 5}
 FOREST = {**TREES, "n_estimators": 7, "n_jobs": 1}
 BOOST = {"random_state": 1, "max_depth": 3, "n_estimators": 6}
@@ -75,7 +80,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "forest, value": lambda: fitted(ensemble.RandomForestRegressor(**FOREST), "value", missing=True),
     "forest, values": lambda: fitted(ensemble.RandomForestRegressor(**FOREST), "values"),
     "extra trees, four classes": lambda: fitted(ensemble.ExtraTreesClassifier(**FOREST), "four"),
-    "extra trees, value": lambda: fitted(ensemble.ExtraTreesRegressor(**FOREST), "value", missing=True),
+    "extra trees, value": lambda: fitted(
+        ensemble.ExtraTreesRegressor(**FOREST), "value", missing=RANDOM_TREES_TAKE_MISSING
+    ),
     "bagging, two classes": lambda: _bagged("Classifier", "two", max_features=3),
     "bagging, four classes": lambda: _bagged("Classifier", "four", max_samples=9, n_jobs=2),
     "bagging, value": lambda: _bagged("Regressor", "value", bootstrap_features=True, missing=True),
@@ -97,17 +104,19 @@ MODELS: dict[str, Callable[[], Any]] = {
         "Classifier", "four", frame(), categorical_features="from_dtype", early_stopping=True, random_state=3
     ),
     "ada, two classes": lambda: fitted(
-        ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=2), n_estimators=8, random_state=1), "two"
+        ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=2), n_estimators=8, random_state=1, **VOTES),
+        "two",
     ),
     "ada, four classes": lambda: fitted(
-        ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=3), n_estimators=8, random_state=1), "four"
+        ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=3), n_estimators=8, random_state=1, **VOTES),
+        "four",
     ),
 }
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "AdaBoostRegressor": lambda: fitted(ensemble.AdaBoostRegressor(n_estimators=3), "value"),
     "no function of its scores": lambda: fitted(
-        ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2), n_estimators=2), "two"
+        ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2, **VOTES), n_estimators=2), "two"
     ),
     "IsolationForest": lambda: ensemble.IsolationForest(n_estimators=3).fit(numeric()),
     "KNeighborsClassifier": lambda: fitted(KNeighborsClassifier(), "two"),

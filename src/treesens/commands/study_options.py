@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treesens.studies.limits import Permission
 
 
-class Cutoff(click.ParamType[Fraction]):
+class Cutoff(click.ParamType):  # type: ignore[type-arg] # generic since click 8.4
     """A probability between 0 and 1, kept as it is written."""
 
     name = "probability"

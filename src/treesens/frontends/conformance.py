@@ -76,7 +76,8 @@ class Report:
     def raise_if_wrong(self) -> None:
         """ModelError with the first mismatches."""
         if not self.ok:
-            raise ModelError(str(self), remedy="the frontend misreads this model; do not trust answers about it")
+            wrong = "the frontend misreads this model; do not trust answers about it"
+            raise ModelError(str(self), remedy=wrong if self.count else "check it where its library predicts with it")
 
 
 def check(model: LoadedModel, *, rows: int = 1000, seed: int = 0) -> Report:

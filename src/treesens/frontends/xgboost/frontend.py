@@ -128,8 +128,7 @@ class XGBoostFrontend:
             root = Field(parse_document(data, place, float32_text=True), place)
             ensemble = read_ensemble(root, name, source, rounds, output)
         count = ensemble.n_outputs if output is None else count_outputs(root["learner"]["learner_model_param"])
-        oldest = (3, 4) if weights_in_model(root["learner"]["gradient_booster"]) else (0, 0)
-        library = NativeXGBoost(data, rounds or 0, count, output, oldest)
+        library = NativeXGBoost(data, rounds or 0, count, output, _oldest_library(root["learner"]))
         # The library has no pred_leaf for vector leaves and linear boosters, and ends the process without any tree.
         no_leaves = bool((ensemble.tree_output < 0).any()) or ensemble.blend is not None
         leaf_ids = None if no_leaves or output is not None or not ensemble.n_trees else library.leaf_ids
@@ -142,6 +141,15 @@ class XGBoostFrontend:
             (*note, *_notes(root, ensemble, rounds)),
             predicts=partial(library.predicts, ensemble=ensemble),
         )
+
+
+def _oldest_library(learner: Field) -> tuple[tuple[int, int], str]:
+    """The first version that reads all of the file, and what those before it leave out without a word."""
+    if weights_in_model(learner["gradient_booster"]):
+        return (3, 4), "the weights of trees"
+    if str(learner["learner_model_param"]["base_score"].value).lstrip().startswith("["):
+        return (3, 1), "base_score"
+    return (0, 0), ""
 
 
 def _declared(booster: Any, ensemble: Ensemble) -> dict[str, int]:

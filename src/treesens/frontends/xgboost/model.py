@@ -245,6 +245,11 @@ def _logit(field: Field, score: float, version: list[int]) -> float:
     low, high = np.float32(1e-6), one - np.float32(1e-6)
     if version >= [3, 1] and 0 <= p <= 1:
         p = min(max(p, low), high)
-    elif not low < p < high:
+    elif not 0 < p < 1:
         raise field.error(f"base_score {score} is not a probability strictly between 0 and 1")
+    elif not low <= p <= high:
+        raise field.error(
+            f"XGBoost 3.1 and later take base_score {score} for one that is further from 0 and 1, and this file is older",
+            "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
+        )
     return -libm_float32("logf", float(one / p - one))

@@ -37,12 +37,12 @@ def convert_file(data: bytes, place: str) -> bytes:
 class NativeXGBoost:
     """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output alone if given.
 
-    A copy of the bytes and not the live object: training on must not change what a replay compares with. A library before
-    version `oldest` is refused: it would load the file and leave a part of it out.
+    A copy of the bytes and not the live object: training on must not change what a replay compares with. A library before the
+    version in `oldest` is refused: it would load the file and leave out the part that is named there.
     """
 
     def __init__(
-        self, data: bytes, rounds: int, outputs: int, output: int | None = None, oldest: tuple[int, int] = (0, 0)
+        self, data: bytes, rounds: int, outputs: int, output: int | None, oldest: tuple[tuple[int, int], str]
     ) -> None:
         self._data, self._rounds, self._outputs = data, rounds, outputs
         self._columns = slice(None) if output is None else slice(output, output + 1)
@@ -58,18 +58,20 @@ class NativeXGBoost:
                 "replay in XGBoost itself needs xgboost, which is not installed",
                 remedy="pip install 'treesens[xgboost]'",
             ) from None
-        if tuple(map(int, xgboost.__version__.split(".")[:2])) < self._oldest:
-            needed = ".".join(map(str, self._oldest))
+        oldest, part = self._oldest
+        if tuple(map(int, xgboost.__version__.split(".")[:2])) < oldest:
+            needed = ".".join(map(str, oldest))
             raise ModelError(
-                f"XGBoost {needed} writes the weights of trees where {xgboost.__version__}, which is installed, does not read "
-                "them, so it cannot replay this model",
+                f"XGBoost {needed} writes {part} in a way that {xgboost.__version__}, which is installed, does not read, so it "
+                "cannot replay this model",
                 remedy=f"pip install 'xgboost>={needed}'",
             )
-        if self._booster is None:
-            self._booster = xgboost.Booster()
-            self._booster.load_model(bytearray(self._data))
         x = np.asarray(rows, dtype=np.float64)
         try:
+            if self._booster is None:
+                booster = xgboost.Booster()
+                booster.load_model(bytearray(self._data))
+                self._booster = booster
             # Types as the model has them: the library would recode otherwise. Columns go by position, and without names: a
             # file may hold names with `<` or `[`, which the library does not let us say.
             threads = 1 if len(x) <= _FEW_ROWS else None
@@ -80,7 +82,9 @@ class NativeXGBoost:
             options = {"iteration_range": (0, self._rounds), "strict_shape": True, "validate_features": False}
             return np.asarray(self._booster.predict(matrix, **options, **what))
         except (xgboost.core.XGBoostError, ValueError) as error:
-            raise ModelError(f"xgboost refused to predict: {str(error).strip().splitlines()[-1]}") from None
+            # Behind the first line are the addresses of the library's own calls.
+            reason = str(error).strip().splitlines()[0]
+            raise ModelError(f"xgboost {xgboost.__version__} refuses to predict: {reason}") from None
 
     def margins(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         """Raw margins float32[rows, n_outputs]."""

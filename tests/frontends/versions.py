@@ -1,0 +1,21 @@
+"""Tests of what a later version of a library brought; `make oldest` runs them with the earliest one that is supported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+
+def before(module: str, first: str) -> bool:
+    """True if the installed version of a library is earlier than `first`."""
+    return _numbers(import_module(module).__version__) < _numbers(first)
+
+
+def since(module: str, first: str) -> pytest.MarkDecorator:
+    """Skips a test where the library is earlier than `first`, which brought what the test is about."""
+    return pytest.mark.skipif(before(module, first), reason=f"came with {module} {first}")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")[:2]]
