@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from tests.certificates.models import train
 from treesens.cli import group
 from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED
+from treesens.errors import UsageError
 
 HEAD = 'model m from "m.json"\ndata d from "d.csv"\ndomain from d\nmeasure u: uniform\nmeasure t: chow-liu of d\n'
 PAIR = "find a, b in m such that a = b except {f0, f1}"
@@ -213,6 +214,21 @@ def test_a_study_that_can_have_no_certificates_shows_no_number(command: str, fol
     shown = re.sub(r"^.* trees, .*$|favourable: class 1|at most 4 reasons", "", text, flags=re.MULTILINE)
     assert not re.search(r"[1-9]", shown), text
     assert "nothing was found" not in text
+
+
+@pytest.mark.parametrize("option", ["--report", "--card"])
+def test_a_page_of_an_audit_is_refused(option: str, folder: Path, tmp_path: Path) -> None:
+    words = [
+        *words_of("audit", folder),
+        "--certificate",
+        str(tmp_path),
+        "--require-certificate",
+        option,
+        str(tmp_path / "p"),
+    ]
+    done = CliRunner().invoke(group, words, standalone_mode=False)
+    assert isinstance(done.exception, UsageError)
+    assert "leave out --report and --card" in str(done.exception.remedy)
 
 
 def test_no_answer_of_a_sweep_passes(folder: Path, tmp_path: Path) -> None:
