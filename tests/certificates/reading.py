@@ -455,7 +455,7 @@ class Reader:
             return {"says": "cover", "parts": int(m[1]), "whole": self.claim()}
         if first.startswith("of all sets of "):
             return self.end(self.border(first))
-        return self.end(self.rows_of(first))
+        return self.end(self.share(first) if first.startswith("of the measure ") else self.rows_of(first))
 
     def among(self) -> Document:
         stated = self.statement()
@@ -539,6 +539,58 @@ class Reader:
             self.match("The question, in which the features of the first point are as the sets of a row say, too:")
             return {**counted, **listed, "statement": self.statement()}
         raise Unread(first)
+
+    def share(self, first: str) -> Document:
+        """A share of a measure: the question comes after the measure, which names its first point."""
+        ends = r"at least (\d\.\d{12}) and at most (\d\.\d{12})(?: with some values of (.+))? are an answer\."
+        m = re.fullmatch("of the measure below " + ends, first)
+        how = self.match("It is a (tree: features are drawn one after the other|product: features are drawn one by one)"
+                         ", and that inputs are so is trusted, not proved:")[1]  # fmt: skip
+        start, tree = self.place, how.startswith("tree")
+        abouts = [i for i, line in enumerate(self.lines) if line.startswith("The question about ")]
+        if m is None or len(abouts) != 1:
+            raise Unread(first)
+        self.place = abouts[0] + 1
+        stated, end = self.statement(), len(self.lines)
+        if self.lines[abouts[0]] != f"The question about {' and '.join(one['name'] for one in self.points)}:":
+            raise Unread(self.lines[abouts[0]])
+        varied = [] if m[3] is None else self.reads(self.features_of, m[3])
+        if self.place != end:
+            raise Unread(self.lines[self.place])
+        self.place, draws = start, list[Document]()
+        while self.place < abouts[0]:
+            draws.append(self.drawn(len(draws)) if tree else self.weights("  ", 0, {}))
+        self.place = end
+        found = {"says": "share", "least": float(m[1]), "most": float(m[2]), "varied": varied}
+        return {**found, "measure": draws, "statement": stated}
+
+    def drawn(self, number: int) -> Document:
+        m = self.match(f"  draw {number}: (.*), after (?:none|draw (\\d+))")
+        feature = None if m[1] == "nothing but a group" else self.reads(self.feature, m[1])
+        found: Document = {"feature": feature, "sets": [], "after": m[2] and int(m[2]), "chances": []}
+        while chances := re.fullmatch(r"    chances of groups(.*?): (.*)", self.lines[self.place]):
+            if chances[1] != ("" if m[2] is None else f" if draw {m[2]} is of group {len(found['chances'])}"):
+                raise Unread(self.lines[self.place])
+            found["chances"].append(chances[2].split(", "))
+            self.place += 1
+        while group := re.match(r"    group (\d+): ", self.lines[self.place]):
+            self.weights(group.group(), int(group[1]), found)
+        return found
+
+    def weights(self, indent: str, group: int, into: Document) -> Document:
+        """The sets of a group with their weights."""
+
+        def one(t: Text) -> list[Any]:
+            _, f, allowed = self.place_of(t)
+            return [f, allowed, t.take(f": ({FRACTION})")[1], group]
+
+        sets = self.reads(lambda t: t.several(lambda: one(t), "; "), self.line().removeprefix(indent))
+        features = {f for f, *_ in sets} | ({into["feature"]} if into else set())
+        if len(features) != 1:
+            raise Unread("a draw of several features")
+        mine = into or {"feature": sets[0][0], "sets": [], "after": None, "chances": [["1"]]}
+        mine["sets"].extend(rest for _, *rest in sets)
+        return mine
 
     def listed_rows(self) -> Document:
         of = r"Rows may be equal \(different ones: (\d+) of (\d+)\)\. Their list in JSON has the SHA-256 ([0-9a-f]{64})"

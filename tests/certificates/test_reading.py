@@ -23,8 +23,8 @@ from tests.certificates.reading import FREE, Unread, read
 from tests.certificates.test_words import Document, changes, claims, model_of, plain, said
 from treesens.certificates import treesens_verify as checker
 
-READ = [kind for kind in claims() if kind != "share"]
-"""Not read: measures, and in statements curves and cavities."""
+READ = [*claims()]
+"""Claims of every kind. Not read are curves and cavities in statements."""
 
 
 def in_order(value: Any) -> Any:
@@ -125,10 +125,19 @@ def meant(claim: Document, parts: list[Document]) -> Document:
     if kind == "rows":
         mine = [stated[i] for i in claim["parts"]]
         return counted("rows", mine, [one["domain"][-3:] for one in mine], in_all(stated[0], 3))
+    if kind == "share":
+        whole = expected({**claim["whole"]["statement"], **further_of(claim)})
+        measure = [draw(*one) for one in claim["measure"]]
+        return {"says": "share", "least": 0, "most": 1, "varied": [], "measure": measure, "statement": whole}
     rows = claim["rows"]
     by = "values" if "values" in rows[0] else "sets"
     whole = expected({**claim["whole"]["statement"], **further_of(claim)})
     return counted(by, rows, [one[by] for one in rows], whole)
+
+
+def draw(feature: int | None, sets: list[list[Any]], after: int | None = None, chances: Any = None) -> Document:
+    mine = [[allowed(one), weight, *(group or [0])] for one, weight, *group in sets]
+    return {"feature": feature, "sets": mine, "after": after, "chances": chances or [["1"]]}
 
 
 def further_of(claim: Document) -> Document:
