@@ -445,6 +445,9 @@ class Reader:
             "some inputs reach all of this:": "reached",
             "nothing reaches all of this:": "beyond",
         }
+        if plain.get(first) == "found":
+            stated = self.statement()
+            return self.end({"says": "found", "statement": stated, "inputs": self.all(self.input_values)})
         if first in plain:
             return self.end({"says": plain[first], "statement": self.statement()})
         if first == "these models are the same, tree by tree:":
@@ -456,6 +459,17 @@ class Reader:
         if first.startswith("of all sets of "):
             return self.end(self.border(first))
         return self.end(self.share(first) if first.startswith("of the measure ") else self.rows_of(first))
+
+    def input_values(self, t: Text) -> list[Any]:
+        """The values of one input, feature by feature; None if it is missing."""
+        p = self.point(t)
+        t.must(": ")
+
+        def one() -> list[Any]:
+            f = self.feature(t)
+            return [f, None if t.said(" missing") else float(t.take(f" = ({NUMBER})")[1])]
+
+        return [p, t.several(one, ", ")]
 
     def among(self) -> Document:
         stated = self.statement()

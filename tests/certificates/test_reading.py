@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from treesens.certificates.treesens_verify.words import in_full
 
 from tests.certificates.made import Made, make
 from tests.certificates.mutations import judge
 from tests.certificates.reading import FREE, Unread, read
-from tests.certificates.test_words import Document, changes, claims, model_of, plain, said
+from tests.certificates.test_words import FURTHER, Document, changes, claims, model_of, plain, said, statement
 from treesens.certificates import treesens_verify as checker
 
 READ = [*claims()]
@@ -182,6 +183,28 @@ def test_what_is_read_is_what_is_claimed(kind: str) -> None:
     lines = said(claim, parts)
     assert lines is not None
     assert in_order(read(lines, NAMES)) == in_order(meant(claim, parts))
+
+
+def test_inputs_are_read() -> None:
+    """What a certificate of inputs prints: its statement, and every value, in the numbers of the model."""
+    stated = statement(2, further={**FURTHER, "cavities": []})
+    inputs: list[list[float | None]] = [[0.1, None, 3.0], [-1.5e-7, 2.0**60, 0.0]]
+    problem = checker.core.Problem(stated, list(map(model_of, stated["models"])), found=True)
+    lines = [*checker.in_words(problem), *in_full(problem, inputs)]
+    values = [[p, [list(one) for one in enumerate(point)]] for p, point in enumerate(inputs)]
+    meaning = {"says": "found", "statement": expected(stated), "inputs": values}
+    mine = in_order(read(lines, NAMES))
+    assert mine == in_order(meaning)
+    found = [text for text in other_words("\n".join(lines[-2:])) if in_order(understood([*lines[:-2], text])) == mine]
+    assert found == []
+
+
+def understood(lines: list[str]) -> Document | None:
+    """What lines say, if they say something."""
+    try:
+        return read("\n".join(lines).split("\n"), NAMES)
+    except Unread:
+        return None
 
 
 @pytest.mark.parametrize("kind", ["between", "cases"])
