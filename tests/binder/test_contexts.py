@@ -11,7 +11,7 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -302,26 +302,118 @@ def judge(name: str, what: str, answer: Any, holds: np.ndarray) -> None:
 
 def place(values: dict[str, Any]) -> int:
     """The number of a printed input."""
-    wanted = [values["x"], values["y"], np.nan if values["m"] is None else values["m"], "AB".index(values["c"])]
+    code = "AB".index(values["c"]) if isinstance(values["c"], str) else values["c"]
+    wanted = [values["x"], values["y"], np.nan if values["m"] is None else values["m"], code]
     return int(np.flatnonzero([np.array_equal(row, wanted, equal_nan=True) for row in GRID.to_numpy()])[0])
 
 
+LIMITS: list[dict[str, Any]] = [
+    {},
+    {"fixed": ["y"]},
+    {"direction": {"x": "up"}},
+    {"permitted": {"x": (0, 1)}},
+    {"without": ["m"]},
+    {"permitted": {"c": [1], "m": (1, 1)}},
+    {"direction": {"y": "down", "m": "up"}, "fixed": ["c"]},
+    {"without": ["x", "c"], "permitted": {"y": (1, 2)}},
+]
+"""What changes may do, as options of `why` say it."""
+
+
+def agree(row: int, names: Iterable[str]) -> np.ndarray:
+    """The inputs with the values of a row in some features, bool[inputs]."""
+    values, own = GRID[[*names]].to_numpy(), GRID[[*names]].iloc[row].to_numpy()
+    return ((values == own) | (np.isnan(values) & np.isnan(own))).all(axis=1)
+
+
+def may_become(row: int, limits: dict[str, Any]) -> np.ndarray:
+    """The inputs that a row may become, bool[inputs]. A missing value has no direction and no end: it stays."""
+    allowed = agree(row, [*limits.get("fixed", ()), *limits.get("without", ())])
+    for name, way in limits.get("direction", {}).items():
+        own, values = GRID[name].iloc[row], GRID[name].to_numpy()
+        moved = values >= own if way == "up" else values <= own
+        allowed &= agree(row, [name]) if np.isnan(own) else moved
+    for name, what in limits.get("permitted", {}).items():
+        values = GRID[name].to_numpy()
+        inside = (values >= what[0]) & (values <= what[1]) if isinstance(what, tuple) else np.isin(values, what)
+        allowed &= agree(row, [name]) | (inside & ~np.isnan(GRID[name].iloc[row]))
+    return allowed
+
+
+def judge_reason(record: dict[str, Any], outcome: np.ndarray, without: Sequence[str], what: str) -> None:
+    """A reason: inputs that agree with the row on it have its outcome, bool[inputs], and each of its features is needed."""
+    row = record["row"]
+    others = outcome != outcome[row]
+    if record["sufficient"] is None:
+        assert (others & agree(row, [n for n in WIDTHS if n not in without])).any(), what
+        return
+    kept = [*record["sufficient"]]
+    assert not (others & agree(row, kept)).any(), what
+    assert not {*kept} & {*without}, what
+    assert all((others & agree(row, [n for n in kept if n != name])).any() for name in kept), what
+
+
+def judge_change(record: dict[str, Any], outcome: np.ndarray, limits: dict[str, Any], what: str) -> None:
+    """A change: another outcome, bool[inputs], by these features alone, as far as limits allow; none only if there is none."""
+    row = record["row"]
+    there = (outcome != outcome[row]) & may_become(row, limits)
+    if limits and "changeable" in record:
+        assert record["changeable"] == there.any(), what
+    assert (record["contrast"] is not None) == there.any(), what
+    if record["contrast"] is not None:
+        assert (there & agree(row, [n for n in WIDTHS if n not in record["contrast"]]))[place(record["point"])], what
+
+
 def test_a_decision_of_a_study_means_the_same(tmp_path: Path, boxes: str, learnt: dict[str, np.ndarray]) -> None:
+    """The class of a row, its reason and its change: every construct under two of the limits."""
     rows, seen, refused = [0, ROW, 20, 33, 53], set[str](), set[str]()
-    for row, meaning in ROWS.items():
+    for number, (row, meaning) in enumerate(ROWS.items()):
         path = tmp_path / "d.sens"
         path.write_text(
             f"decision d of p: yes when {row.format(a='p', b='b').replace('FILE', boxes)} else no\n", "utf-8"
         )
-        try:
-            found = ts.why(library(), GRID, rows=rows, decision=path, time_limit=5).records
-        except ts.errors.UsageError:
-            continue
-        except DiagnosticsError as error:
-            refused |= {found.code for found in error.diagnostics}
-            continue
-        truth = learnt[row] if meaning is None else meaning(Pairs()).reshape(SIZE, SIZE)[:, 0]
-        assert [record["class"] for record in found] == ["yes" if truth[n] else "no" for n in rows], row
-        seen.add(row)
+        for limits in (LIMITS[number % len(LIMITS)], LIMITS[(3 * number + 1) % len(LIMITS)]):
+            try:
+                found = ts.why(library(), GRID, rows=rows, decision=path, time_limit=5, **limits).records
+            except ts.errors.UsageError:
+                break
+            except DiagnosticsError as error:
+                refused |= {found.code for found in error.diagnostics}
+                break
+            truth = learnt[row] if meaning is None else meaning(Pairs()).reshape(SIZE, SIZE)[:, 0]
+            assert [record["class"] for record in found] == ["yes" if truth[n] else "no" for n in rows], row
+            for record in found:
+                what = f"{row} under {limits}: row {record['row']}"
+                judge_reason(record, truth, limits.get("without", ()), what)
+                judge_change(record, truth, limits, what)
+            seen.add(row)
     assert refused <= DOCUMENTED
     assert len(seen) > 15
+
+
+def test_an_explanation_takes_no_constraint() -> None:
+    for row in ROWS:
+        with pytest.raises(DiagnosticsError) as error:
+            parse(f"query q: explain row 5 of d in m such that {row.format(a='a', b='b')}")
+        assert {one.code for one in error.value.diagnostics} == {"S001"}, row
+
+
+def test_an_explanation_is_that_of_the_library() -> None:
+    barred = [names for size in range(4) for names in itertools.combinations(WIDTHS, size)]
+    asks = {n: ([0, ROW, 20, 33, 53][n % 5], names, " smallest" * (n % 2)) for n, names in enumerate(barred)}
+    lines = {
+        n: f"query q{n}: explain row {row} of d in m without {{{', '.join(names)}}}{few}".replace(" without {}", "")
+        for n, (row, names, few) in asks.items()
+    }
+    answers, refused = asked(lines, "")
+    assert not refused
+    outcome = Pairs().label("a").reshape(SIZE, SIZE)[:, 0]
+    for n, (row, names, few) in asks.items():
+        told = answers[n].to_dict()["explanation"]
+        assert told["row"] == row
+        judge_reason(told, outcome, names, lines[n])
+        if told["sufficient"] is not None:
+            judge_change(told, outcome, {"without": names}, lines[n])
+        if few and told["sufficient"]:
+            fewer = itertools.combinations([n for n in WIDTHS if n not in names], len(told["sufficient"]) - 1)
+            assert all(((outcome != outcome[row]) & agree(row, one)).any() for one in fewer), lines[n]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from tests.certificates.models import train
 from treesens.cli import group
-from treesens.commands.common import EXPECTED, INCONCLUSIVE
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED
+from treesens.errors import UsageError
 
 HEAD = 'model m from "m.json"\ndata d from "d.csv"\ndomain from d\nmeasure u: uniform\nmeasure t: chow-liu of d\n'
 PAIR = "find a, b in m such that a = b except {f0, f1}"
@@ -143,14 +147,113 @@ OPEN = {"all of why", "why with a box", "why with a limit"}
 """Studies of which a part has no certificate."""
 
 
+WORK = LOGGED | {"schema_version", "model", "data", "domain", "settings", "assumed", "manifest", "nodes", "decisions"}
+ASKED = {"margin", "ratio", "most", "radius", "row", "rows", "group"}
+"""What was asked about, and the rows of a table that are in a group or none."""
+INPUTS = SHOWN | {"input", "point", "fall", "rise", "fall_scores", "rise_scores", "sufficient", "value", "instead"}
+CLAIMED = {
+    "largest_gap", "largest_gap_bound", "value", "bound", "largest", "largest_fall", "largest_fall_bound", "largest_rise",
+    "largest_rise_bound", "max_swing_bound", "lower", "upper", "favourable_rows", "ratio_lower", "ratio_upper", "part",
+    "suffice", "do_not_suffice",
+}  # fmt: skip
+"""What claims of studies are about, and what follows from them alone."""
+
+
+def without_certificate(document: dict[str, Any], claimed: set[str]) -> list[str]:
+    """The numbers of a document that no claim is about; 0 says nothing of how many, or how much."""
+    return [
+        f"{'.'.join(path)} = {number}"
+        for path, number in numbers_in(document)
+        if number and not WORK.intersection(path) and path[-1] not in ASKED | claimed and not INPUTS.intersection(path)
+    ]
+
+
+def words_of(kind: str, folder: Path) -> list[str]:
+    return [str(folder / word) if word.endswith((".json", ".csv")) else word for word in STUDIES[kind].split()]
+
+
 @pytest.mark.parametrize("kind", STUDIES)
 def test_no_study_passes_with_a_claim_left_open(kind: str, folder: Path, tmp_path: Path) -> None:
-    words = [str(folder / word) if word.endswith((".json", ".csv")) else word for word in STUDIES[kind].split()]
+    words = words_of(kind, folder)
     free, _, _ = asked(*words, "-q", "--certificate", tmp_path)
-    code, _, said = asked(*words, "-q", "--certificate", tmp_path, "--require-certificate")
+    code, out, said = asked(*words, "-q", "--json", "--certificate", tmp_path, "--require-certificate")
     assert free == EXPECTED
     assert code == (INCONCLUSIVE if kind in OPEN else EXPECTED), said
     assert ("without one" in said) == (kind in OPEN)
+    document = json.loads(out)
+    assert without_certificate(document, set() if kind in OPEN else CLAIMED) == []
+    records = document["rows"] if "rows" in document else document.get("results", [document])
+    assert bool(records) == (kind not in OPEN)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can be written, so no certificate."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+ONE_OF_EACH = {words.split()[0]: kind for kind, words in reversed(STUDIES.items())} | {"audit": "audit of rows"}
+
+
+@pytest.mark.parametrize("command", ONE_OF_EACH)
+def test_a_study_that_can_have_no_certificates_shows_no_number(command: str, folder: Path, tmp_path: Path) -> None:
+    words = [*words_of(ONE_OF_EACH[command], folder), "--certificate", tmp_path, "--require-certificate"]
+    with full_disk():
+        code, out, said = asked(*words, "--json")
+        _, text, _ = asked(*words)
+    document = json.loads(out)
+    assert code not in (EXPECTED, VIOLATED), said
+    assert without_certificate(document, set()) == []
+    assert not document["manifest"]["claims"]
+    assert not any(INPUTS.intersection(path) for path, _ in numbers_in(document))
+    shown = re.sub(r"^.* trees, .*$|favourable: class 1|at most 4 reasons", "", text, flags=re.MULTILINE)
+    assert not re.search(r"[1-9]", shown), text
+    assert "nothing was found" not in text
+
+
+@pytest.mark.parametrize("option", ["--report", "--card"])
+def test_a_page_of_an_audit_is_refused(option: str, folder: Path, tmp_path: Path) -> None:
+    words = [
+        *words_of("audit", folder),
+        "--certificate",
+        str(tmp_path),
+        "--require-certificate",
+        option,
+        str(tmp_path / "p"),
+    ]
+    done = CliRunner().invoke(group, words, standalone_mode=False)
+    assert isinstance(done.exception, UsageError)
+    assert "leave out --report and --card" in str(done.exception.remedy)
+
+
+def test_no_answer_of_a_sweep_passes(folder: Path, tmp_path: Path) -> None:
+    kinds = ("relation", "rows without a certificate", "bound", "share of none")
+    asks = "\n".join(f"query q{i}: {QUESTIONS[kind]}" for i, kind in enumerate(kinds))
+    file = folder / "sweep.sens"
+    file.write_text(f"{HEAD}{asks}\n")
+    options = ("-q", "-j", "1", "--certificate", tmp_path, "--require-certificate", "--journal", tmp_path / "s.sqlite")
+    code, out, _ = asked("sweep", file, "--json", *options)
+    records = [json.loads(line) for line in out.splitlines()]
+    of_work = ("cpu", "attempts_made")
+    assert [passes({k: v for k, v in one.items() if k not in of_work}) for one in records] == [[]] * len(kinds)
+    assert [one["verdict"] for one in records] == ["unknown", "unknown", "found", "none"]
+    assert code == INCONCLUSIVE
+
+
+def test_every_command_with_the_option_is_tried() -> None:
+    context = click.Context(group)
+    commands = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    with_option = {
+        name
+        for name, command in commands.items()
+        if command is not None and any("--require-certificate" in one.opts for one in command.params)
+    }
+    assert with_option == {"check", "sweep", *ONE_OF_EACH}
 
 
 @pytest.mark.parametrize("command", ["learn"])

@@ -62,6 +62,8 @@ class Claim:
     """What the checker has to find, in its words."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
     """Another kind, and what it says, for parts some of which are proved in cases."""
+    about: int = 0
+    """The number of the record that it is about."""
 
 
 def each(title: str, parts: Sequence[Part]) -> Claim:
@@ -96,6 +98,8 @@ class Manifest:
     """Titles and kinds of what is accepted."""
     open: list[tuple[str, str]] = field(default_factory=list)
     parts: list[Certified] = field(default_factory=list)
+    proved: set[int] = field(default_factory=set)
+    """The records all of whose claims are accepted."""
 
     @property
     def complete(self) -> bool:
@@ -121,11 +125,15 @@ class Manifest:
 def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: Callable[[], Budget]) -> Manifest:
     """Makes the parts of claims, each within a `budget`, and writes the manifest of those that the checker accepts."""
     writer = _Writer(folder, budget)
+    unproved = set()
     for claim in claims:
         try:
             writer.add(claim)
+            writer.found.proved.add(claim.about)
         except NoCertificate as reason:
             writer.found.open.append((claim.title, str(reason)))
+            unproved.add(claim.about)
+    writer.found.proved -= unproved
     return writer.finished(name)
 
 

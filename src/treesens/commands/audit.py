@@ -57,6 +57,11 @@ def _heading(options: AuditOptions) -> dict[str, Any]:
     from treesens.report.purpose import date_of, read_purpose
 
     report, card = options.report, options.card
+    if options.require_certificate and (report or card):
+        raise UsageError(
+            "--require-certificate: a page and a card show rows that flip and nearest rows, which have no certificates",
+            remedy="leave out --report and --card, or --require-certificate",
+        )
     if card is not None:
         check_card(card)
     if report is None:

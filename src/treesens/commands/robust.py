@@ -51,7 +51,11 @@ def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
     names = list(known[0][1]["point"]) if known else []
     header = ["row", *(["target"] if targeted else []), "distance", *names]
     lines = [
-        [row, *([one["target"]] if targeted else []), repr(one["distance"]), *(one["point"][name] for name in names)]
+        [row, *([one["target"]] if targeted else []), _shown(one["distance"]), *(one["point"][name] for name in names)]
         for row, one in known
     ]
     write_csv(path, header, lines)
+
+
+def _shown(distance: float | None) -> str:
+    return "" if distance is None else repr(distance)

@@ -33,5 +33,5 @@ class SetsOutputs(Outputs):
 
         del document, found
         place = self.plot
-        if place is not None:
+        if place is not None and records:
             write_beside(str(place), lambda: save_plot(sets_plot(records[0], self.axes), place))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,35 +102,54 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
         return INTERRUPTED
     for words in (*found.warnings, *(one.line() for one in found.assumed)):
         say(words, err=True)
-    records = [plain(record) for record in found.records]
-    document = study.documented(asked, found)
+    required = getattr(asked.options, "require_certificate", False)
+    certified = _certified(study, asked, found) if required else None
+    shown = found if certified is None else _without_the_rest(found, certified.proved)
+    records, document = [plain(record) for record in shown.records], study.documented(asked, shown)
     if not given["as_json"]:
-        outputs.show(records, document, found)
-    folder = getattr(asked.options, "certificates", None)
+        outputs.show(records, document, shown)
+    folder = None if required else getattr(asked.options, "certificates", None)
     with kept_answer(document, folder, study.name) if folder and given["as_json"] else nullcontext():
-        certified, manifest = _certified(study, asked, found)
-        if manifest is not None:
-            document = {**document, "manifest": plain(manifest)}
+        certified = certified or _certified(study, asked, found)
+        if certified.manifest is not None:
+            document = {**document, "manifest": plain(certified.manifest)}
         if given["as_json"]:
             outputs.print_document(document)
-    outputs.write(records, document, found)
+    outputs.write(records, document, shown)
     over = over_budget(study, found, getattr(asked.options, "budget", None))
     for words in over:
         say(words, err=True)
     if over and not found.interrupted:
         return VIOLATED
-    code = exit_code(study, found, records, given.get("fail_on"))
-    return certified if code == EXPECTED else code
+    code = exit_code(study, found, list(map(plain, found.records)), given.get("fail_on"))
+    return certified.code if code == EXPECTED else code
 
 
-def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> tuple[int, ManifestRecord | None]:
-    """Writes certificates, and the manifest of what they claim together. What fails here, or is interrupted, costs no answer.
+@dataclass(frozen=True)
+class _Certified:
+    """How the command ends if nothing else decides that, the manifest (None if nobody wants one), and the numbers of the
+    records all of whose claims are accepted.
+    """
 
-    Returns how the command ends if nothing else decides that, and the manifest; None if it is not asked for.
+    code: int
+    manifest: ManifestRecord | None = None
+    proved: Collection[int] = ()
+
+
+def _without_the_rest(found: Found[Any], proved: Collection[int]) -> Found[Any]:
+    """What was found, as far as it has certificates."""
+    from treesens.studies.required import with_nothing_else
+
+    return with_nothing_else(found, set(range(len(found.records))).difference(proved))
+
+
+def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> _Certified:
+    """Writes certificates, and the manifest of what they claim together. What fails here, or is interrupted, costs no answer
+    that may do without.
     """
     folder = getattr(asked.options, "certificates", None)
     if folder is None or study.claims is None:
-        return EXPECTED, None
+        return _Certified(EXPECTED)
     missing = INCONCLUSIVE if asked.options.require_certificate else EXPECTED
     if found.interrupted:
         return _none(missing, "certificates: none, since the study was interrupted")
@@ -148,13 +167,13 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
         code = INTERNAL if isinstance(failed, InternalError) else UNREADABLE
         return _none(code, f"error[{failed.code}]: certificates: {failed}")
     say(made.words(), err=True)
-    return EXPECTED if made.complete else missing, record
+    return _Certified(EXPECTED if made.complete else missing, record, made.proved)
 
 
-def _none(code: int, why: str) -> tuple[int, ManifestRecord]:
+def _none(code: int, why: str) -> _Certified:
     """There is no manifest, and this is why."""
     say(why, err=True)
-    return code, ManifestRecord(file=None, sha256=None, parts=0, claims=[], without=[], failed=why)
+    return _Certified(code, ManifestRecord(file=None, sha256=None, parts=0, claims=[], without=[], failed=why))
 
 
 def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:

@@ -21,8 +21,9 @@ def show_denials(document: dict[str, Any]) -> None:
     table.print_fitted(out(), ("reasons",))
     most, many = document["most"], document["denied"]
     say_wrapped(
-        f"{many} denials: at most {most} reasons suffice for {document['suffice']} (none of them can be left out), do not for "
-        f"{document['do_not_suffice']} (proved), open: {document['open']}"
+        f"{'denials with certificates' if many is None else f'{many} denials'}: at most {most} reasons suffice for "
+        f"{document['suffice']} (none of them can be left out), do not for {document['do_not_suffice']} (proved)"
+        + ("" if many is None else f", open: {document['open']}")
     )
 
 

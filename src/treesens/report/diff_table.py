@@ -35,7 +35,8 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         "close": f"no input was found that shows a difference; proved: no score differs by more than {bound}",
         "different": "different"
         + ("" if bound is None else f"; proved: no score differs by more than {rounded(bound, 6, ROUND_CEILING)}"),
-        "unknown": "unknown: nothing was found, and not all is proved",
+        "unknown": "unknown: "
+        + ("nothing was found, and not all is proved" if record["scores"] else "nothing has an accepted certificate"),
     }
     say_wrapped(words[record["verdict"]])
     table = Table(box=None, pad_edge=False)

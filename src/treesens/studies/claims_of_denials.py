@@ -14,21 +14,23 @@ from treesens.studies.principal_reasons import DenialRecord, ReasonOptions
 from treesens.studies.study import Asking, Found
 
 
-def claim_denials(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Iterator[Claim]:
+def claim_denials(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Iterator[list[Claim]]:
     """Of every denial that its reasons suffice, and that none can be left out; or that nothing helps."""
     for record in found.records:
-        title = f"the reasons of row {record.row}"
-        shown, ask = found.result.shown.get(record.row), asking(asked.options)
-        if shown is None or record.suffice == "open":
-            yield open_claim(title, record.reason or "no reasons were found")
-        elif record.suffice == "yes" and asked.options.way == "values":
-            yield reason_claim(title, [shown.query], shown.cells, shown.features, ask)
-        elif record.suffice == "yes":
-            yield _of_change(title, shown, ask)
-        elif record.reason == NOTHING_HELPS:
-            yield each(title, [lacking(pinned(shown.query, shown.cells, _every(shown) - shown.usable))])
-        else:
-            yield open_claim(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
+        yield [_of_denial(asked, record, found.result.shown.get(record.row))]
+
+
+def _of_denial(asked: Asking[ReasonOptions], record: DenialRecord, shown: Shown | None) -> Claim:
+    title, ask = f"the reasons of row {record.row}", asking(asked.options)
+    if shown is None or record.suffice == "open":
+        return open_claim(title, record.reason or "no reasons were found")
+    if record.suffice == "yes" and asked.options.way == "values":
+        return reason_claim(title, [shown.query], shown.cells, shown.features, ask)
+    if record.suffice == "yes":
+        return _of_change(title, shown, ask)
+    if record.reason == NOTHING_HELPS:
+        return each(title, [lacking(pinned(shown.query, shown.cells, _every(shown) - shown.usable))])
+    return open_claim(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
 
 def _every(shown: Shown) -> frozenset[int]:

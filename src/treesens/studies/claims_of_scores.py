@@ -24,16 +24,16 @@ from treesens.studies.shape import ShapeOptions, ShapeRecord
 from treesens.studies.study import Asking, Found
 
 
-def claim_gaps(_: Asking[GapOptions], found: Found[GapRecord]) -> Iterator[Claim]:
+def claim_gaps(_: Asking[GapOptions], found: Found[GapRecord]) -> Iterator[list[Claim]]:
     """Every largest gap: the pair that reaches it, and that no pair exceeds its bound."""
     for one in found.result.results:
         title = f"the largest gap of {', '.join(one.varied)}"
         if not one.certificates:
-            yield open_claim(title, one.reason or "nothing is proved")
+            yield [open_claim(title, one.reason or "nothing is proved")]
             continue
         query = one.query.query
         beyond = known(query, *one.certificates)
-        yield between(title, _pair_of_gap(one, query), beyond)
+        yield [between(title, _pair_of_gap(one, query), beyond)]
 
 
 def _pair_of_gap(one: LargestGap, query: Query) -> Part | None:
@@ -46,11 +46,12 @@ def _pair_of_gap(one: LargestGap, query: Query) -> Part | None:
     return having(with_more(query, lower), one.witness)
 
 
-def claim_ranges(_: Asking[RangeOptions], found: Found[RangeRecord]) -> Iterator[Claim]:
+def claim_ranges(_: Asking[RangeOptions], found: Found[RangeRecord]) -> Iterator[list[Claim]]:
     """Both ends of every score."""
     for end in found.result.ends:
         of_class = "" if end.label is None else f" of {end.label}"
-        yield _of_optimum(f"the {end.sense[:3]}imum of the {end.score}{of_class}", end.question.query, end.result)
+        title = f"the {end.sense[:3]}imum of the {end.score}{of_class}"
+        yield [_of_optimum(title, end.question.query, end.result)]
 
 
 def _of_optimum(title: str, query: Query, result: Result) -> Claim:
@@ -72,17 +73,19 @@ def _of_optimum(title: str, query: Query, result: Result) -> Claim:
     return between(title, low, high)
 
 
-def claim_shapes(_: Asking[ShapeOptions], found: Found[ShapeRecord]) -> Iterator[Claim]:
+def claim_shapes(_: Asking[ShapeOptions], found: Found[ShapeRecord]) -> Iterator[Iterator[Claim]]:
     """The largest fall and the largest rise of every score in every feature."""
-    for record, queries, results in found.result:
-        for word, query, result, most in zip(
-            ("fall", "rise"), queries, results, (record.largest_fall_bound, record.largest_rise_bound), strict=True
-        ):
-            title = f"the largest {word} in {record.feature}"
-            if most is None:
-                yield open_claim(title, record.reason or "no bound is proved")
-            else:
-                yield between(title, _reversed_pair(query, result), _at_most(query, most))
+    return (_of_shape(*one) for one in found.result)
+
+
+def _of_shape(record: ShapeRecord, queries: Sequence[Query], results: Sequence[Result | None]) -> Iterator[Claim]:
+    bounds = (record.largest_fall_bound, record.largest_rise_bound)
+    for word, query, result, most in zip(("fall", "rise"), queries, results, bounds, strict=True):
+        title = f"the largest {word} in {record.feature}"
+        if most is None:
+            yield open_claim(title, record.reason or "no bound is proved")
+        else:
+            yield between(title, _reversed_pair(query, result), _at_most(query, most))
 
 
 def _reversed_pair(query: Query, result: Result | None) -> Part | None:
@@ -97,7 +100,12 @@ def _at_most(query: Query, most: float) -> Part:
     return not_beyond(query, limit)
 
 
-def claim_differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> Iterator[Claim]:
+def claim_differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> list[Iterator[Claim]]:
+    """What is claimed of two models, all of it in one record."""
+    return [_differences(asked, found)]
+
+
+def _differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> Iterator[Claim]:
     """That two models are equal, or the largest difference of every score in both directions."""
     difference: Difference = found.result
     if difference.same_trees:
@@ -142,10 +150,11 @@ def _of_difference(one: Largest) -> Claim:
     return _of_optimum(f"the largest difference {way} of {one.score}", one.question.query, one.result)
 
 
-def claim_audit(asked: Asking[AuditOptions], found: Found[Any]) -> Iterator[Claim]:
+def claim_audit(asked: Asking[AuditOptions], found: Found[Any]) -> Iterator[Iterator[Claim]]:
     """Every answer of an audit by itself, with the bound of the largest swing and the shares."""
     query, share = found.result.query, claim_shares_of_audit(asked, found.result.records)
-    for record in found.result.records:
+
+    def of_record(record: dict[str, Any]) -> Iterator[Claim]:
         title = f"{', '.join(record['varied'])} {_size_of(record)}"
         made = _certified(record.get("certificates") or ())
         if not made:
@@ -159,6 +168,8 @@ def claim_audit(asked: Asking[AuditOptions], found: Found[Any]) -> Iterator[Clai
             yield share(f"{title}: share", record)
         if record.get("typical") is not None:
             yield open_claim(f"{title}: typical", "what an audit says of typical inputs has none")
+
+    return map(of_record, found.result.records)
 
 
 def _size_of(record: dict[str, Any]) -> str:

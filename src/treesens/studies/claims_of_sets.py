@@ -38,7 +38,7 @@ def asking(options: Any) -> Callable[[Query], Result]:
     return lambda query: answer(query, how, budget)
 
 
-def claim_sets(asked: Asking[SetOptions], found: Found[SetsRecord]) -> Iterator[Claim]:
+def claim_sets(asked: Asking[SetOptions], found: Found[SetsRecord]) -> Iterator[list[Claim]]:
     """Which sets of features flip each decision, and which do not: about all sets, if all are decided."""
     for one in found.result:
         words = one.decision.record()
@@ -46,12 +46,11 @@ def claim_sets(asked: Asking[SetOptions], found: Found[SetsRecord]) -> Iterator[
         parts = [_flipping(one, features, asked.options) for features in one.lattice.having]
         parts += [lacking(with_varied(one.query, features)) for features in one.lattice.lacking]
         if not one.complete:
-            yield open_claim(title, "not all sets are decided")
-            if parts:
-                yield each(f"{title}: those that are decided", parts)
+            decided = [each(f"{title}: those that are decided", parts)] if parts else []
+            yield [open_claim(title, "not all sets are decided"), *decided]
             continue
         every = sorted(one.lattice.every)
-        yield Claim(title, "border", parts, partial(_border, every))
+        yield [Claim(title, "border", parts, partial(_border, every))]
 
 
 def _border(every: list[int], numbers: list[int]) -> dict[str, Any]:
@@ -65,18 +64,19 @@ def _flipping(one: MinimalSets, features: Set, options: SetOptions) -> Part:
     return lacking(query) if witness is None else having(query, witness)
 
 
-def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterator[Claim]:
+def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterator[Iterator[Claim]]:
     """Of every row its reason, and that no feature of it can be left out."""
     options, table = asked.options, asked.table
     assert table is not None
     questions = RowQuestions(asked.model, table, domain=options.range, seed=options.seed, decision=options.decision)
     names = questions.of_class[0].query.space.names
-    for record in found.records:
+
+    def of_record(record: WhyRecord) -> Iterator[Claim]:
         title = f"why row {record.row}"
         predicted = questions.predicted(record.row)
         if record.sufficient is None or predicted is None:
             yield open_claim(title, record.reason or "no reason was found")
-            continue
+            return
         others = [one.query for c, one in enumerate(questions.of_class) if c != predicted]
         cells = others[0].space.grid.cells(questions.rows[record.row : record.row + 1])[0].astype(np.int32)
         several = record.reasons if isinstance(record.reasons, list) else [record.sufficient]
@@ -88,6 +88,8 @@ def claim_reasons(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> Iterato
         if record.contrast is not None:
             yield _of_contrast(title, others, cells, [names.index(n) for n in record.contrast], asking(options))
         yield from _beside(title, record)
+
+    return map(of_record, found.records)
 
 
 def _of_contrast(title: str, others: Sequence[Query], cells: Int32Array, free: Sequence[int], ask: Ask) -> Claim:
@@ -111,7 +113,7 @@ def _beside(title: str, record: WhyRecord) -> Iterator[Claim]:
             yield open_claim(f"{title}: {word}", f"what stands in `{word}` has no certificate")
 
 
-def claim_robustness(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Iterator[Claim]:
+def claim_robustness(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Iterator[list[Claim]]:
     """Of every row that no input of another class is nearer than its bound."""
     options, table = asked.options, asked.table
     assert table is not None
@@ -120,13 +122,15 @@ def claim_robustness(asked: Asking[RobustOptions], found: Found[RobustRecord]) -
     for row in found.result.rows:
         predicted = questions.predicted(row.row)
         if predicted is None or row.verdict is None:
-            yield open_claim(f"row {row.row}", row.reason or "nothing is known")
+            yield [open_claim(f"row {row.row}", row.reason or "nothing is known")]
             continue
         known = row.targets or (Nearest(None, row.verdict, row.distance, row.bound, row.point, row.reason),)
+        claims = []
         for one in known:
             title = f"row {row.row}" + ("" if one.target is None else f", class {one.target}")
             target = None if one.target is None else classes.index(one.target)
-            yield _of_nearest(title, questions.question(row.row, predicted, target).query, one)
+            claims.append(_of_nearest(title, questions.question(row.row, predicted, target).query, one))
+        yield claims
 
 
 def _of_nearest(title: str, query: Query, one: Nearest) -> Claim:
@@ -137,7 +141,4 @@ def _of_nearest(title: str, query: Query, one: Nearest) -> Claim:
     if math.isinf(one.bound):
         return each(f"{title}: no input of another class", [lacking(replace(query, objective=None))])
     limit = form_limit(goal, one.bound)
-    return each(
-        f"{title}: none is nearer than {one.bound:.9g}",
-        [not_beyond(query, limit)],
-    )
+    return each(f"{title}: none is nearer than its bound", [not_beyond(query, limit)])

@@ -34,7 +34,7 @@ from treesens.studies.shares import sizes_for, units_of
 from treesens.studies.study import Asking, Found
 
 
-def claim_counts(asked: Asking[CountOptions], found: Found[CountRecord]) -> Iterator[Claim]:
+def claim_counts(asked: Asking[CountOptions], found: Found[CountRecord]) -> Iterator[list[Claim]]:
     """Every share: of a measure between the two numbers that are shown, of rows one by one."""
     options, model = asked.options, asked.model
     table = None if asked.table is None else align_table(model, asked.table)
@@ -45,14 +45,14 @@ def claim_counts(asked: Asking[CountOptions], found: Found[CountRecord]) -> Iter
         ask = _asking(options.time_limit, budget)
         if options.measure == "rows":
             if not record.closed or isinstance(record.rows_concerned, Absent):
-                yield open_claim(title, record.reason or "the share is not known")
+                yield [open_claim(title, record.reason or "the share is not known")]
             else:
                 cells, _ = _counted(unit.question, record.lower)
-                yield claim_of_counted(title, query, cells, record.rows_concerned, ask)
+                yield [claim_of_counted(title, query, cells, record.rows_concerned, ask)]
             continue
         assert options.certificates is not None
         measure, shown = measure_of(options.measure, unit.question), (record.lower, record.upper)
-        yield claim_of_interval(title, query, measure, shown, ask, budget, options.certificates)
+        yield [claim_of_interval(title, query, measure, shown, ask, budget, options.certificates)]
 
 
 def claim_shares_of_audit(
@@ -117,7 +117,7 @@ def _asking(seconds: float, budget: Budget) -> Callable[[Query], Result]:
     return lambda query: answer(query, options, budget)
 
 
-def claim_groups(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> Iterator[Claim]:
+def claim_groups(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> Iterator[list[Claim]]:
     """The share of every group. That of rows is stated of exact scores; it has none if the library decides otherwise."""
     assert asked.table is not None
     options, model = asked.options, asked.model
@@ -133,11 +133,11 @@ def claim_groups(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> Iter
         if options.measure == "rows":
             cells = rows_of_domain(query, counter.rows[group.rows], groups_of(query), "d")
             if not record.closed or isinstance(record.favourable_rows, Absent):
-                yield open_claim(title, record.reason or "the share is not known")
+                yield [open_claim(title, record.reason or "the share is not known")]
             elif len(cells) != record.rows:
-                yield open_claim(title, "some rows lie outside of the domain")
+                yield [open_claim(title, "some rows lie outside of the domain")]
             else:
-                yield claim_of_counted(title, query, cells, record.favourable_rows, ask)
+                yield [claim_of_counted(title, query, cells, record.favourable_rows, ask)]
         else:
             shown = record.lower, record.upper
-            yield claim_of_interval(title, query, counter.measure(group), shown, ask, budget, options.certificates)
+            yield [claim_of_interval(title, query, counter.measure(group), shown, ask, budget, options.certificates)]

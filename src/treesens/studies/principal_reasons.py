@@ -101,7 +101,7 @@ class DenialRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonsDocument:
-    """All denials."""
+    """All denials; how many there are is null where certificates are required, since none is about that."""
 
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
@@ -109,27 +109,27 @@ class ReasonsDocument:
     way: Annotated[str, OneOf(WAYS)]
     protected: list[str]
     most: int
-    denied: int
+    denied: int | None
     suffice: int
     do_not_suffice: int
-    open: int
+    open: int | None
     interrupted: bool
     results: list[DenialRecord]
 
 
 def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> ReasonsDocument:
     """The denials, and how often so many reasons do not suffice."""
-    words = [one.suffice for one in found.records]
+    words, required = [one.suffice for one in found.records], asked.options.require_certificate
     return ReasonsDocument(
         model=asked.file(),
         favourable=found.result.favourable,
         way=asked.options.way,
         protected=list(asked.options.protected or asked.model.meaning.protected),
         most=asked.options.most,
-        denied=len(words),
+        denied=None if required else len(words),
         suffice=words.count("yes"),
         do_not_suffice=words.count("no"),
-        open=words.count("open"),
+        open=None if required else words.count("open"),
         interrupted=found.interrupted,
         results=list(found.records),
     )

@@ -111,7 +111,7 @@ def total(asked: Asking[RobustOptions]) -> int:
 def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> RobustDocument:
     """The rows, and the curve at the radii that are named, or at ten up to the greatest distance."""
     result: Robustness = found.result
-    most = max((one.distance for one in found.records if one.distance is not None), default=0.0)
+    most = max((one.distance or one.bound or 0.0 for one in found.records), default=0.0)
     usual = [most * i / 10 for i in range(11)] if most > 0 else [0.0]
     return RobustDocument(
         model=asked.file(),

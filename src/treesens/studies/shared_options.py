@@ -94,7 +94,7 @@ CERTIFICATE = Option(
 )
 REQUIRE = Option(
     Flag(),
-    "Without an accepted certificate of every claim the exit code is never 0.",
+    "What has no accepted certificate is left out, and the exit code is then never 0.",
     more="Needs `--certificate`.",
     door=Door.COMMAND,
 )

@@ -8,11 +8,11 @@ default, the range and the sentence of each; records are dataclasses as well.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Flag, auto
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
 from treesens.records.plain import Document, ModelFile, plain
 from treesens.studies.assumed import Assumed, assumed_of, without_assumed
@@ -195,9 +195,9 @@ class Study(Generic[OptionsT, RecordT]):
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
     """The parts of records, as plain data, in which a fault of treesens itself would be told."""
-    claims: Callable[[Asking[OptionsT], Found[RecordT]], Iterable[Claim]] | str | None = None
-    """What has been found, as claims whose parts can have certificates; a place as `ask` is one. Its options then have
-    `certificates` and `require_certificate`."""
+    claims: Callable[[Asking[OptionsT], Found[RecordT]], Iterable[Iterable[Claim]]] | str | None = None
+    """What has been found, as claims whose parts can have certificates, those of every record in the order of the records; a
+    place as `ask` is one. Its options then have `certificates` and `require_certificate`."""
 
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
         """What the study finds."""
@@ -209,10 +209,12 @@ class Study(Generic[OptionsT, RecordT]):
         """How many records to expect; None if that is not known."""
         return None if self.total is None else int(_function(self.total)(asking))
 
-    def claimed(self, asking: Asking[OptionsT], found: Found[RecordT]) -> Iterable[Claim]:
+    def claimed(self, asking: Asking[OptionsT], found: Found[RecordT]) -> Iterator[Claim]:
         """What was found, as claims that can have certificates."""
         assert self.claims is not None
-        return cast("Iterable[Claim]", _function(self.claims)(asking, found))
+        for number, claims in enumerate(_function(self.claims)(asking, found)):
+            for claim in claims:
+                yield replace(claim, about=number)
 
     def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> dict[str, Any]:
         """What is printed with --json, as plain data."""
