@@ -14,7 +14,7 @@ import contextlib
 import copy
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -34,9 +34,16 @@ from treesens.compiler.model.predicted import Predicted
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.frontends import load
+from treesens.frontends.catboost.known import TABLE as CATBOOST
+from treesens.frontends.interpret.known import TABLE as INTERPRET
+from treesens.frontends.known_fields import Meaning, Table
+from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
+from treesens.frontends.onnx.known import TABLE as ONNX
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
 from treesens.frontends.tables_of_numbers import closed_over
+from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
+from treesens.frontends.xgboost.known import TABLE as XGBOOST
 
 ROWS = 100
 NUMBERS = np.array([-7.0, -1.0, 0.0, 1.0, 3.0, 40.0])
@@ -270,6 +277,31 @@ class Format:
     words: tuple[str, ...] = ()
     margins: Margins | None = None
     """What the library says of files that the checker reads, too."""
+    table: Table = field(default_factory=dict)
+    kinds: Mapping[Way, str] = field(default_factory=lambda: {(): "model"})
+    """Where the objects of the table are, and of which kind; those inside them follow from the table."""
+
+    def used_fields(self, document: Any) -> Iterator[tuple[Way, Meaning]]:
+        """The place of the first field of each name and kind that the table says is used."""
+        seen: set[tuple[str, str]] = set()
+        todo = [(way, kind) for way, kind in self.kinds.items() if self.table]
+        while todo:
+            way, kind = todo.pop(0)
+            value = document
+            for key in way:
+                value = value[key]
+            if isinstance(value, list):
+                todo += [((*way, i), kind) for i in range(len(value))]
+                continue
+            for name in value if isinstance(value, dict) else ():
+                meaning = self.table[kind].get(name)
+                if meaning is None or meaning.what != "used":
+                    continue
+                if meaning.kind is not None:
+                    todo.append(((*way, name), meaning.kind))
+                if (kind, name) not in seen:
+                    seen.add((kind, name))
+                    yield (*way, name), meaning
 
 
 def judge_all(form: Format, folder: Path, part: tuple[int, int] = (0, 1)) -> Tally:
@@ -327,7 +359,8 @@ def _xgboost(label: str = "value", *, rounds: int = 2, all_kinds: bool = False, 
 
     words = ("binary:logistic", "count:poisson", "multi:softmax", "gbtree", "dart", "gblinear", "c", "int")
     margins = None if options.get("booster") == "gblinear" else xgboost_margins
-    return Format(make, _as_json, "json", words, margins)
+    table = XGBOOST_LINEAR if options.get("booster") == "gblinear" else XGBOOST
+    return Format(make, _as_json, "json", words, margins, table)
 
 
 def _lightgbm(label: str, *, all_kinds: bool = False, **options: Any) -> Format:
@@ -349,7 +382,9 @@ def _lightgbm(label: str, *, all_kinds: bool = False, **options: Any) -> Format:
                 blocks[-1][key] = value.split(" ") if equals else None
         return blocks
 
-    return Format(make, _as_lines, "txt", ("binary", "poisson", "regression", "binary sigmoid:2", "none"))
+    words = ("binary", "poisson", "regression", "binary sigmoid:2", "none")
+    kinds: dict[Way, str] = {(0,): "header", **{(i,): "tree" for i in range(1, 3)}}
+    return Format(make, _as_lines, "txt", words, None, LIGHTGBM, kinds)
 
 
 def _as_lines(blocks: Any) -> bytes:
@@ -373,7 +408,8 @@ def _catboost(kind: str, label: str, **options: Any) -> Format:
             made.save_model(f"{folder}/m.json", format="json")
             return json.loads(Path(folder, "m.json").read_text())
 
-    return Format(make, _as_json, "json", ("AsIs", "AsFalse", "AsTrue", "Logloss", "Poisson", "FloatFeature"))
+    words = ("AsIs", "AsFalse", "AsTrue", "Logloss", "Poisson", "FloatFeature")
+    return Format(make, _as_json, "json", words, None, CATBOOST)
 
 
 def _onnx(label: str) -> Format:
@@ -384,15 +420,22 @@ def _onnx(label: str) -> Format:
 
         kind = RandomForestRegressor if label == "value" else RandomForestClassifier
         model = trained_onnx.converted(kind(n_estimators=2, max_depth=2, random_state=1), label)
-        return json_format.MessageToDict(model)
+        made = json_format.MessageToDict(model)
+        for node in made["graph"]["node"]:  # by name, so that every attribute is changed, and left out
+            node["attribute"] = {a["name"]: a for a in node.get("attribute", ())}
+        return made
 
     def write(document: Any) -> bytes:
         import onnx
 
+        nodes = [{**node, "attribute": list(node.get("attribute", {}).values())} for node in document["graph"]["node"]]
+        document = {**document, "graph": {**document["graph"], "node": nodes}}
         return bytes(json_format.ParseDict(document, onnx.ModelProto()).SerializeToString())
 
     texts = (b"BRANCH_LT", b"BRANCH_GTE", b"LEAF", b"LOGISTIC", b"SOFTMAX", b"NONE", b"AVERAGE", b"MIN")
-    return Format(make, write, "onnx", tuple(base64.b64encode(text).decode() for text in texts))
+    words = tuple(base64.b64encode(text).decode() for text in texts)
+    operator = "TreeEnsembleRegressor" if label == "value" else "TreeEnsembleClassifier"
+    return Format(make, write, "onnx", words, None, ONNX, {("graph", "node", 0, "attribute"): operator})
 
 
 def _interpret() -> Format:
@@ -404,7 +447,7 @@ def _interpret() -> Format:
             trained_interpret.MODELS[name]().to_json(f"{folder}/m.json")
             return json.loads(Path(folder, "m.json").read_text())
 
-    return Format(make, _as_json, "json", ("identity", "logit", "continuous", "nominal"))
+    return Format(make, _as_json, "json", ("identity", "logit", "continuous", "nominal"), None, INTERPRET)
 
 
 def _treelite(name: str) -> Format:
