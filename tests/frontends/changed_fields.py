@@ -12,17 +12,21 @@ import argparse
 import base64
 import contextlib
 import copy
+import io
 import json
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from google.protobuf import json_format
@@ -94,7 +98,8 @@ def _others(value: Any, words: Sequence[str]) -> Iterable[Any]:
         case int():
             return [x for x in (value + 1, value - 1, 0, 1, 2, -value, 1000, value + 0.5) if x is not value]
         case float():
-            return [value + 1, -value, 0.0, np.nextafter(value, np.inf).item(), 1e30, int(value)]
+            others = [value + 1, -value, 0.0, np.nextafter(value, np.inf).item(), 1e30]
+            return [*others, int(value)] if np.isfinite(value) else others
         case str():
             bare = value.strip("[]")
             try:
@@ -189,6 +194,8 @@ def _differ(e: Ensemble, rows: np.ndarray, theirs: np.ndarray, said: Predicted |
             return f"predictions {mine[0]}, the library's {said.probabilities[0]}"
     if said is not None and said.classes is not None:
         sure = sure_classes(e, theirs.astype(np.float64))
+        if len(said.classes) != len(sure):
+            return f"{len(sure)} classes, the library's are {len(said.classes)}"
         differ = [i for i, c in enumerate(sure) if c is not None and c != said.classes[i]]
         if differ:
             return f"class {sure[differ[0]]}, the library's {said.classes[differ[0]]}"
@@ -280,6 +287,8 @@ class Format:
     table: Table = field(default_factory=dict)
     kinds: Mapping[Way, str] = field(default_factory=lambda: {(): "model"})
     """Where the objects of the table are, and of which kind; those inside them follow from the table."""
+    needs: str = ""
+    """The package without which there is no judge, if not everybody has it."""
 
     def used_fields(self, document: Any) -> Iterator[tuple[Way, Meaning]]:
         """The place of the first field of each name and kind that the table says is used."""
@@ -498,6 +507,137 @@ def _treelite(name: str) -> Format:
     return Format(make, write, "tl", ("identity", "sigmoid", "softmax", "exponential", "hinge", "multiclass_ova"))
 
 
+def _skops(kind: str, label: str, **options: Any) -> Format:
+    """The numbers, texts and arrays of an archive by their places in its `schema.json`; a structured array is its columns."""
+
+    @cache
+    def right() -> bytes:
+        from sklearn import ensemble
+        from skops import io as skops_io
+
+        from tests.frontends import trained_sklearn
+
+        estimator = getattr(ensemble, kind)(random_state=1, **options)
+        return bytes(skops_io.dumps(trained_sklearn.fitted(estimator, label)))
+
+    def parts() -> tuple[dict[str, bytes], Any, dict[str, tuple[Any, str | int]]]:
+        """The files of the archive, its schema, and where in it each place is."""
+        with zipfile.ZipFile(io.BytesIO(right())) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        schema, found = json.loads(files["schema.json"]), {}
+        todo: list[tuple[str, Any]] = [("", schema)]
+        while todo:
+            place, at = todo.pop()
+            for key, value in at.items() if isinstance(at, dict) else enumerate(at):
+                inner = f"{place}/{key}".replace("/content", "")
+                if key in ("_sklearn_version", "verbose"):
+                    continue  # they are written to standard error, once for each file
+                if isinstance(value, dict) and value.get("__loader__") in ("JsonNode", "NdArrayNode"):
+                    if value["__loader__"] == "JsonNode" or value["type"] == "numpy":
+                        found[inner] = at, key
+                elif isinstance(value, dict | list):
+                    todo.append((inner, value))
+        return files, schema, found
+
+    @cache
+    def values() -> dict[str, Any]:
+        files, _, found = parts()
+        made: dict[str, Any] = {}
+        for place, (at, key) in found.items():
+            node = at[key]
+            if node["__loader__"] == "JsonNode":
+                made[place] = json.loads(node["content"])
+                continue
+            array = np.load(io.BytesIO(files[node["file"]]))
+            made[place] = {n: array[n].tolist() for n in array.dtype.names} if array.dtype.names else array.tolist()
+        return made
+
+    def write(document: Any) -> bytes:
+        files, schema, found = parts()
+        was = values()
+        for number, (place, (at, key)) in enumerate(found.items()):
+            if place in document and document[place] == was[place]:
+                continue
+            if place not in document:
+                if not isinstance(key, str):
+                    raise ValueError("a place in a list")
+                del at[key]
+                continue
+            node = at[key] = {**at[key], "__id__": number}  # its own: what has the number of another is that other one
+            if node["__loader__"] == "JsonNode":
+                node["content"] = json.dumps(document[place])
+                continue
+            kind = np.load(io.BytesIO(files[node["file"]])).dtype
+            node["file"] = f"changed_{number}.npy"
+            stream = io.BytesIO()
+            np.save(stream, _array(document[place], kind))
+            files[node["file"]] = stream.getvalue()
+        files["schema.json"] = json.dumps(schema).encode()
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for file, content in files.items():
+                archive.writestr(file, content)
+        return stream.getvalue()
+
+    return Format(values, write, "skops", ("entropy", "log_loss", "squared_error", "SAMME", "raw", "int"))
+
+
+def _array(value: Any, kind: np.dtype[Any]) -> np.ndarray:
+    """The array of that type; ValueError if a number of the value is none of the type."""
+    if kind.names is None:
+        made = np.array(value)
+        with np.errstate(all="ignore"):
+            if made.dtype.kind in "OUS" or not np.array_equal(made.astype(kind), made, equal_nan=True):
+                raise ValueError("an array has one type")
+        return made.astype(kind)
+    if list(value) != list(kind.names):
+        raise ValueError("an array has all its columns")
+    columns = [_array(value[name], kind[name]) for name in kind.names]
+    made = np.zeros(len(columns[0]), kind)
+    for name, column in zip(kind.names, columns, strict=True):
+        made[name] = column
+    return made
+
+
+def _pmml(name: str) -> Format:
+    """A file of the repository; JPMML-Evaluator is the judge."""
+
+    def element(at: ElementTree.Element) -> Any:
+        inside = [element(child) for child in at]
+        return {"tag": at.tag, "attributes": dict(at.attrib), "inside": inside, "text": at.text or ""}
+
+    def make() -> Any:
+        path = Path(__file__).parents[1] / "data" / "pmml" / f"{name}.pmml"
+        return element(ElementTree.fromstring(path.read_text(encoding="utf-8")))
+
+    def made(given: Any) -> ElementTree.Element:
+        at = ElementTree.Element(given["tag"], given["attributes"])
+        at.text = given["text"]
+        at.extend([made(child) for child in given["inside"]])
+        return at
+
+    def write(document: Any) -> bytes:
+        try:
+            return ElementTree.tostring(made(document))
+        except KeyError as error:
+            raise ValueError("an element has all its parts") from error
+
+    words = ("lessThan", "greaterOrEqual", "isMissing", "none", "defaultChild", "lastPrediction", "nullPrediction")
+    words += (
+        "returnLastPrediction",
+        "asIs",
+        "asMissing",
+        "double",
+        "float",
+        "integer",
+        "sum",
+        "average",
+        "softmax",
+        "logit",
+    )
+    return Format(make, write, "pmml", words, needs="jpmml_evaluator")
+
+
 FORMATS = {
     "xgboost, two classes": _xgboost("two", rounds=3, objective="binary:logistic"),
     "xgboost, three classes": _xgboost("three", objective="multi:softprob", num_class=3),
@@ -516,6 +656,9 @@ FORMATS = {
     "onnx, four classes": _onnx("four"),
     "onnx, value": _onnx("value"),
     "interpret": _interpret(),
+    "skops, forest": _skops("RandomForestClassifier", "four", n_estimators=2, max_depth=2),
+    "skops, histograms": _skops("HistGradientBoostingRegressor", "value", max_iter=2, max_leaf_nodes=4, max_bins=8),
+    **{f"pmml, {name}": _pmml(name) for name in ("drawn_02", "scorecard", "xgboost_missing", "xgboost_value")},
     "treelite, two classes": _treelite("xgboost, logistic"),
     "treelite, forest of two classes": _treelite("forest, two classes"),
     "treelite, categories": _treelite("lightgbm, categories"),
@@ -527,6 +670,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("formats", nargs="*", default=list(FORMATS), metavar="FORMAT")
     wrong = 0
     for name in parser.parse_args(arguments).formats:
+        if FORMATS[name].needs and find_spec(FORMATS[name].needs) is None:
+            print(f"{name}: not judged, for {FORMATS[name].needs} is not installed", flush=True)
+            continue
         with tempfile.TemporaryDirectory() as folder:
             tally = judge_all(FORMATS[name], Path(folder))
         counts = f"{tally.equal} equal, {tally.refused} refused, {len(tally.by_library)} refused by the library alone"
