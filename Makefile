@@ -13,7 +13,7 @@ SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo engine quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files relations mutations cpp-test \
-  coverage bench-data paper paper-small clean coq verify-coq lies oldest old-versions nightly
+  coverage bench-data paper paper-small clean coq verify-coq lies oldest old-versions fields nightly
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -228,8 +228,11 @@ oldest: $(VENV)/.installed ## tests with the oldest version of every dependency 
 old-versions: $(VENV)/.installed ## models that old versions of the libraries have saved (MODELS=200)
 	$(BIN)/python -m tests.frontends.old_versions --models $(or $(MODELS),200)
 
+fields: ## every field of a saved file of every format, changed, and judged by its library
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.frontends.changed_fields
+
 # What takes too long for a change. A step that fails does not hide those behind it, but fails the night.
-NIGHT := 'oldest' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
+NIGHT := 'oldest' 'fields' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
 nightly: ## every long test, one after the other (hours)
 	@failed=; for step in $(NIGHT); do \
 	  echo "== make $$step"; begin=$$(date +%s); \

@@ -12,17 +12,21 @@ import argparse
 import base64
 import contextlib
 import copy
+import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from google.protobuf import json_format
@@ -34,9 +38,16 @@ from treesens.compiler.model.predicted import Predicted
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.frontends import load
+from treesens.frontends.catboost.known import TABLE as CATBOOST
+from treesens.frontends.interpret.known import TABLE as INTERPRET
+from treesens.frontends.known_fields import Meaning, Table
+from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
+from treesens.frontends.onnx.known import TABLE as ONNX
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
 from treesens.frontends.tables_of_numbers import closed_over
+from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
+from treesens.frontends.xgboost.known import TABLE as XGBOOST
 
 ROWS = 100
 NUMBERS = np.array([-7.0, -1.0, 0.0, 1.0, 3.0, 40.0])
@@ -87,7 +98,8 @@ def _others(value: Any, words: Sequence[str]) -> Iterable[Any]:
         case int():
             return [x for x in (value + 1, value - 1, 0, 1, 2, -value, 1000, value + 0.5) if x is not value]
         case float():
-            return [value + 1, -value, 0.0, np.nextafter(value, np.inf).item(), 1e30, int(value)]
+            others = [value + 1, -value, 0.0, np.nextafter(value, np.inf).item(), 1e30]
+            return [*others, int(value)] if np.isfinite(value) else others
         case str():
             bare = value.strip("[]")
             try:
@@ -182,6 +194,8 @@ def _differ(e: Ensemble, rows: np.ndarray, theirs: np.ndarray, said: Predicted |
             return f"predictions {mine[0]}, the library's {said.probabilities[0]}"
     if said is not None and said.classes is not None:
         sure = sure_classes(e, theirs.astype(np.float64))
+        if len(said.classes) != len(sure):
+            return f"{len(sure)} classes, the library's are {len(said.classes)}"
         differ = [i for i, c in enumerate(sure) if c is not None and c != said.classes[i]]
         if differ:
             return f"class {sure[differ[0]]}, the library's {said.classes[differ[0]]}"
@@ -270,6 +284,33 @@ class Format:
     words: tuple[str, ...] = ()
     margins: Margins | None = None
     """What the library says of files that the checker reads, too."""
+    table: Table = field(default_factory=dict)
+    kinds: Mapping[Way, str] = field(default_factory=lambda: {(): "model"})
+    """Where the objects of the table are, and of which kind; those inside them follow from the table."""
+    needs: str = ""
+    """The package without which there is no judge, if not everybody has it."""
+
+    def used_fields(self, document: Any) -> Iterator[tuple[Way, Meaning]]:
+        """The place of the first field of each name and kind that the table says is used."""
+        seen: set[tuple[str, str]] = set()
+        todo = [(way, kind) for way, kind in self.kinds.items() if self.table]
+        while todo:
+            way, kind = todo.pop(0)
+            value = document
+            for key in way:
+                value = value[key]
+            if isinstance(value, list):
+                todo += [((*way, i), kind) for i in range(len(value))]
+                continue
+            for name in value if isinstance(value, dict) else ():
+                meaning = self.table[kind].get(name)
+                if meaning is None or meaning.what != "used":
+                    continue
+                if meaning.kind is not None:
+                    todo.append(((*way, name), meaning.kind))
+                if (kind, name) not in seen:
+                    seen.add((kind, name))
+                    yield (*way, name), meaning
 
 
 def judge_all(form: Format, folder: Path, part: tuple[int, int] = (0, 1)) -> Tally:
@@ -327,7 +368,8 @@ def _xgboost(label: str = "value", *, rounds: int = 2, all_kinds: bool = False, 
 
     words = ("binary:logistic", "count:poisson", "multi:softmax", "gbtree", "dart", "gblinear", "c", "int")
     margins = None if options.get("booster") == "gblinear" else xgboost_margins
-    return Format(make, _as_json, "json", words, margins)
+    table = XGBOOST_LINEAR if options.get("booster") == "gblinear" else XGBOOST
+    return Format(make, _as_json, "json", words, margins, table)
 
 
 def _lightgbm(label: str, *, all_kinds: bool = False, **options: Any) -> Format:
@@ -349,7 +391,9 @@ def _lightgbm(label: str, *, all_kinds: bool = False, **options: Any) -> Format:
                 blocks[-1][key] = value.split(" ") if equals else None
         return blocks
 
-    return Format(make, _as_lines, "txt", ("binary", "poisson", "regression", "binary sigmoid:2", "none"))
+    words = ("binary", "poisson", "regression", "binary sigmoid:2", "none")
+    kinds: dict[Way, str] = {(0,): "header", **{(i,): "tree" for i in range(1, 3)}}
+    return Format(make, _as_lines, "txt", words, None, LIGHTGBM, kinds)
 
 
 def _as_lines(blocks: Any) -> bytes:
@@ -373,7 +417,8 @@ def _catboost(kind: str, label: str, **options: Any) -> Format:
             made.save_model(f"{folder}/m.json", format="json")
             return json.loads(Path(folder, "m.json").read_text())
 
-    return Format(make, _as_json, "json", ("AsIs", "AsFalse", "AsTrue", "Logloss", "Poisson", "FloatFeature"))
+    words = ("AsIs", "AsFalse", "AsTrue", "Logloss", "Poisson", "FloatFeature")
+    return Format(make, _as_json, "json", words, None, CATBOOST)
 
 
 def _onnx(label: str) -> Format:
@@ -384,15 +429,22 @@ def _onnx(label: str) -> Format:
 
         kind = RandomForestRegressor if label == "value" else RandomForestClassifier
         model = trained_onnx.converted(kind(n_estimators=2, max_depth=2, random_state=1), label)
-        return json_format.MessageToDict(model)
+        made = json_format.MessageToDict(model)
+        for node in made["graph"]["node"]:  # by name, so that every attribute is changed, and left out
+            node["attribute"] = {a["name"]: a for a in node.get("attribute", ())}
+        return made
 
     def write(document: Any) -> bytes:
         import onnx
 
+        nodes = [{**node, "attribute": list(node.get("attribute", {}).values())} for node in document["graph"]["node"]]
+        document = {**document, "graph": {**document["graph"], "node": nodes}}
         return bytes(json_format.ParseDict(document, onnx.ModelProto()).SerializeToString())
 
     texts = (b"BRANCH_LT", b"BRANCH_GTE", b"LEAF", b"LOGISTIC", b"SOFTMAX", b"NONE", b"AVERAGE", b"MIN")
-    return Format(make, write, "onnx", tuple(base64.b64encode(text).decode() for text in texts))
+    words = tuple(base64.b64encode(text).decode() for text in texts)
+    operator = "TreeEnsembleRegressor" if label == "value" else "TreeEnsembleClassifier"
+    return Format(make, write, "onnx", words, None, ONNX, {("graph", "node", 0, "attribute"): operator})
 
 
 def _interpret() -> Format:
@@ -404,7 +456,7 @@ def _interpret() -> Format:
             trained_interpret.MODELS[name]().to_json(f"{folder}/m.json")
             return json.loads(Path(folder, "m.json").read_text())
 
-    return Format(make, _as_json, "json", ("identity", "logit", "continuous", "nominal"))
+    return Format(make, _as_json, "json", ("identity", "logit", "continuous", "nominal"), None, INTERPRET)
 
 
 def _treelite(name: str) -> Format:
@@ -455,6 +507,137 @@ def _treelite(name: str) -> Format:
     return Format(make, write, "tl", ("identity", "sigmoid", "softmax", "exponential", "hinge", "multiclass_ova"))
 
 
+def _skops(kind: str, label: str, **options: Any) -> Format:
+    """The numbers, texts and arrays of an archive by their places in its `schema.json`; a structured array is its columns."""
+
+    @cache
+    def right() -> bytes:
+        from sklearn import ensemble
+        from skops import io as skops_io
+
+        from tests.frontends import trained_sklearn
+
+        estimator = getattr(ensemble, kind)(random_state=1, **options)
+        return bytes(skops_io.dumps(trained_sklearn.fitted(estimator, label)))
+
+    def parts() -> tuple[dict[str, bytes], Any, dict[str, tuple[Any, str | int]]]:
+        """The files of the archive, its schema, and where in it each place is."""
+        with zipfile.ZipFile(io.BytesIO(right())) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        schema, found = json.loads(files["schema.json"]), {}
+        todo: list[tuple[str, Any]] = [("", schema)]
+        while todo:
+            place, at = todo.pop()
+            for key, value in at.items() if isinstance(at, dict) else enumerate(at):
+                inner = f"{place}/{key}".replace("/content", "")
+                if key in ("_sklearn_version", "verbose"):
+                    continue  # they are written to standard error, once for each file
+                if isinstance(value, dict) and value.get("__loader__") in ("JsonNode", "NdArrayNode"):
+                    if value["__loader__"] == "JsonNode" or value["type"] == "numpy":
+                        found[inner] = at, key
+                elif isinstance(value, dict | list):
+                    todo.append((inner, value))
+        return files, schema, found
+
+    @cache
+    def values() -> dict[str, Any]:
+        files, _, found = parts()
+        made: dict[str, Any] = {}
+        for place, (at, key) in found.items():
+            node = at[key]
+            if node["__loader__"] == "JsonNode":
+                made[place] = json.loads(node["content"])
+                continue
+            array = np.load(io.BytesIO(files[node["file"]]))
+            made[place] = {n: array[n].tolist() for n in array.dtype.names} if array.dtype.names else array.tolist()
+        return made
+
+    def write(document: Any) -> bytes:
+        files, schema, found = parts()
+        was = values()
+        for number, (place, (at, key)) in enumerate(found.items()):
+            if place in document and document[place] == was[place]:
+                continue
+            if place not in document:
+                if not isinstance(key, str):
+                    raise ValueError("a place in a list")
+                del at[key]
+                continue
+            node = at[key] = {**at[key], "__id__": number}  # its own: what has the number of another is that other one
+            if node["__loader__"] == "JsonNode":
+                node["content"] = json.dumps(document[place])
+                continue
+            kind = np.load(io.BytesIO(files[node["file"]])).dtype
+            node["file"] = f"changed_{number}.npy"
+            stream = io.BytesIO()
+            np.save(stream, _array(document[place], kind))
+            files[node["file"]] = stream.getvalue()
+        files["schema.json"] = json.dumps(schema).encode()
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for file, content in files.items():
+                archive.writestr(file, content)
+        return stream.getvalue()
+
+    return Format(values, write, "skops", ("entropy", "log_loss", "squared_error", "SAMME", "raw", "int"))
+
+
+def _array(value: Any, kind: np.dtype[Any]) -> np.ndarray:
+    """The array of that type; ValueError if a number of the value is none of the type."""
+    if kind.names is None:
+        made = np.array(value)
+        with np.errstate(all="ignore"):
+            if made.dtype.kind in "OUS" or not np.array_equal(made.astype(kind), made, equal_nan=True):
+                raise ValueError("an array has one type")
+        return made.astype(kind)
+    if list(value) != list(kind.names):
+        raise ValueError("an array has all its columns")
+    columns = [_array(value[name], kind[name]) for name in kind.names]
+    made = np.zeros(len(columns[0]), kind)
+    for name, column in zip(kind.names, columns, strict=True):
+        made[name] = column
+    return made
+
+
+def _pmml(name: str) -> Format:
+    """A file of the repository; JPMML-Evaluator is the judge."""
+
+    def element(at: ElementTree.Element) -> Any:
+        inside = [element(child) for child in at]
+        return {"tag": at.tag, "attributes": dict(at.attrib), "inside": inside, "text": at.text or ""}
+
+    def make() -> Any:
+        path = Path(__file__).parents[1] / "data" / "pmml" / f"{name}.pmml"
+        return element(ElementTree.fromstring(path.read_text(encoding="utf-8")))
+
+    def made(given: Any) -> ElementTree.Element:
+        at = ElementTree.Element(given["tag"], given["attributes"])
+        at.text = given["text"]
+        at.extend([made(child) for child in given["inside"]])
+        return at
+
+    def write(document: Any) -> bytes:
+        try:
+            return ElementTree.tostring(made(document))
+        except KeyError as error:
+            raise ValueError("an element has all its parts") from error
+
+    words = ("lessThan", "greaterOrEqual", "isMissing", "none", "defaultChild", "lastPrediction", "nullPrediction")
+    words += (
+        "returnLastPrediction",
+        "asIs",
+        "asMissing",
+        "double",
+        "float",
+        "integer",
+        "sum",
+        "average",
+        "softmax",
+        "logit",
+    )
+    return Format(make, write, "pmml", words, needs="jpmml_evaluator")
+
+
 FORMATS = {
     "xgboost, two classes": _xgboost("two", rounds=3, objective="binary:logistic"),
     "xgboost, three classes": _xgboost("three", objective="multi:softprob", num_class=3),
@@ -473,6 +656,9 @@ FORMATS = {
     "onnx, four classes": _onnx("four"),
     "onnx, value": _onnx("value"),
     "interpret": _interpret(),
+    "skops, forest": _skops("RandomForestClassifier", "four", n_estimators=2, max_depth=2),
+    "skops, histograms": _skops("HistGradientBoostingRegressor", "value", max_iter=2, max_leaf_nodes=4, max_bins=8),
+    **{f"pmml, {name}": _pmml(name) for name in ("drawn_02", "scorecard", "xgboost_missing", "xgboost_value")},
     "treelite, two classes": _treelite("xgboost, logistic"),
     "treelite, forest of two classes": _treelite("forest, two classes"),
     "treelite, categories": _treelite("lightgbm, categories"),
@@ -484,6 +670,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("formats", nargs="*", default=list(FORMATS), metavar="FORMAT")
     wrong = 0
     for name in parser.parse_args(arguments).formats:
+        if FORMATS[name].needs and find_spec(FORMATS[name].needs) is None:
+            print(f"{name}: not judged, for {FORMATS[name].needs} is not installed", flush=True)
+            continue
         with tempfile.TemporaryDirectory() as folder:
             tally = judge_all(FORMATS[name], Path(folder))
         counts = f"{tally.equal} equal, {tally.refused} refused, {len(tally.by_library)} refused by the library alone"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
@@ -26,6 +27,7 @@ from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 from treesens.frontends.h2o.frontend import H2OFrontend
+from treesens.frontends.h2o.known import TABLE
 from treesens.frontends.registry import load
 
 FOLDER = Path(__file__).parents[1] / "data" / "h2o"
@@ -547,10 +549,32 @@ def test_balanced_classes_of_many(tmp_path: Path) -> None:
     assert forest.margins_emulated(rows)[0].tolist() == [0.375 * 2, 0.625 * 0.5, 0.875]
 
 
+@pytest.mark.parametrize("name", ["forest_balanced", "forest_both_balanced", "boosting_two", "boosting_value"])
+def test_no_line_of_the_index_is_made_up(name: str, tmp_path: Path) -> None:
+    # Those that h2o-genmodel reads by `readkv(name)` into a number or a flag: without one of them it reads no model.
+    asked = answered(name)[0]
+    with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
+        index = archive.read("model.ini").decode().partition("\n[columns]")[0]
+    lines = [line.partition(" = ")[0] for line in index.splitlines() if " = " in line]
+    read = 0
+    for line in lines:
+        path = changed(tmp_path, name, line)
+        if TABLE["model"][line].required:
+            with pytest.raises(ModelError, match=line):
+                load(path)
+            continue
+        with contextlib.suppress(ModelError):
+            e, same = load(path).ensemble, load(FOLDER / f"{name}.zip").ensemble
+            read += 1
+            assert e.margins_emulated(asked).tolist() == same.margins_emulated(asked).tolist(), line
+            assert (e.link, e.calibration, e.ties) == (same.link, same.calibration, same.ties), line
+    assert 0 < read < len(lines)
+
+
 def test_a_leaf_of_a_balanced_forest_is_a_share(tmp_path: Path) -> None:
     info = {"algo": "drf", "algorithm": "Distributed Random Forest", "category": "Binomial", "n_classes": "2"}
     info |= {"n_domains": "2", "balance_classes": "true", "prior_class_distrib": "[0.5, 0.5]"}
-    info |= {"model_class_distrib": "[0.25, 0.75]"}
+    info |= {"model_class_distrib": "[0.25, 0.75]", "binomial_double_trees": "false"}
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1))
     assert load(written(tmp_path, tree, targets=("no", "yes"), **info)).ensemble.link is Link.CALIBRATED
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1.5))

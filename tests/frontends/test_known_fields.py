@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.frontends import trained, trained_catboost, trained_lightgbm, trained_onnx, trained_sklearn
+from tests.frontends.changed_fields import ABSENT, FORMATS, Format, changed, judge
 from treesens.errors import ModelError
 from treesens.frontends import load
 from treesens.frontends.catboost.known import TABLE as CATBOOST
@@ -129,6 +132,60 @@ def test_a_new_attribute_of_onnx_is_refused_by_name() -> None:
         load(model)
 
 
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.table])
+def test_a_field_that_a_file_lacks_is_demanded_or_means_what_the_library_takes_it_for(
+    name: str, tmp_path: Path
+) -> None:
+    form = FORMATS[name]
+    document = form.make()
+    right, path = tmp_path / f"right.{form.suffix}", tmp_path / f"changed.{form.suffix}"
+    right.write_bytes(form.write(document))
+    found = {True: 0, False: 0}
+    for way, meaning in form.used_fields(document):
+        path.write_bytes(form.write(changed(document, (way, "left out", ABSENT))))
+        found[meaning.required] += 1
+        if meaning.required:
+            # Or by this field alone a file is known to be of the format.
+            with pytest.raises(ModelError, match=f"(?i){way[-1]}|does not look like a model"):
+                load(path, name.partition(",")[0])
+        else:
+            assert judge(str(path), str(right), form.margins)[0] in ("equal", "refused"), way
+    assert min(found.values()) > 0
+
+
+def test_a_field_that_a_dump_of_lightgbm_lacks_is_not_made_up(tmp_path: Path) -> None:
+    # The library does not read its dumps: the judge is the model that was dumped.
+    made = trained_lightgbm.MODELS["binary"]()
+    rows = trained_lightgbm.numeric()[:50]
+    theirs = made.predict(rows, raw_score=True)
+    document, path = made.dump_model(), tmp_path / "m.json"
+    form = Format(lambda: document, lambda given: json.dumps(given).encode(), "json", table=LIGHTGBM)
+    for way, meaning in form.used_fields(document):
+        path.write_bytes(form.write(changed(document, (way, "left out", ABSENT))))
+        if meaning.required:
+            with pytest.raises(ModelError, match=f"{way[-1]}|does not look like a model"):
+                load(path, "lightgbm")
+            continue
+        with contextlib.suppress(ModelError):
+            read = load(path, "lightgbm").ensemble
+            assert read.margins_emulated(np.asarray(rows)).ravel().tolist() == theirs.tolist(), way
+
+
+@pytest.mark.parametrize(("booster", "rounds"), [("gbtree", 0), ("gblinear", 2)])
+def test_a_base_that_xgboost_took_for_two_things_is_refused(booster: str, rounds: int, tmp_path: Path) -> None:
+    # A model without a round; a linear one of XGBoost 1.3 does not count its rounds.
+    options, rows = {"objective": "binary:logistic", "booster": booster}, trained.numeric()
+    made = trained.train(options, (trained.target() > 1).astype(int), rows, rounds)
+    document, path = json.loads(bytes(made.save_raw("json"))), tmp_path / "m.json"
+    document["learner"]["gradient_booster"]["model"].pop("boosted_rounds", None)
+    path.write_text(json.dumps(document))
+    assert judge(str(path), str(path), None) == ("equal", "")
+    del document["learner"]["learner_model_param"]["boost_from_average"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelError, match="read base_score of this file"):
+        load(path)
+
+
 TABLES: dict[str, Table] = {
     "catboost": CATBOOST,
     "h2o": H2O,
@@ -151,4 +208,6 @@ def test_every_entry_says_what_becomes_of_the_field(name: str) -> None:
         for field, meaning in entries.items():
             assert meaning.what in ("used", "irrelevant", "refused"), (kind, field)
             assert bool(meaning.why) == (meaning.what != "used"), (kind, field)
+            assert not meaning.absent or meaning.what == "used", (kind, field)
+            assert not meaning.since or meaning.absent, (kind, field)
             assert meaning.kind is None or (meaning.what == "used" and meaning.kind in table), (kind, field)

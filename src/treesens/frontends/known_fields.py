@@ -1,12 +1,13 @@
 """Tables of the fields that files of a library have: used, irrelevant because of something, or refused.
 
-A field that no table has may change what a model means, so that the model is refused by the name of the field.
+A field that no table has may change what a model means, so that the model is refused by the name of the field. So is a model
+without a field that is used, unless the table says what the library makes of a file that lacks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from treesens.errors import ModelError
@@ -17,11 +18,22 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class Meaning:
-    """What becomes of a field: it is `used` (objects in it are of `kind`), or not, and why."""
+    """What becomes of a field: it is `used` (objects in it are of `kind`), or not, and why.
+
+    A used field is required unless `absent` says in words what a file without it means to the library. `since` is then the
+    first version that writes the field, or empty if files of every version may lack it.
+    """
 
     what: Literal["used", "irrelevant", "refused"]
     why: str = ""
     kind: str | None = None
+    absent: str = ""
+    since: str = ""
+
+    @property
+    def required(self) -> bool:
+        """Whether a file must have it."""
+        return self.what == "used" and not self.absent
 
 
 USED = Meaning("used")
@@ -49,8 +61,15 @@ def used(*names: str) -> dict[str, Meaning]:
     return dict.fromkeys(names, USED)
 
 
+def optional(absent: str, fields: Mapping[str, Meaning], since: str = "") -> dict[str, Meaning]:
+    """The same fields, which a file may lack: what that means to the library, and the first version that writes them."""
+    return {name: replace(meaning, absent=absent, since=since) for name, meaning in fields.items()}
+
+
 def check_document(table: Table, document: Any, place: str, kind: str = "model") -> None:
-    """Refuses a document with a field that the table does not have. ModelError names the field and where it is."""
+    """Refuses a document with a field that the table does not have, or without one that it needs. ModelError names the field
+    and where it is.
+    """
     todo: list[tuple[Any, str, str]] = [(document, kind, "")]
     while todo:
         value, kind, path = todo.pop()
@@ -67,11 +86,11 @@ def check_document(table: Table, document: Any, place: str, kind: str = "model")
 
 
 def check_names(table: Table, fields: Mapping[str, Any], place: str, kind: str, path: str = "") -> None:
-    """Refuses fields of one object that its kind does not have, or that must be empty."""
-    known = table[kind]
+    """Refuses fields of one object that its kind does not have, or that must be empty, and an object that lacks a field."""
+    known, start = table[kind], f"{place}: {path}." if path else f"{place}: "
     for name, value in fields.items():
         meaning = known.get(name) or known.get(ANY)
-        at = f"{place}: {path}.{name}" if path else f"{place}: {name}"
+        at = f"{start}{name}"
         if meaning is None:
             raise ModelError(
                 f"this field is not known here: `{name[:60]}`",
@@ -80,6 +99,11 @@ def check_names(table: Table, fields: Mapping[str, Any], place: str, kind: str, 
             )
         if meaning.what == "refused" and not _is_empty(value):
             raise ModelError(f"`{name}` is not supported: {meaning.why}", place=at, remedy="train the model without it")
+    for name, known_as in known.items():
+        if known_as.required and name not in fields and name != ANY:
+            raise ModelError(
+                "this field is missing", place=f"{start}{name}", remedy="the file is damaged; save the model again"
+            )
 
 
 def _is_empty(value: Any) -> bool:

@@ -1,6 +1,6 @@
 """Every field of treelite's dump (4)."""
 
-from treesens.frontends.known_fields import Table, inside, irrelevant, used
+from treesens.frontends.known_fields import Table, inside, irrelevant, optional, used
 
 TABLE: Table = {
     "model": {
@@ -21,10 +21,11 @@ TABLE: Table = {
     },
     "tree": {"nodes": inside("node"), **irrelevant("the nodes show it", ("has_categorical_split", "num_nodes"))},
     "node": {
-        **used(
-            "category_list", "category_list_right_child", "comparison_op", "default_left", "leaf_value", "left_child"
-        ),
-        **used("node_id", "right_child", "split_feature_id", "threshold"),
+        **used("node_id"),
+        **optional("a split", used("leaf_value")),
+        **optional("a leaf", used("default_left", "left_child", "right_child", "split_feature_id")),
+        **optional("a leaf, or a split on a category", used("comparison_op", "threshold")),
+        **optional("a leaf, or a split on a number", used("category_list", "category_list_right_child")),
         **irrelevant("the fields of the node show it", ("node_type",)),
         **irrelevant("what training has counted", ("data_count", "gain", "sum_hess")),
     },

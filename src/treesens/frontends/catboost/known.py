@@ -1,25 +1,29 @@
 """Every field of CatBoost's JSON (1.2)."""
 
-from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, refused, used
+from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, optional, refused, used
+
+_OTHER = "a question of another kind"
 
 TABLE: Table = {
     "model": {
         "features_info": inside("features"),
         "model_info": inside("info"),
-        "oblivious_trees": inside("tree"),
-        "trees": inside("node"),
+        **optional("the trees are in `trees`", {"oblivious_trees": inside("tree")}),
+        **optional("the trees are in `oblivious_trees`", {"trees": inside("node")}),
         **used("scale_and_bias"),
-        "ctr_data": inside("tables"),
+        **optional("no statistic of a category", {"ctr_data": inside("tables")}),
     },
     "features": {
-        "float_features": inside("float_feature"),
-        "categorical_features": inside("categorical_feature"),
-        "cat_features_hash": inside("hash"),
-        "ctrs": inside("ctr"),
+        **optional("no column of numbers", {"float_features": inside("float_feature")}),
+        **optional("no column of categories", {"categorical_features": inside("categorical_feature")}),
+        **optional("saved without rows, so that categories have no names", {"cat_features_hash": inside("hash")}),
+        **optional("no statistic of a category", {"ctrs": inside("ctr")}),
         **refused("its values are no numbers and no categories", ("text_features", "embedding_features")),
     },
     "categorical_feature": {
-        **used("feature_id", "feature_index", "flat_feature_index", "values"),
+        **used("feature_index", "flat_feature_index"),
+        **optional("the column has a number for a name", used("feature_id")),
+        **optional("no split asks one category of the column", used("values")),
         **irrelevant("the same as its id", ("feature_name",)),
     },
     "hash": used("hash", "value"),
@@ -28,17 +32,21 @@ TABLE: Table = {
         **used("target_border_idx"),
         "elements": inside("element"),
     },
-    "element": used("border", "cat_feature_index", "combination_element", "float_feature_index", "value"),
+    "element": {
+        **used("combination_element"),
+        **optional(_OTHER, used("border", "cat_feature_index", "float_feature_index", "value")),
+    },
     "tables": {ANY: inside("table")},
     "table": used("counter_denominator", "hash_map", "hash_stride"),
     "float_feature": {
         **irrelevant("the same as its id, in files that are saved with rows", ("feature_name",)),
-        **used("feature_id", "feature_index", "flat_feature_index", "nan_value_treatment"),
-        **used("borders", "has_nans"),
+        **used("borders", "feature_index", "flat_feature_index", "has_nans", "nan_value_treatment"),
+        **optional("the column has a number for a name", used("feature_id")),
     },
     "info": {
-        **used("binclass_probability_threshold", "params"),
-        "class_params": inside("classes"),
+        **used("params"),
+        **optional("the second of two classes is predicted from 1/2 on", used("binclass_probability_threshold")),
+        **optional("no classes", {"class_params": inside("classes")}),
         **irrelevant(
             "of training, or about the file", ("training", "output_options", "train_finish_time", "model_guid")
         ),
@@ -58,14 +66,13 @@ TABLE: Table = {
         **irrelevant("what training has counted", ("leaf_weights",)),
     },
     "split": {
-        **used("border", "cat_feature_index", "float_feature_index", "split_index", "split_type", "value"),
+        **used("split_index", "split_type"),
+        **optional(_OTHER, used("border", "cat_feature_index", "float_feature_index", "value")),
         **irrelevant("the split of this number says it, too", ("ctr_target_border_idx",)),
     },
     "node": {
-        **used("value"),
-        "split": inside("split"),
-        "left": inside("node"),
-        "right": inside("node"),
+        **optional("a split", used("value")),
+        **optional("a leaf", {"split": inside("split"), "left": inside("node"), "right": inside("node")}),
         **irrelevant("what training has counted", ("weight",)),
     },
 }

@@ -33,8 +33,8 @@ class Mojo:
         return self.info[name]
 
     def flag(self, name: str) -> bool:
-        """`true` or `false`; false if it is not there."""
-        value = self.info.get(name, "false").lower()
+        """`true` or `false`. ModelError if it is not there."""
+        value = self.text(name).lower()
         if value not in ("true", "false", "null"):
             raise self.error(f"`{name}` is neither true nor false: {value[:40]}")
         return value == "true"

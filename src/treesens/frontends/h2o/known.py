@@ -1,6 +1,6 @@
 """Every line of the first section of `model.ini` in a MOJO of trees, and what it means."""
 
-from treesens.frontends.known_fields import Table, irrelevant, refused, used
+from treesens.frontends.known_fields import Table, irrelevant, optional, refused, used
 
 _BESIDE = "calibrated probabilities come beside the others, and decide no class"
 _ENCODED = ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")
@@ -18,8 +18,13 @@ _MODEL = {
         "n_classes",
         "n_columns",
     ),
-    **used("n_domains", "default_threshold", "n_trees", "n_trees_per_class", "distribution", "link_function"),
-    **used("init_f", "_genmodel_encoding", "balance_classes", "binomial_double_trees", "h2o_version"),
+    **used("balance_classes", "default_threshold", "n_domains", "n_trees"),
+    **optional("an unknown version", used("h2o_version")),
+    **optional("the classes and `binomial_double_trees` say it", used("n_trees_per_class"), since="MOJO 1.1"),
+    **optional("a forest", used("distribution", "init_f")),
+    **optional("a forest, or the usual link of the distribution", used("link_function")),
+    **optional("boosted trees", used("binomial_double_trees")),
+    **optional("every column has its own categories", used("_genmodel_encoding"), since="MOJO 1.4"),
     **irrelevant("a name, a date or a licence", ("license", "uuid", "timestamp")),
     **irrelevant("texts of categories with a quote or a backslash are not used", ("escape_domain_values",)),
     **used("prior_class_distrib", "model_class_distrib"),

@@ -1,6 +1,6 @@
 """Every field of the JSON that InterpretML writes of an explainable boosting machine (0.6, 0.7)."""
 
-from treesens.frontends.known_fields import Table, inside, irrelevant, used
+from treesens.frontends.known_fields import Table, inside, irrelevant, optional, used
 
 _MEASURED = "what training has measured"
 
@@ -20,12 +20,15 @@ TABLE: Table = {
         **irrelevant(_MEASURED, ("best_iteration", "noise_scale_binning", "noise_scale_boosting")),
     },
     "output": {
-        **used("classes", "link", "task"),
+        **used("link", "task"),
+        **optional("a value", used("classes")),
         **irrelevant("a parameter of links that are refused", ("link_param",)),
         **irrelevant(_MEASURED, ("max_target", "min_target")),
     },
     "feature": {
-        **used("categories", "cuts", "name", "type"),
+        **used("name", "type"),
+        **optional("a feature of categories", used("cuts")),
+        **optional("a feature of numbers", used("categories")),
         **irrelevant(_MEASURED, ("histogram_weights", "max", "min", "num_unique_vals")),
     },
     "term": {

@@ -30,8 +30,8 @@ def read_json(root: Field) -> tuple[LightGBMHeader, list[LightGBMTree]]:
     objective = root.get("objective")
     if "average_output" not in root:
         raise root.error(
-            "this dump does not say what the model predicts: before LightGBM 2.2.3 a dump has no objective, and does not say "
-            "whether the trees are averaged",
+            "this dump does not say what the model predicts: before LightGBM 2.2.3 a dump has no objective, and no "
+            "`average_output` says whether the trees are averaged",
             "give the text file of Booster.save_model, or the live Booster",
         )
     header = LightGBMHeader(
@@ -141,7 +141,7 @@ def _split(node: Field, features: int) -> dict[str, Any]:
     return {
         "feature": feature,
         "threshold": threshold,
-        "default": bool(node["default_left"].value),
+        "default": node["default_left"].flag(),
         "missing": _MISSING[missing.text()],
         "codes": codes,
     }

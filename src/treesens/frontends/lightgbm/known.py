@@ -1,6 +1,6 @@
 """Every field of LightGBM's text (v2 to v4) and of its JSON dump."""
 
-from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, used
+from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, optional, used
 
 _COUNTED = irrelevant(
     "what training has counted",
@@ -8,26 +8,38 @@ _COUNTED = irrelevant(
 )
 _SCALED = irrelevant("it is in the leaf values already", ("shrinkage",))
 _MODEL = {
-    **used("average_output", "feature_infos", "feature_names", "max_feature_idx", "num_tree_per_iteration"),
-    **used("objective", "version"),
+    **used("feature_names", "max_feature_idx", "num_tree_per_iteration", "version"),
+    **optional("the scores are shown as they are", used("objective")),
     **irrelevant("the number of trees per iteration counts", ("num_class",)),
-    **used("monotone_constraints"),
+    **optional("no direction was demanded in training", used("monotone_constraints"), since="2.3"),
     **irrelevant("the column of the label", ("label_index",)),
 }
-_LINEAR = used("is_linear", "leaf_const", "leaf_coeff", "leaf_features", "leaf_features_inner", "num_features")
+_LINEAR = optional(
+    "leaves are constants",
+    used("is_linear", "leaf_const", "leaf_coeff", "leaf_features", "leaf_features_inner", "num_features"),
+    since="3.2",
+)
 
 TABLE: Table = {
-    "header": {**_MODEL, **used("tree", "tree_sizes")},
+    "header": {
+        **_MODEL,
+        **used("feature_infos", "tree"),
+        **optional("the trees are added", used("average_output")),
+        **optional("the lines `Tree=` alone say where trees begin", used("tree_sizes"), since="2.2"),
+    },
     "tree": {
-        **used("Tree", "cat_boundaries", "cat_threshold", "decision_type", "leaf_value", "left_child", "num_cat"),
-        **used("num_leaves", "right_child", "split_feature", "threshold"),
+        **used("Tree", "decision_type", "leaf_value", "left_child", "num_cat", "num_leaves", "right_child"),
+        **used("split_feature", "threshold"),
+        **optional("no split on a category", used("cat_boundaries", "cat_threshold")),
         **_LINEAR,
         **_COUNTED,
         **_SCALED,
     },
     "model": {
         **_MODEL,
-        **used("pandas_categorical"),
+        **used("average_output"),
+        **optional("nothing is known of the columns", used("feature_infos"), since="3.0"),
+        **optional("the categories have no names", used("pandas_categorical")),
         "tree_info": inside("json_tree"),
         **irrelevant("the word `tree`, and how often features split", ("name", "feature_importances")),
     },
@@ -38,13 +50,22 @@ TABLE: Table = {
         **_SCALED,
     },
     "node": {
-        **used("decision_type", "default_left", "leaf_index", "leaf_value", "missing_type", "split_feature"),
-        **used("split_index", "threshold"),
+        **optional("a split", used("leaf_value")),
+        **optional("a split, or the only leaf of a tree", used("leaf_index")),
+        **optional(
+            "a leaf",
+            {
+                **used("decision_type", "default_left", "missing_type", "split_feature", "split_index", "threshold"),
+                "left_child": inside("node"),
+                "right_child": inside("node"),
+            },
+        ),
         **_LINEAR,
-        "left_child": inside("node"),
-        "right_child": inside("node"),
         **_COUNTED,
     },
     # After the trees: names and counts, the parameters of training, and the categories of pandas.
-    "after": {**used("pandas_categorical"), **irrelevant("importances and parameters of training", (ANY,))},
+    "after": {
+        **optional("the categories have no names", used("pandas_categorical")),
+        **irrelevant("importances and parameters of training", (ANY,)),
+    },
 }

@@ -76,12 +76,11 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
     sizes = head.values.get("tree_sizes")
     if sizes is not None and len(sizes.split()) != len(blocks) - 1:
         raise head.error(f"{len(sizes.split())} trees are announced, {len(blocks) - 1} are there")
-    features = head.integer("max_feature_idx") + 1
-    header, trees = _header(head, features, rest), [_tree(block, features) for block in blocks[1:]]
     check_names(TABLE, head.values, place, "header")
     for block in blocks[1:]:
         check_names(TABLE, block.values, f"{place}:{block.line}", "tree")
-    return header, trees
+    features = head.integer("max_feature_idx") + 1
+    return _header(head, features, rest), [_tree(block, features) for block in blocks[1:]]
 
 
 def _blocks(text: str, place: str) -> tuple[list[Block], list[str]]:

@@ -207,6 +207,8 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     values, modes = a.floats("nodes_values"), a.strings("nodes_modes")
     tracks = a.ints("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
+    if not np.isin(tracks, (0, 1)).all():
+        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1, and the runtime takes 1 alone for true")
     lengths = {key: len(column) for key, column in columns.items()}
     lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
     for key, length in lengths.items():

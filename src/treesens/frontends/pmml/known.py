@@ -1,7 +1,7 @@
 """Every attribute of the elements of PMML 4.4 that are read, and those that JPMML adds."""
 
 from treesens.errors import ModelError
-from treesens.frontends.known_fields import Meaning, Table, check_names, irrelevant, refused, used
+from treesens.frontends.known_fields import Meaning, Table, check_names, irrelevant, optional, refused, used
 from treesens.frontends.pmml.xml import Element
 
 _NAMES = irrelevant("a name for people", ("algorithmName", "displayName", "modelName", "name"))
@@ -12,7 +12,15 @@ _REASONS = irrelevant(
     ("baselineMethod", "baselineScore", "reasonCode", "reasonCodeAlgorithm", "useReasonCodes"),
 )
 _OF_VALUE = ("dataType", "optype")
-_MODEL = {**_NAMES, **used("functionName", "isScorable", "x-mathContext")}
+_MODEL = {
+    **_NAMES,
+    **used("functionName"),
+    **optional("true", used("isScorable")),
+    **optional("double", used("x-mathContext")),
+}
+_MISSING = optional("what is missing stays so", used("mapMissingTo"))
+_PREDICTOR = optional("the other attribute names the field", used("name", "field"))
+_DEFAULT = optional("what no bin or row has becomes missing", used("defaultValue"))
 
 TABLE: Table = {
     "PMML": {**used("version"), **irrelevant("where the format is described", ("schemaLocation",))},
@@ -22,60 +30,85 @@ TABLE: Table = {
         **_NAMES,
         **refused("values that go round have no order", ("isCyclic", "taxonomy")),
     },
-    "Value": {**used("value", "property"), **_NAMES},
-    "Interval": used("closure", "leftMargin", "rightMargin"),
+    "Value": {**used("value"), **optional("valid", used("property")), **_NAMES},
+    "Interval": {**used("closure"), **optional("no end on that side", used("leftMargin", "rightMargin"))},
     "MiningField": {
-        **used("name", "usageType", "optype", "outliers", "lowValue", "highValue"),
-        **used("missingValueReplacement", "missingValueTreatment", "invalidValueTreatment"),
+        **used("name"),
+        **optional("active", used("usageType")),
+        **optional("that of the dictionary", used("optype")),
+        **optional("asIs", used("outliers", "missingValueTreatment")),
+        **optional("numbers have no ends", used("lowValue", "highValue")),
+        **optional("what is missing stays so", used("missingValueReplacement")),
+        **optional("returnInvalid", used("invalidValueTreatment")),
         **_COUNTED,
         **refused("what becomes of invalid values is their own", ("invalidValueReplacement",)),
     },
     "DerivedField": {**used("name", *_OF_VALUE), **_NAMES},
     "DefineFunction": {**used("name"), **irrelevant("the field says it, too", _OF_VALUE)},
     "ParameterField": {**used("name"), **irrelevant("the argument says it, too", _OF_VALUE), **_NAMES},
-    "FieldRef": used("field", "mapMissingTo"),
-    "Constant": {**used("dataType"), **refused("a constant that is missing", ("missing",))},
-    "Apply": used("function", "mapMissingTo", "defaultValue", "invalidValueTreatment"),
-    "NormDiscrete": {**used("field", "value", "mapMissingTo"), **irrelevant("the only method there is", ("method",))},
-    "Discretize": {**used("field", "mapMissingTo", "defaultValue"), **irrelevant("the field says it, too", _OF_VALUE)},
+    "FieldRef": {**used("field"), **_MISSING},
+    "Constant": {
+        **optional("the type that its text has", used("dataType")),
+        **refused("a constant that is missing", ("missing",)),
+    },
+    "Apply": {
+        **used("function"),
+        **_MISSING,
+        **optional("a result that is missing stays so", used("defaultValue")),
+        **optional("returnInvalid", used("invalidValueTreatment")),
+    },
+    "NormDiscrete": {**used("field", "value"), **_MISSING, **irrelevant("the only method there is", ("method",))},
+    "Discretize": {**used("field"), **_MISSING, **_DEFAULT, **irrelevant("the field says it, too", _OF_VALUE)},
     "DiscretizeBin": used("binValue"),
-    "MapValues": {**used("outputColumn", "mapMissingTo", "defaultValue"), **irrelevant("the field says it, too", _OF_VALUE)},
+    "MapValues": {**used("outputColumn"), **_MISSING, **_DEFAULT, **irrelevant("the field says it, too", _OF_VALUE)},
     "FieldColumnPair": used("field", "column"),
     "MiningModel": _MODEL,
     "Segmentation": {
         **used("multipleModelMethod"),
         **irrelevant("about values that no question may lack", ("missingPredictionTreatment", "missingThreshold")),
     },
-    "Segment": {**used("weight"), **irrelevant("a name for people", ("id",))},
+    "Segment": {**optional("1", used("weight")), **irrelevant("a name for people", ("id",))},
     "TreeModel": {
         **_MODEL,
-        **used("missingValueStrategy", "noTrueChildStrategy"),
+        **optional("none", used("missingValueStrategy")),
+        **optional("returnNullPrediction", used("noTrueChildStrategy")),
         **irrelevant(_PENALTY, ("missingValuePenalty",)),
         **irrelevant("the nodes show it", ("splitCharacteristic",)),
     },
-    "Node": {**used("id", "score", "defaultChild"), **_COUNTED},
-    "ScoreDistribution": {**used("value", "recordCount", "probability"), **irrelevant(_PENALTY, ("confidence",))},
-    "SimplePredicate": used("field", "operator", "value"),
+    "Node": {
+        **optional("no name, no prediction, no side for what is missing", used("id", "score", "defaultChild")),
+        **_COUNTED,
+    },
+    "ScoreDistribution": {
+        **used("value", "recordCount"),
+        **optional("the counts say it", used("probability")),
+        **irrelevant(_PENALTY, ("confidence",)),
+    },
+    "SimplePredicate": {**used("field", "operator"), **optional("whether it is missing is asked", used("value"))},
     "SimpleSetPredicate": used("field", "booleanOperator"),
     "CompoundPredicate": used("booleanOperator"),
-    "Array": {**used("n"), **irrelevant("the field says it, too", ("type",))},
+    "Array": {**optional("nobody has counted", used("n")), **irrelevant("the field says it, too", ("type",))},
     "RegressionModel": {
         **_MODEL,
-        **used("normalizationMethod"),
+        **optional("none", used("normalizationMethod")),
         **irrelevant("the schema and the tables say it, too", ("modelType", "targetFieldName")),
     },
-    "RegressionTable": used("intercept", "targetCategory"),
-    "NumericPredictor": used("name", "field", "coefficient", "exponent"),
-    "CategoricalPredictor": used("name", "field", "value", "coefficient"),
-    "Scorecard": {**_MODEL, **used("initialScore"), **_REASONS},
+    "RegressionTable": {**used("intercept"), **optional("a value, and no class", used("targetCategory"))},
+    "NumericPredictor": {**used("coefficient"), **_PREDICTOR, **optional("1", used("exponent"))},
+    "CategoricalPredictor": {**used("value", "coefficient"), **_PREDICTOR},
+    "Scorecard": {**_MODEL, **optional("0", used("initialScore")), **_REASONS},
     "Characteristic": {**_NAMES, **_REASONS},
-    "Attribute": {**used("partialScore"), **_REASONS},
+    "Attribute": {**optional("the points are an expression", used("partialScore")), **_REASONS},
     "Target": {
-        **used("rescaleConstant", "rescaleFactor", "min", "max", "castInteger"),
+        **optional("0", used("rescaleConstant")),
+        **optional("1", used("rescaleFactor")),
+        **optional("no end, and no rounding", used("min", "max", "castInteger")),
         **irrelevant("there is one target", ("field", "optype")),
     },
     "OutputField": {
-        **used("name", "dataType", "feature"),
+        **used("name"),
+        **optional("that of the result", used("dataType")),
+        **optional("predictedValue", used("feature")),
         **irrelevant("what is shown of the result", ("displayName", "isFinalResult", "optype", "targetField", "value", "rank")),
     },
 }  # fmt: skip

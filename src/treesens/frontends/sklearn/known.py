@@ -4,27 +4,30 @@ Later versions have more of them, most of which are about training: an attribute
 `treesens info MODEL --check` compares what is read with the estimator's own predict.
 """
 
-from treesens.frontends.known_fields import Table, irrelevant, used
+from treesens.frontends.known_fields import Table, irrelevant, optional, used
 
-_READ = used(
-    "_baseline_prediction",
-    "_bin_mapper",
-    "_loss",
-    "_predictors",
-    "_preprocessor",
-    "algorithm",
-    "classes_",
-    "estimator_weights_",
-    "estimators_",
-    "estimators_features_",
-    "feature_names_in_",
-    "init_",
-    "is_categorical_",
-    "learning_rate",
-    "loss",
-    "n_features_in_",
-    "n_trees_per_iteration_",
-    "tree_",
+_READ = optional(
+    "an estimator of another class, or of an older version",
+    used(
+        "_baseline_prediction",
+        "_bin_mapper",
+        "_loss",
+        "_predictors",
+        "_preprocessor",
+        "algorithm",
+        "classes_",
+        "estimator_weights_",
+        "estimators_",
+        "estimators_features_",
+        "feature_names_in_",
+        "init_",
+        "is_categorical_",
+        "learning_rate",
+        "loss",
+        "n_features_in_",
+        "n_trees_per_iteration_",
+        "tree_",
+    ),
 )
 _SETTINGS = irrelevant(
     "a setting of training",

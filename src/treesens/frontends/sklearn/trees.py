@@ -47,6 +47,10 @@ def tree_nodes(
             remedy=f"name one: `sklearn:output=0` as the format, up to {value.shape[1] - 1}",
         )
     else:
+        # The library cuts off what is beyond the number of classes that the estimator states.
+        if classifier and not np.array_equal(getattr(estimator, "n_classes_", None), value.shape[2]):
+            message = f"`n_classes_` of a tree is not {value.shape[2]}, the number of classes in its leaves"
+            raise ModelError(message, place=place, remedy="save the model again")
         leaf = value[:, 0, :] if classifier else value[:, :, 0]
     if votes is not None:
         # predict takes the first of equal classes, as argmax does.
@@ -89,7 +93,7 @@ def histogram_nodes(
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0
     remapped = nodes["feature_idx"].astype(np.int64)
-    if (remapped[~leaf] >= len(columns)).any():
+    if ((remapped < 0) | (remapped >= len(columns)))[~leaf].any():
         raise ModelError("a split uses a feature that does not exist", place=place)
     feature = np.where(leaf, -1, columns[np.where(leaf, 0, remapped)])
     default = nodes["missing_go_to_left"] != 0

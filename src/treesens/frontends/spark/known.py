@@ -1,12 +1,20 @@
 """Every field of the metadata of Spark's tree models, and every setting of them, and what it means."""
 
-from treesens.frontends.known_fields import ANY, Meaning, Table, inside, irrelevant, used
+from treesens.frontends.known_fields import ANY, Meaning, Table, inside, irrelevant, optional, used
 
 _TRAINING = "a setting of training"
 _COLUMN = "the name of a column"
 
+
+def _setting(*names: str) -> dict[str, Meaning]:
+    """Settings, each of which is in one of two maps."""
+    return optional("it is in the other map, or has Spark's own default", used(*names))
+
+
 _METADATA = {
-    **used("class", "sparkVersion", "numFeatures", "numClasses", "numTrees"),
+    **used("class", "sparkVersion", "numFeatures"),
+    **optional("a model of values, or boosted trees", used("numClasses")),
+    **optional("a single tree", used("numTrees")),
     "paramMap": inside("settings"),
     "defaultParamMap": inside("settings"),
     **irrelevant("a name or a date", ("uid", "timestamp")),
@@ -17,7 +25,7 @@ _TREES = {
     **irrelevant(_TRAINING, ("numTrees", "featureSubsetStrategy", "subsamplingRate", "bootstrap", "pruneTree")),
     **irrelevant(_TRAINING, ("stepSize", "maxIter", "validationIndicatorCol", "validationTol")),
     **irrelevant(_COLUMN, ("featuresCol", "labelCol", "weightCol", "leafCol", "predictionCol", "varianceCol")),
-    **used("rawPredictionCol", "lossType", "thresholds"),
+    **_setting("rawPredictionCol", "lossType", "thresholds"),
     **irrelevant(_COLUMN, ("probabilityCol",)),
 }
 
@@ -25,7 +33,7 @@ _STAGE = {
     **used("class", "paramMap", "defaultParamMap", "sparkVersion"),
     **irrelevant("a name or a date", ("uid", "timestamp", "language")),
 }
-_COLUMNS = used("inputCol", "outputCol", "inputCols", "outputCols", "handleInvalid")
+_COLUMNS = _setting("inputCol", "outputCol", "inputCols", "outputCols", "handleInvalid")
 
 
 def _stage(kind: str) -> dict[str, Meaning]:
@@ -37,7 +45,7 @@ TABLE: Table = {
     "model": _METADATA,
     "settings": _TREES,
     "pipeline": {**_STAGE, "paramMap": inside("pipeline settings"), "defaultParamMap": inside("pipeline settings")},
-    "pipeline settings": used("stageUids"),
+    "pipeline settings": _setting("stageUids"),
     "search": {**_STAGE, ANY: Meaning("irrelevant", "how the best model was found; it alone predicts")},
     "string indexer": _stage("string indexer settings"),
     "string indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("stringOrderType",))},
@@ -46,21 +54,25 @@ TABLE: Table = {
     "vector indexer": _stage("vector indexer settings"),
     "vector indexer settings": {**_COLUMNS, **irrelevant(_TRAINING, ("maxCategories",))},
     "one-hot encoder": _stage("one-hot encoder settings"),
-    "one-hot encoder settings": {**_COLUMNS, **used("dropLast")},
+    "one-hot encoder settings": {**_COLUMNS, **_setting("dropLast")},
     "standard scaler": _stage("standard scaler settings"),
-    "standard scaler settings": {**_COLUMNS, **used("withMean", "withStd")},
+    "standard scaler settings": {**_COLUMNS, **_setting("withMean", "withStd")},
     "min-max scaler": _stage("min-max scaler settings"),
-    "min-max scaler settings": {**_COLUMNS, **used("min", "max")},
+    "min-max scaler settings": {**_COLUMNS, **_setting("min", "max")},
     "max-abs scaler": _stage("max-abs scaler settings"),
     "max-abs scaler settings": _COLUMNS,
     "imputer": _stage("imputer settings"),
-    "imputer settings": {**_COLUMNS, **used("missingValue"), **irrelevant(_TRAINING, ("strategy", "relativeError"))},
+    "imputer settings": {
+        **_COLUMNS,
+        **_setting("missingValue"),
+        **irrelevant(_TRAINING, ("strategy", "relativeError")),
+    },
     "binarizer": _stage("binarizer settings"),
-    "binarizer settings": {**_COLUMNS, **used("threshold", "thresholds")},
+    "binarizer settings": {**_COLUMNS, **_setting("threshold", "thresholds")},
     "bucketizer": _stage("bucketizer settings"),
-    "bucketizer settings": {**_COLUMNS, **used("splits", "splitsArray")},
+    "bucketizer settings": {**_COLUMNS, **_setting("splits", "splitsArray")},
     "slicer": _stage("slicer settings"),
-    "slicer settings": {**_COLUMNS, **used("indices", "names")},
+    "slicer settings": {**_COLUMNS, **_setting("indices", "names")},
     "names": _stage("names settings"),
-    "names settings": {**_COLUMNS, **used("labels")},
+    "names settings": {**_COLUMNS, **_setting("labels")},
 }

@@ -1,52 +1,54 @@
 """Every field of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
 
-from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, used
+from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, optional, used
 
 TABLE: Table = {
     "model": {**used("version"), "learner": inside("learner")},
     "learner": {
-        **used("feature_names", "feature_types"),
+        **optional(
+            "the columns have numbers for names, and are numeric", used("feature_names", "feature_types"), since="1.4"
+        ),
         "attributes": inside("attributes"),
         "gradient_booster": inside("booster"),
         "learner_model_param": inside("parameters"),
         "objective": inside("objective"),
         **irrelevant("they are about training", ("learner_train_param", "metrics")),
     },
-    "attributes": {**used("best_iteration"), **irrelevant("a user's own words, and the best score", (ANY,))},
-    "parameters": used("base_score", "boost_from_average", "num_class", "num_feature", "num_target"),
+    "attributes": {
+        **optional("training was not stopped early", used("best_iteration")),
+        **irrelevant("a user's own words, and the best score", (ANY,)),
+    },
+    "parameters": {
+        **used("base_score", "num_class", "num_feature"),
+        **optional("one target", used("num_target"), since="1.6"),
+        **optional("the base is what training started from", used("boost_from_average"), since="1.7"),
+    },
     # What an objective predicts depends on its name alone; its parameters are those of its loss in training.
     "objective": {**used("name"), **irrelevant("parameters of the loss in training", (ANY,))},
     "booster": {
-        **used("name", "weight_drop"),
-        "model": inside("trees"),
-        "gbtree": inside("booster"),
+        **used("name"),
+        **optional("DART, which has the trees in `gbtree`", {"model": inside("trees")}),
+        **optional("not DART", {"gbtree": inside("booster"), **used("weight_drop")}),
         **irrelevant("they are about training", ("dart_train_param", "gbtree_train_param")),
     },
     "trees": {
-        **used("cats", "iteration_indptr", "tree_info", "weight_drop"),
+        **used("tree_info"),
+        **optional("the categories have no names", used("cats"), since="3.1"),
+        **optional("every round makes as many trees", used("iteration_indptr"), since="2.0"),
+        **optional("no tree has a weight", used("weight_drop"), since="3.4"),
         "gbtree_model_param": inside("sizes"),
         "trees": inside("tree"),
     },
     "sizes": {
-        **used("num_trees", "num_parallel_tree"),
+        **used("num_trees"),
+        **optional("nothing says how many trees a round makes", used("num_parallel_tree"), since="1.6"),
         **irrelevant("each tree says it itself", ("size_leaf_vector",)),
         **irrelevant("the learner says it, too", ("num_feature", "num_output_group")),
     },
     "tree": {
-        **used(
-            "categories",
-            "categories_nodes",
-            "categories_segments",
-            "categories_sizes",
-            "default_left",
-            "id",
-            "leaf_weights",
-            "left_children",
-            "right_children",
-            "split_conditions",
-            "split_indices",
-            "split_type",
-        ),
+        **used("categories", "categories_nodes", "categories_segments", "categories_sizes", "split_type"),
+        **used("default_left", "id", "left_children", "right_children", "split_conditions", "split_indices"),
+        **optional("leaves of one value", used("leaf_weights"), since="3.1"),
         "tree_param": inside("tree_param"),
         **irrelevant("what training has counted", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
         **irrelevant("the children say it, too", ("parents",)),
@@ -61,6 +63,9 @@ TABLE: Table = {
 LINEAR_TABLE: Table = {
     **TABLE,
     "booster": {**used("name"), "model": inside("coefficients")},
-    "coefficients": {**used("boosted_rounds", "weights")},
+    "coefficients": {
+        **used("weights"),
+        **optional("no round was counted", used("boosted_rounds"), since="1.4"),
+    },
 }
 """The same of a linear booster."""

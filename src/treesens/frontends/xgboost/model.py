@@ -111,10 +111,7 @@ def read_ensemble(
     if is_linear(learner):
         return _linear(root, objective, features, version, outputs, name, source)
     trees = read_trees(learner["gradient_booster"], features, outputs, version, iteration_end)
-    # A base that was to be estimated in training, and never was, is no prediction: the library takes it as a margin.
-    estimated = parameters.get("boost_from_average")
-    if trees.in_file == 0 and estimated is not None and estimated.integer() != 0:
-        objective = replace(objective, inverse=_Inverse.NONE)
+    objective = _at_start(objective, parameters, trees.in_file)
     base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
     check_document(TABLE, root.value, root.place)
     classes = tuple(range(outputs)) if outputs > 1 and objective.task is Task.MULTICLASS else (0, 1)
@@ -163,9 +160,8 @@ def _linear(
     learner = root["learner"]
     parameters, model = learner["learner_model_param"], learner["gradient_booster"]["model"]
     named = learner["objective"]["name"]
-    rounds, estimated = model.get("boosted_rounds"), parameters.get("boost_from_average")
-    if rounds is not None and rounds.integer() == 0 and estimated is not None and estimated.integer() != 0:
-        objective = replace(objective, inverse=_Inverse.NONE)
+    rounds = model.get("boosted_rounds")
+    objective = _at_start(objective, parameters, rounds.integer() if rounds is not None else 0)
     base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
     check_document(LINEAR_TABLE, root.value, root.place)
     return read_linear(
@@ -183,6 +179,22 @@ def _linear(
         # A hinge predicts 1 for positive sums.
         ranks_scores=objective.link is Link.RAW,
     )
+
+
+def _at_start(objective: _Objective, parameters: Field, rounds: int) -> _Objective:
+    """The objective; before the first round the library takes a base that is still to be estimated as a margin.
+
+    Files of XGBoost 1.6 and before do not say whether it is, and those of linear boosters of 1.3 count no rounds.
+    """
+    if rounds or objective.inverse is _Inverse.NONE:
+        return objective
+    estimated = parameters.get("boost_from_average")
+    if estimated is None:
+        raise parameters["base_score"].error(
+            "XGBoost before 1.7 read base_score of this file, which counts no rounds, as a prediction; later ones as a margin",
+            "load the model with XGBoost 1.7 or later, check its predictions, and save it again",
+        )
+    return replace(objective, inverse=_Inverse.NONE) if estimated.integer() else objective
 
 
 def count_outputs(parameters: Field) -> int:
