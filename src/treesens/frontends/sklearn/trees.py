@@ -48,7 +48,8 @@ def tree_nodes(
         )
     else:
         # The library cuts off what is beyond the number of classes that the estimator states.
-        if classifier and not np.array_equal(getattr(estimator, "n_classes_", None), value.shape[2]):
+        stated = getattr(estimator, "n_classes_", None)
+        if classifier and (stated is None or not np.array_equal(stated, value.shape[2])):
             message = f"`n_classes_` of a tree is not {value.shape[2]}, the number of classes in its leaves"
             raise ModelError(message, place=place, remedy="save the model again")
         leaf = value[:, 0, :] if classifier else value[:, :, 0]
