@@ -1,4 +1,4 @@
-"""A disk that is full costs no answer: journals become a warning, and what was proved is printed.
+"""A full disk loses no answer: journals that cannot be written become a warning, and proved answers are printed.
 
 Files past a limit of the process (RLIMIT_FSIZE) cannot grow, as on a full disk; `/dev/full` takes nothing. Where the tests may
 mount, a small file system is filled as well.

@@ -198,7 +198,7 @@ TEST_CASE("what is proved of the least cost is true after every step") {
         const Forest f = build_forest(p);
         const SharedProblem whole(p, f);
         std::mt19937_64 random(seed);
-        // A common unit above 1: what is proved between two multiples goes up to the next one, and no further. With few
+        // A common unit above 1: a bound between two multiples is rounded up to the next one, and no further. With few
         // different costs the least of them is often that next multiple, and the dearer solution that the moves have
         // found, which would hide a bound that is too high, is far above it.
         const std::int64_t unit = std::vector<std::int64_t>{1, 3, 4, 10, 64}[seed % 5];
@@ -224,7 +224,7 @@ TEST_CASE("what is proved of the least cost is true after every step") {
         };
         const std::int64_t expected = least(p, f, bound, value);
         if (expected < 0) continue;
-        // With `most` just above the optimum, nothing but the proof keeps the bound from what is true.
+        // With `most` just above the optimum, only the proof keeps the bound away from the true value.
         for (const std::int64_t most : {std::int64_t{-1}, expected + 1, expected + unit}) {
             CostSearch search(whole, cost, bound, {}, most, seed, -1);
             std::int64_t before = 0;

@@ -247,7 +247,7 @@ def test_ctrl_c_ends_a_command_with_130(hard: Path, name: str) -> None:
 
 
 def computed_by_children() -> float:
-    """CPU seconds of all processes that were started here and have been waited for, with what they have waited for."""
+    """CPU seconds of all awaited child processes, including those of the children that they awaited."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -1,4 +1,4 @@
-"""Every study states what it takes for granted, at every door, and no longer once somebody has said it."""
+"""Every study states its assumptions, at every door, and leaves one out once it is given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "diff": {},
     "repair": {"vary": "f0", "gap": 0.3, "method": "average", "label": "y"},
 }
-"""The least that every study has to be told."""
+"""The required options of every study."""
 SAID = {
     "label": ("label", "y"),
     "domain": ("domain", "wide.sens"),
@@ -92,7 +92,7 @@ def asked_with(name: str, option: str, value: Any) -> dict[str, Any]:
 
 
 def documents(folder: Path, name: str, options: dict[str, Any]) -> dict[str, str]:
-    """What the JSON of a study says it has assumed; its terminal says the same, as a line for each."""
+    """The assumptions in the JSON of a study; its terminal output states the same ones, a line for each."""
     done = run_command(folder, *words_of(name, options), "--json")
     found = {one["what"]: one["value"] for one in json.loads(done.stdout)["assumed"]}
     lines = [line.removeprefix("assumed: ") for line in done.stderr.splitlines() if line.startswith("assumed: ")]

@@ -14,7 +14,7 @@ Job = tuple[Any, Task]
 
 
 class Cluster(ABC):
-    """What runs bundles of questions elsewhere."""
+    """A cluster that runs bundles of questions."""
 
     @abstractmethod
     def cores(self) -> int:
@@ -34,11 +34,11 @@ class Cluster(ABC):
 
     @abstractmethod
     def outcomes(self, bundle: Any) -> list[Outcome]:
-        """The outcomes of a bundle that has ended. Raises what its worker died of."""
+        """The outcomes of a bundle that has ended. Raises the error that killed its worker."""
 
     @abstractmethod
     def cancel(self, bundle: Any) -> None:
-        """Gives up what is away."""
+        """Gives up a bundle that is away."""
 
     def run(self, jobs: Iterator[Job], timeout: float) -> Iterator[Outcome]:
         """The outcomes of all jobs, in the order in which they come back; `timeout` in seconds is that of one question."""
@@ -61,7 +61,7 @@ class Cluster(ABC):
 
 
 _BUNDLE_SECONDS = 0.5
-"""Of processor time that a task of a cluster should take, so that handing it over costs little beside it."""
+"""The processor time that a task of a cluster should take, so that handing it over costs little in comparison."""
 _LARGEST_BUNDLE = 64
 
 

@@ -86,8 +86,8 @@ class Combinations:
 
     @staticmethod
     def of_points(query: Query, most: int) -> list[Combinations] | None:
-        """What domains, and constraints about one point, leave of the cells of each point alone; None if there are more than
-        `most` for one of them.
+        """The combinations of cells of each point alone that domains, and constraints about one point, leave; None if a point
+        has more than `most`.
         """
         slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
         return _Enumeration(query, slots, most).of_points(most)

@@ -26,10 +26,10 @@ from treesens.values.relations import places_named
 MOST_WALKS: Final = 20_000_000
 """Trees that are walked: those of every combination of the cells of a point."""
 MOST_SUMS: Final = 20_000_000
-"""Sums of two maxima: what the shared features can be, times all pairs of what the related ones can be."""
+"""Sums of two maxima: combinations of the shared features, times all pairs of combinations of the related ones."""
 
 _ROOM = 1 << 59
-"""Sums below this leave room in int64 for the number that marks where there is none."""
+"""Sums below this leave room in int64 for the number that marks a missing sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,10 @@ class BestCells:
 
 def best_cells(query: Query, most: int) -> BestCells | None:
     """The best cells for an objective that is a sum of scores; None if a point has more than `most` combinations of cells, if
-    there are more sums than the limits of this module, or if constraints say more of two points than what they share and how
-    features that they do not share are related.
+    there are more sums than the limits of this module, or if two points are constrained in other ways than by shared features
+    and by relations between features that they do not share.
 
-    The value is exact, or a bound on what values inside the cells allow: constraints are relaxed as `Combinations` does it.
+    The value is exact, or a bound over the values inside the cells: constraints are relaxed in the same way as `Combinations`.
     """
     if len(query.points) > 2:
         return None
@@ -70,7 +70,7 @@ def best_cells(query: Query, most: int) -> BestCells | None:
 
 
 def _relations(query: Query, shared: set[int]) -> list[Constraint] | None:
-    """What relates features that the points do not share; None if something else is said of two points."""
+    """The constraints that relate features that the points do not share; None if two points are constrained in other ways."""
     found: list[Constraint] = []
     open_parts = list[Constraint](query.constraints)
     while open_parts:

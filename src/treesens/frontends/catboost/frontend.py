@@ -65,7 +65,7 @@ _LINKS = {
 }
 
 _BINARY = b"CBM1"
-"""What files of `save_model` begin with, unless another format is named."""
+"""The first bytes of a file from `save_model`, unless another format is named."""
 
 
 class CatBoostFrontend:
@@ -339,7 +339,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
-    """What a node says of its split; None of a statistic, which has a number alone."""
+    """The split of a node as it is written there; None for a split on a statistic, which has only a number."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":
