@@ -170,7 +170,7 @@ def _mapped(one: Declared, value: Any) -> dict[str, Any]:
 
 
 def _permission(name: str, given: Any) -> Permission:
-    """The permitted values of a feature: two numbers in a tuple are the ends of a range, anything else is a list of values."""
+    """The permitted values of a feature: two numbers in a tuple are the ends of a range, anything else gives single values."""
     from treesens.studies.limits import Range
 
     values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)

@@ -310,7 +310,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
-    """The least swing of the margin that answers the question, or slightly less."""
+    """The least swing of the margin that the question requires, or slightly less."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
         return shape.swing.enclose(_BITS)[0] / average
