@@ -1,4 +1,4 @@
-"""Work that is counted, where a clock would say how busy the machine is."""
+"""Counts of work, for tests in which a clock would measure the load of the machine."""
 
 from __future__ import annotations
 

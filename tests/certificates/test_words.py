@@ -221,7 +221,7 @@ def replaced(document: Any, before: Any, after: Any) -> Any:
 
 
 def changes(claim: Document, parts: list[Document]) -> Iterator[tuple[Document, list[Document]]]:
-    """Claims whose statement is another one: one leaf of a part of it is changed, in all places that say this part."""
+    """Claims with a changed statement: one leaf of a part of it is changed, in all places that contain this part."""
     both = [claim, parts]
     shown: set[str] = set()
     for holder, key in spots(both):
@@ -244,7 +244,7 @@ def changes(claim: Document, parts: list[Document]) -> Iterator[tuple[Document, 
 
 
 PROOF = {"parts", "kept", "tree", "reached", "beyond", "row"}
-"""Fields of a claim that say how it is proved: which parts, and where. The values of a row are in the parts."""
+"""Fields of a claim about its proof: the parts and their places. The values of a row are in the parts."""
 
 
 def claimed(claim: Document, parts: list[Document]) -> str:

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *words: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
-    """A command, whose files may have so many bytes."""
+    """Run a command with a limit on the size of its files, in bytes."""
     return run_command(folder, *words, limits={"RLIMIT_FSIZE": limit} if limit else None, COLUMNS="200")
 
 

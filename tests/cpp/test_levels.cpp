@@ -205,7 +205,7 @@ TEST_CASE("what is proved of the least cost is true after every step") {
         const std::uint64_t kinds = seed % 3 == 0 ? 40 : 3;
         std::vector<std::int64_t> cost(p.cells());
         for (std::int64_t& c : cost) c = random() % 10 == 0 ? -1 : unit * static_cast<std::int64_t>(random() % kinds);
-        // As much of every row as one point has: few solutions, most of which cost something.
+        // Every row needs as much as one point has: few solutions, and most of them cost something.
         std::vector<std::int64_t> bound(p.rows, 0);
         sample::for_all(p, [&](const std::vector<Cell>& x) {
             if (random() % 64 != 0) return;

@@ -44,13 +44,13 @@ Way = tuple[str | int, ...]
 Margins = Callable[[bytes, np.ndarray], np.ndarray | None]
 """The library's margins for the bytes of a file; None if it does not take the file or the rows."""
 Change = tuple[Way, str, Any]
-"""Where, in words what, and the new value; ABSENT leaves the field out."""
+"""The place of a change, its description, and the new value; ABSENT leaves the field out."""
 ABSENT = object()
 
 
 @dataclass
 class Tally:
-    """What became of the changed files; `wrong` names each that was misread."""
+    """Outcomes of the changed files; `wrong` names each that was misread."""
 
     equal: int = 0
     refused: int = 0
@@ -299,7 +299,7 @@ def judge_all(form: Format, folder: Path, part: tuple[int, int] = (0, 1)) -> Tal
 
 
 def xgboost_margins(data: bytes, rows: np.ndarray) -> np.ndarray | None:
-    """What XGBoost says of a file."""
+    """XGBoost's margins for a file."""
     import xgboost
 
     booster = xgboost.Booster()

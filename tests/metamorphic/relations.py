@@ -1,4 +1,4 @@
-"""What must not change an answer, or change it in one direction only: one table of relations over random questions.
+"""Changes that must keep an answer, or move it in one direction only: one table of relations over random questions.
 
 Models are those of XGBoost, and where scores are added in another way those with leaves on a grid, whose sums are exact in any
 order. Questions are those of the oracle, which judges the answers themselves. A relation compares two answers and needs no
@@ -56,7 +56,7 @@ class Relation:
 
 
 def _questions(change: Callable[[Question, np.random.Generator], list[Question] | None]) -> Change:
-    """A change of one question after the other; None where it does not fit."""
+    """A change that is applied to each question in turn; None where it does not fit."""
 
     def changed(_case: Case, questions: list[Question], rng: np.random.Generator) -> Asked:
         made = {q["name"]: change(q, rng) for q in questions}

@@ -87,7 +87,7 @@ class Case:
         return tuple(NAMES.index(name) for name in varied.split(", "))
 
     def answers(self, gap: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Which inputs give the one answer and which the other; None if it is about how far two of them are apart."""
+        """The inputs that give the one answer and those that give the other; None if the gap is a distance of two scores."""
         size, centre = float(gap.split()[1]), self.options.get("threshold", 0.5)
         if gap.startswith("margin"):
             return (self.score >= size, self.score <= -size) if not self.regressor else None
@@ -358,7 +358,7 @@ class Judge:
         return bool(self.case.flips(*self.where)[self.case.places][int(row)])
 
     def question(self, gap: str, words: str) -> bool:
-        """What two inputs have to show."""
+        """The condition on the two inputs of a pair."""
         shown = re.fullmatch(
             r"(\w+|P\(\w+\)|raw score) >= (-?[\d.]+) for one input, <=? (-?[\d.]+) for the other", words
         )

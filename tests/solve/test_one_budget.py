@@ -29,7 +29,7 @@ MOMENT = 0.2
 def test_no_search_may_last_longer_than_the_question(
     text: str, confirm: str | None, certified: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deadlines are looked at, not clocks: every search that is begun has that of the question, or an earlier one."""
+    """Compares deadlines, not clocks: every search that starts has the deadline of the question, or an earlier one."""
     begun: list[Budget] = []
     ask_methods, certify = solving.ask_methods, solving.with_certificates
 

@@ -43,7 +43,7 @@ SAID = {
     "measure": ("measure", {"count": "uniform", "groups": "rows"}),
     "norm": ("norm", "linf"),
 }
-"""How each choice is made: by an option, and a value, which may be the one that is assumed."""
+"""How each choice is made: by an option and a value, which may be the assumed one."""
 TABLE = {"label", "domain", "missing"}
 WANTED = {
     "audit": {*TABLE, "whole numbers", "threshold", "class", "gap"},
@@ -60,7 +60,7 @@ WANTED = {
     "diff": {*TABLE, "whole numbers"},
     "repair": {"domain", "missing", "threshold", "class"},
 }
-"""What each of them chooses by itself about a classifier of two classes and a table of whole numbers."""
+"""The defaults that each study assumes for a classifier of two classes and a table of whole numbers."""
 
 
 @pytest.fixture(scope="module")

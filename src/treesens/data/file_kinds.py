@@ -1,4 +1,4 @@
-"""Files that hold tables and are neither CSV nor Parquet, by their first bytes: what each is called, and how it becomes one."""
+"""Files that hold tables and are neither CSV nor Parquet, by their first bytes: their names, and how to convert them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
-    """The classes or outcomes that a record is about, by their names, and its cut-off; empty if there is nothing to say."""
+    """The classes or outcomes that a record is about, by their names, and its cut-off; empty without any."""
     if "outcomes" in record:
         return " / ".join(record["outcomes"])
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""

@@ -30,7 +30,7 @@ def largest_words(known: Largest, digits: int = 4) -> str:
 
 
 def rounded(value: float | None, digits: int, rounding: str) -> str:
-    """A number with so many digits, a bound rounded to the side on which it holds; whole numbers in full."""
+    """A number with `digits` digits, a bound rounded to the side on which it holds; whole numbers in full."""
     if isinstance(value, int) or value is None:
         return f"{value:,}" if value is not None else "–"
     return f"{float(Context(digits, rounding).create_decimal_from_float(value)):.{digits}g}"

@@ -1,7 +1,7 @@
 """Defaults that a study assumes because nothing states them: labels, possible inputs, cut-off, class, sizes and measures.
 
 A choice that decides a result is stated in every output: as lines of the command, in its JSON, in the notes of a call, and on
-the page of an audit. The options of a study say which choices it has; one that a caller has made leaves its line out.
+the page of an audit. The options of a study determine its choices; a choice that a caller has made is not listed.
 """
 
 from __future__ import annotations

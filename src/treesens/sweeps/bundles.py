@@ -30,7 +30,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def ended(self, away: Sequence[Any], patience: float) -> Any:
-        """One of the bundles that are away, once it has ended. TimeoutError after so many seconds."""
+        """One of the bundles that are away, once it has ended. TimeoutError after `patience` seconds."""
 
     @abstractmethod
     def outcomes(self, bundle: Any) -> list[Outcome]:
@@ -66,7 +66,7 @@ _LARGEST_BUNDLE = 64
 
 
 def bundle_size(size: int, seconds: float, answered: int) -> int:
-    """How many questions travel together next, after some took so many seconds: twice as many at most."""
+    """The size of the next bundle, from the time that the answered questions took: at most twice the current size."""
     fitting = int(_BUNDLE_SECONDS * answered / max(seconds, 1e-9))
     return max(1, min(fitting, 2 * size, _LARGEST_BUNDLE))
 

@@ -56,7 +56,7 @@ class Settings:
 
     @staticmethod
     def of(options: Options, replay: str) -> Settings:
-        """What `check` and `bench` keep an answer under: every setting that options have too."""
+        """The settings by which `check` and `bench` store an answer: all that also exist as options."""
         names = {one.name for one in fields(Options)} & {one.name for one in fields(Settings)}
         found = {name: getattr(options, name) for name in names}
         found["certificates"] = None if options.certificates is None else str(options.certificates)

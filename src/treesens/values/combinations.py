@@ -315,7 +315,7 @@ class _Enumeration:
         return found
 
     def of_points(self, most: int) -> list[Combinations] | None:
-        """What `_alone` leaves of every point; None if there is too much of one."""
+        """The combinations of each point alone; None if a point has too many."""
         parts = [found for point in range(self.points) if (found := self._alone(point, most)) is not None]
         return parts if len(parts) == self.points else None
 

@@ -1,6 +1,6 @@
 """The best sum of scores on a small domain, from a table of the cells of every point: pairs are joined, not listed.
 
-A sum of scores is one part per point. Two points choose their cells independently but for the features that they share, and
+A sum of scores has one part per point. Two points choose their cells independently except for the features that they share, and
 for relations between the others. So the best pair is the best of one maximum per point, for all cells of the shared features
 and all cells of the related ones: of n cells of a feature that varies there are n**2 pairs, and n sums.
 """
@@ -95,7 +95,7 @@ def _shared(of: Combinations) -> set[int]:
 
 
 def _sums(query: Query, alone: Sequence[Combinations]) -> tuple[list[Exact], Fraction]:
-    """What every point adds to the form, as whole numbers of a unit; more is better."""
+    """The contributions of every point to the form, as whole multiples of a unit; more is better."""
     assert query.objective is not None
     form, upwards = query.objective.form, query.objective.maximize
     parts = [
@@ -146,7 +146,7 @@ def _best_pair(
 
 
 def _numbered(alone: Sequence[Combinations], features: Sequence[int]) -> tuple[Int64Array, Int64Array]:
-    """A number for what some features are, the same number at both points."""
+    """A number for each combination of cells of some features, the same at both points."""
     numbers = np.zeros(sum(part.count for part in alone), np.int64)
     for f in features:
         column = np.concatenate([part.chosen[:, p, f] for p, part in enumerate(alone)])

@@ -320,7 +320,7 @@ def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
 
 
 def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
-    """The split of a node. Its number and its own words say it twice, and have to say the same."""
+    """The split of a node. It is given twice, by its number and by its own fields, which have to agree."""
     kind, number = split["split_type"].text(), split["split_index"].integer()
     if not 0 <= number < len(splits):
         raise split["split_index"].error("a split that does not exist")
