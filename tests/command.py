@@ -123,7 +123,7 @@ def load_all() -> None:
 
 
 def _read(size: int) -> bytes:
-    """So many bytes of the input, and none of those after them. The process exits if its starter is gone."""
+    """Exactly `size` bytes of the input, without reading ahead. The process exits if its starter is gone."""
     parts = b""
     while len(parts) < size:
         part = os.read(0, size - len(parts))

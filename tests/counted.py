@@ -1,4 +1,4 @@
-"""Work that is counted, where a clock would say how busy the machine is."""
+"""Counts of work, for tests in which a clock would measure the load of the machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def calls_of(function: Callable[[], object]) -> int:
-    """How many functions of Python and C a function calls in this thread, itself and what is below it.
+    """The number of Python and C functions that a function calls in this thread, directly or indirectly.
 
-    What goes through an array in one call counts as one, what goes through it in Python as one for each element.
+    A single call that processes a whole array counts as one, a Python loop over the array as one for each element.
     """
     calls = 0
 

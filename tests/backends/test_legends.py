@@ -54,7 +54,7 @@ assert solver.solve(model) in (cp_model.OPTIMAL, cp_model.FEASIBLE)
 values = solver.response_proto.solution
 print(json.dumps([v.name for v, value in zip(model.Proto().variables, values) if value]))
 """,
-    # The IR has no solver but ours: what its text says is solved by one of them, and numbers are the names.
+    # Only our own solvers read the IR: one of them solves the problem in its text, and numbers are the names.
     "sir": """
 import sys, json
 from treesens.backends.base import Limits, get_backend

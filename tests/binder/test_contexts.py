@@ -1,8 +1,8 @@
 """Every construct of the language in every context that may hold it, on all inputs of a small domain.
 
-What a constraint means is written here from docs/language.md, over the library's own predictions; of what is learnt from rows
-(cavities, what is typical, likelihoods) the truth is the rows that a `count` of the plain constraint names, so that contexts
-are compared. A context that takes no such constraint says so by an error that the reference lists.
+The meaning of a constraint is written here from docs/language.md, over the library's own predictions. For constraints learnt
+from rows (cavities, typical inputs, likelihoods) the truth is the rows that a `count` of the plain constraint names, so that
+contexts are compared. A context that takes no such constraint says so by an error that the reference lists.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def library() -> Any:
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of inputs: `i`, `j` int[pairs] are the places of `a` and `b`; `varied` what a distance leaves out."""
+    """All pairs of inputs: `i`, `j` int[pairs] are the places of `a` and `b`; distances leave the `varied` features out."""
 
     varied: frozenset[str] = frozenset()
 
@@ -164,9 +164,9 @@ ROWS: dict[str, Truth | None] = {
 
 @dataclass(frozen=True)
 class Context:
-    """Where a constraint stands. `text` has `{c}` for it, `{n}` for its number and `{points}`; `holds` makes of its truth, and
-    of all pairs, that of the whole question. `linked`: the points are equal but for `x`; `inside`: a decision; `single`: one
-    point alone.
+    """A place for a constraint. `text` has `{c}` for it, `{n}` for its number and `{points}`; `holds` computes the truth of the
+    whole question from that of the constraint and all pairs. `linked`: the points are equal except for `x`; `inside`: a
+    decision; `single`: one point alone.
     """
 
     text: str
@@ -270,7 +270,7 @@ def test_a_construct_means_the_same_in_every_context(name: str, boxes: str, lear
     assert len(answers) > len(lines) / 2, refused
     for n, answer in answers.items():
         row = list(ROWS)[n]
-        # Distances leave out what the question varies; a decision is a function of one input.
+        # Distances leave out the features that the question varies; a decision is a function of one input.
         pairs = Pairs(frozenset("x") if context.linked and not context.inside else frozenset())
         meaning = ROWS[row]
         truth = np.repeat(learnt[row], SIZE) if meaning is None else meaning(pairs)

@@ -228,7 +228,7 @@ decision near of p:
 def test_a_distance_in_a_decision_counts_what_the_question_varies(
     norm: str, limit: float, free: str, model: Any
 ) -> None:
-    """A decision is a function of one input: another outcome is reached by every change that leaves the ball of the row."""
+    """A decision is a function of one input: every change that leaves the ball of the row reaches another outcome."""
     row = GRID.iloc[21:22]
     away = (GRID - row.iloc[0]).abs().to_numpy() / 3
     size = {"l0": (away > 0).sum(1), "l1": away.sum(1), "l2": (away**2).sum(1) ** 0.5, "linf": away.max(1)}[norm]

@@ -2,7 +2,7 @@
 
     python -I judge_with_numpy.py verify/src CASES.jsonl
 
-A line is a certificate and the content of a model file. What boxes accept without the proof in core.py behind them counts too.
+A line is a certificate and the content of a model file. Certificates that boxes accept without the proof in core.py count too.
 """
 
 import json
@@ -21,7 +21,7 @@ def accepts(certificate: dict[str, object], data: bytes) -> bool:
 
 
 def accepts_alone(certificate: dict[str, object], data: bytes) -> bool:
-    """Whether boxes accept a proof by themselves; an error of numpy's is none that Rejected stands for, and ends the run."""
+    """True if boxes accept a proof by themselves. An error raised by numpy is not a rejection: it ends the run."""
     if certificate["claim"] != "none":
         return False
     try:

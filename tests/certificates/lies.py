@@ -3,9 +3,9 @@
     python -m tests.certificates.lies --count 1000 --seed 1
 
 A statement is drawn around inputs that satisfy it: a row is met to the last unit, a set ends at the value, an order is a
-tie. So it is a lie that there are no such inputs, whatever the proof says. A reference in this file judges every case: it
-reads the trees file by the documented format and counts in fractions. Beside the lies goes a true claim, whose first row
-asks for more than any inputs have, with a proof that cuts every cell apart; lies have this proof, or a damaged copy of it.
+tie. So a claim that no such inputs exist is a lie, whatever its proof. A reference in this file judges every case: it
+reads the trees file by the documented format and counts in fractions. Each set of lies comes with a true claim, whose first row
+needs more than any inputs have, with a proof that cuts every cell apart; lies have this proof, or a damaged copy of it.
 A checker that rejects everything fails as well.
 
 The checker in Python judges all of them, its path with the oldest and with the newest numpy that pyproject.toml allows
@@ -87,7 +87,7 @@ def inside(allowed: Document, x: float | None) -> bool:
 
 
 def satisfied(statement: Document, file: Document, inputs: list[Input]) -> bool:
-    """Whether inputs are what a statement says that there are none of; a feature without a set is never missing."""
+    """True if inputs satisfy a statement, which claims that no inputs do; a feature without a set is never missing."""
     told = {(p, f) for p, f, _ in statement["domain"]}
     free = [(p, f) for p, x in enumerate(inputs) for f in range(len(x)) if (p, f) not in told]
     same = statement["same_except"]
@@ -106,7 +106,7 @@ def _ordered(x: float | None, y: float | None) -> bool:
 
 
 def left_of(row: Document, file: Document, inputs: list[Input]) -> Fraction:
-    """What a row adds up."""
+    """The sum of a row."""
     total = sum((Fraction(c) * margin(file, inputs[p], o) for c, p, o in row["terms"]), Fraction(0))
     for p, f, steps, other in row["costs"]:
         x = inputs[p][f]
@@ -119,7 +119,7 @@ def _holds(row: Document, file: Document, inputs: list[Input]) -> bool:
     return total > bound if row["strict"] else total >= bound
 
 
-# --- what is drawn --------------------------------------------------------------------------------------------------------
+# --- random cases ---------------------------------------------------------------------------------------------------------
 
 
 def float32(x: float) -> float:
@@ -238,7 +238,7 @@ class Shapes:
         }, inputs
 
     def cases(self) -> Iterator[Case]:
-        """A true claim, and lies beside it."""
+        """A true claim, and lies about the same model."""
         codes, number = self.dice.random() < 0.3, self.dice.choice(["float32", "float32", "float64"])
         file = self.model(codes, number)
         statement, inputs = self.statement(file, codes)
@@ -315,7 +315,7 @@ class Shapes:
             yield f"another model: {kind}", changed
 
     def shown(self, file: Document, statement: Document, inputs: list[Input]) -> Iterator[tuple[str, Document]]:
-        """Inputs that miss a statement by the least that there is."""
+        """Inputs that miss a statement by the least possible amount."""
         for r, row in enumerate(statement["rows"]):
             more = copy.deepcopy(statement)
             bound = left_of(row, file, inputs) + Fraction(1, 2**70)
@@ -406,7 +406,7 @@ PROOFS: dict[str, Callable[[list[Any], random.Random], list[Any]]] = {
 
 
 def cases(count: int, seed: int) -> Iterator[Case]:
-    """At least so many lies that the program from Coq can read, and true claims beside them."""
+    """At least `count` lies that the program from Coq can read, with true claims among them."""
     from tests.certificates.test_boxes import of_many_cells
 
     lies, number = 0, seed << 20
@@ -432,7 +432,7 @@ def by_python(case: Case) -> bool:
 
 
 def by_numpy(python: Path, folder: Path, judged: list[Case]) -> list[bool]:
-    """What the path with numpy accepts, in an environment that holds nothing but numpy."""
+    """The verdicts of the path with numpy, in an environment that holds nothing but numpy."""
     file = folder / "cases.jsonl"
     with file.open("w") as out:
         for case in judged:
@@ -445,7 +445,7 @@ def by_numpy(python: Path, folder: Path, judged: list[Case]) -> list[bool]:
 
 
 def by_coq(folder: Path, judged: list[Case]) -> list[bool | None]:
-    """What the program from Coq accepts; None for what the converter turns away before it."""
+    """The verdicts of the program from Coq; None for cases that the converter turns away before it."""
     spec = importlib.util.spec_from_file_location("integers", ROOT / "verify" / "coq" / "integers.py")
     assert spec is not None
     assert spec.loader is not None

@@ -309,7 +309,7 @@ CELLS = 66_000
 
 
 def of_many_cells() -> tuple[Document, Document, bytes]:
-    """A false `none`, the input that refutes it, and the model: a feature of 2^16 cells, and a score that never asks it.
+    """A false `none`, the input that refutes it, and the model: a feature of 2^16 cells, and a score independent of it.
 
     The domain of the feature ends at cell 66,001. In 16 bits this is 465, before the cut of the proof.
     """

@@ -80,7 +80,7 @@ def test_files_that_are_no_certificates_are_rejected(content: bytes, tmp_path: P
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
-    """A pipe that nobody writes to, and a device that never ends: as a certificate, a manifest, a part of one, and a model."""
+    """A pipe without a writer, and a device that never ends: as a certificate, a manifest, a part of one, and a model."""
     model, file = made(tmp_path)
     pipe, device, folder = (tmp_path / f"{name}.cert.xz" for name in ("pipe", "device", "folder"))
     listed, named = tmp_path / "listed.manifest.json", tmp_path / "named.manifest.json"

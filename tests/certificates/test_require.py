@@ -62,11 +62,11 @@ def asked(*arguments: object) -> tuple[int, str, str]:
 
 
 LOGGED = {"seconds", "size", "attempts", "certificates", "seed", "tolerance", "wanted", "total", "outside", "row"}
-"""What is no claim about a model: costs of the work, what was asked, and how many rows a table has."""
+"""Keys that claim nothing about a model: costs of the work, terms of the request, and the number of rows of a table."""
 SHOWN = {"points", "raw_points", "scores"}
-"""An input, and what the model makes of it: a witness shows them by itself."""
+"""An input and its scores: a witness shows them by itself."""
 CERTIFIED = {"objective": "found", "bound": "bound", "gap": "bound", "share": "share"}
-"""The claim that stands for a number below a key; a manifest as a whole for all others."""
+"""The claim that certifies the numbers below a key; a whole manifest certifies all others."""
 
 
 def numbers_in(item: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -82,7 +82,7 @@ def numbers_in(item: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def passes(record: dict[str, Any]) -> list[str]:
-    """The numbers of a record, and the verdict, for which no accepted certificate stands."""
+    """The numbers of a record, and its verdict, that no accepted certificate covers."""
     made = record.get("certificates") or []
     accepted = {c["claim"] for c in made if all(o["file"] for o in made if o["claim"] == c["claim"])}
     whole = bool(made) and all(c["file"] for c in made)
@@ -112,7 +112,7 @@ def test_nothing_of_an_answer_passes(kind: str, folder: Path, tmp_path: Path) ->
     assert record.get("core") is None
     text = asked("check", file, *options[1:])[1]
     if record["verdict"] == "unknown" and "share" not in record:
-        # The name, the reason and the files of what is accepted: nothing of the answer.
+        # The name, the reason and the files of accepted certificates: nothing of the answer.
         lines = [line for line in text.splitlines() if not line.startswith((" certificates: ", "  certificate of"))]
         said = " ".join(lines).replace(record["reason"], "")
         assert not re.search(r"[0-9]", re.sub(r"[0-9.]+ s\b", "", said)), text

@@ -1,7 +1,7 @@
-"""The words of a claim are its statement: every change of one that is still accepted changes what is printed.
+"""The words of a claim are its statement: every change of one that is still accepted changes the output.
 
-A claim is drawn with parts that are taken for accepted. Each leaf of the statement is changed in the same way wherever the
-claim and its parts say it; so is each field of the claim. What the checker then says, apart from its parts, differs.
+A claim is drawn with parts that are assumed to be accepted. Each leaf of the statement is changed in the same way wherever the
+claim and its parts contain it; so is each field of the claim. The checker's output, apart from its parts, then differs.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def claims() -> dict[str, tuple[Document, list[Document]]]:
 
 
 def said(claim: Document, parts: list[Document]) -> list[str] | None:
-    """What the checker finds; None if the claim does not follow."""
+    """The lines that the checker prints; None if the claim does not follow."""
     try:
         for part in parts:  # one that is accepted by itself
             assert part["claim"] in ("none", "found")
@@ -195,7 +195,7 @@ def said(claim: Document, parts: list[Document]) -> list[str] | None:
 
 
 def others(value: Any) -> list[Any]:
-    """Other values that may stand at a place."""
+    """Other values that may replace a value."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, (int, float)):
@@ -212,7 +212,7 @@ def others(value: Any) -> list[Any]:
 
 
 def replaced(document: Any, before: Any, after: Any) -> Any:
-    """A copy in which a part is another one wherever it stands."""
+    """A copy in which a part is replaced wherever it occurs."""
     if type(document) is type(before) and document == before:
         return copy.deepcopy(after)
     if isinstance(document, dict):
@@ -221,11 +221,11 @@ def replaced(document: Any, before: Any, after: Any) -> Any:
 
 
 def changes(claim: Document, parts: list[Document]) -> Iterator[tuple[Document, list[Document]]]:
-    """Claims whose statement is another one: one leaf of a part of it is changed, in all places that say this part."""
+    """Claims with a changed statement: one leaf of a part of it is changed, in all places that contain this part."""
     both = [claim, parts]
     shown: set[str] = set()
     for holder, key in spots(both):
-        # An item of a list of the statement (a set, a row, a clause ..) is changed as a whole: it stands in several parts.
+        # An item of a list of the statement (a set, a row, a clause ..) is changed as a whole: it occurs in several parts.
         item = holder[key]
         if not isinstance(item, (list, dict)) or json.dumps(item) in shown or item in (claim, parts):
             continue
@@ -244,11 +244,11 @@ def changes(claim: Document, parts: list[Document]) -> Iterator[tuple[Document, 
 
 
 PROOF = {"parts", "kept", "tree", "reached", "beyond", "row"}
-"""Fields of a claim that say how it is proved: which parts, and where. The values of a row are in the parts."""
+"""Fields of a claim about its proof: the parts and their places. The values of a row are in the parts."""
 
 
 def claimed(claim: Document, parts: list[Document]) -> str:
-    """What a claim says of inputs, as a text; how it is proved is left out."""
+    """The content of a claim about inputs, as a text, without its proof."""
     kind, own = claim["kind"], {key: value for key, value in claim.items() if key not in PROOF}
     if kind == "answers":
         own["rows"] = [{k: v for k, v in one.items() if k != "parts"} for one in claim["rows"]]
@@ -262,7 +262,7 @@ def claimed(claim: Document, parts: list[Document]) -> str:
         parts = [{**one, "statement": {**one["statement"], "same_except": None}} for one in parts]
     if kind in ("reason", "smallest"):  # inputs of the other class show that a feature is needed: any may do it
         parts = [one for one in parts if one["claim"] == "none"]
-    if kind == "cover":  # what the parts have in common
+    if kind == "cover":  # the common part of their statements
         parts = [{**one, "statement": {**one["statement"], "domain": one["statement"]["domain"][:-1]}} for one in parts]
     return json.dumps([plain(own), plain(parts)], sort_keys=True)
 

@@ -1,4 +1,4 @@
-"""A disk that is full costs no answer: journals become a warning, and what was proved is printed.
+"""A full disk loses no answer: journals that cannot be written become a warning, and proved answers are printed.
 
 Files past a limit of the process (RLIMIT_FSIZE) cannot grow, as on a full disk; `/dev/full` takes nothing. Where the tests may
 mount, a small file system is filled as well.
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *words: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
-    """A command, whose files may have so many bytes."""
+    """Run a command with a limit on the size of its files, in bytes."""
     return run_command(folder, *words, limits={"RLIMIT_FSIZE": limit} if limit else None, COLUMNS="200")
 
 

@@ -89,7 +89,7 @@ def test_an_output_that_was_read_is_refused(command: str, option: str, tmp_path:
 def test_what_stops_an_output_is_said_before_the_work(
     command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the type of the option itself, which is read before anything is asked."""
+    """By the type of the option itself, which is parsed before any question runs."""
     known = {(n, p.opts[0]): p for n, p in options()}[command, option]
     assert isinstance(known.type, OutputFile)
     with one_run(), pytest.raises(UsageError, match="cannot be written"):

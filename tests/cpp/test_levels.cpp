@@ -198,14 +198,14 @@ TEST_CASE("what is proved of the least cost is true after every step") {
         const Forest f = build_forest(p);
         const SharedProblem whole(p, f);
         std::mt19937_64 random(seed);
-        // A common unit above 1: what is proved between two multiples goes up to the next one, and no further. With few
+        // A common unit above 1: a bound between two multiples is rounded up to the next one, and no further. With few
         // different costs the least of them is often that next multiple, and the dearer solution that the moves have
         // found, which would hide a bound that is too high, is far above it.
         const std::int64_t unit = std::vector<std::int64_t>{1, 3, 4, 10, 64}[seed % 5];
         const std::uint64_t kinds = seed % 3 == 0 ? 40 : 3;
         std::vector<std::int64_t> cost(p.cells());
         for (std::int64_t& c : cost) c = random() % 10 == 0 ? -1 : unit * static_cast<std::int64_t>(random() % kinds);
-        // As much of every row as one point has: few solutions, most of which cost something.
+        // Every row needs as much as one point has: few solutions, and most of them cost something.
         std::vector<std::int64_t> bound(p.rows, 0);
         sample::for_all(p, [&](const std::vector<Cell>& x) {
             if (random() % 64 != 0) return;
@@ -224,7 +224,7 @@ TEST_CASE("what is proved of the least cost is true after every step") {
         };
         const std::int64_t expected = least(p, f, bound, value);
         if (expected < 0) continue;
-        // With `most` just above the optimum, nothing but the proof keeps the bound from what is true.
+        // With `most` just above the optimum, only the proof keeps the bound away from the true value.
         for (const std::int64_t most : {std::int64_t{-1}, expected + 1, expected + unit}) {
             CostSearch search(whole, cost, bound, {}, most, seed, -1);
             std::int64_t before = 0;

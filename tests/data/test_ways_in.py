@@ -44,7 +44,7 @@ WANTED: dict[str, Column] = {
     "truths": np.array([1.0, np.nan, 0.0, 1.0, 0.0]),
     "words": np.array(WORDS, dtype=object),
 }
-"""What a table holds of each of the lists above."""
+"""The column that a table holds for each of the lists above."""
 MILLIONTHS = [None if v is None else Decimal(v) for v in COUNTS]
 COLUMNS: dict[str, dict[str, Callable[[], Any]]] = {
     "counts": {
@@ -160,7 +160,7 @@ def test_fields_of_a_file_are_the_same_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [10**400, Decimal("1e999"), float("inf"), np.float64("inf")])
 def test_numbers_past_every_float_are_infinite(value: Any) -> None:
-    """Whoever reads the column for a model refuses them in words."""
+    """They are refused with a clear error when the column is read for a model."""
     column = read_table(pd.DataFrame({"c": pd.Series([1, value, pd.NA], dtype=object)})).columns["c"]
     assert same(column, np.array([1.0, np.inf, np.nan]))
 
@@ -203,7 +203,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "shape": {"features": ["age"]},
     "why": {"rows": [0, 1]},
 }
-"""What a study cannot do without, or takes long without; a new study is asked with its rows alone."""
+"""Options that a study requires, or is slow without; a new study runs with its rows alone."""
 TEXT = """model m from "m"
 data d from "d" label "y"
 domain from d
@@ -270,7 +270,7 @@ def wrapped(columns: dict[str, Column], way: str, folder: Path) -> Any:
 
 
 def ask(study: str, source: Any, folder: Path) -> Any:
-    """What a study, or a text of questions, says of rows."""
+    """The results of a study, or of a text of questions, on rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if study == "check_text":

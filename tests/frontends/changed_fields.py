@@ -1,9 +1,9 @@
-"""Files with one field changed, and what the library, our reader and the checker of certificates make of each.
+"""Files with one changed field, each read by the library, our reader and the checker of certificates.
 
 Every leaf of a document is changed by values of its own kind (a list at its first and last place), every list is cut,
 doubled and turned, and every field is left out. The library is the judge: whatever our reader reads has the library's margins,
-classes and probabilities, and so has whatever the checker reads. A file that either of them refuses is none they misread. A
-library may end its process on a damaged file, so that all of this runs in a worker.
+classes and probabilities, and so has whatever the checker reads. A file that one of them refuses is not misread by it. A
+library may end its process on a damaged file, so all of this runs in a worker.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ Way = tuple[str | int, ...]
 Margins = Callable[[bytes, np.ndarray], np.ndarray | None]
 """The library's margins for the bytes of a file; None if it does not take the file or the rows."""
 Change = tuple[Way, str, Any]
-"""Where, in words what, and the new value; ABSENT leaves the field out."""
+"""The place of a change, its description, and the new value; ABSENT leaves the field out."""
 ABSENT = object()
 
 
 @dataclass
 class Tally:
-    """What became of the changed files; `wrong` names each that was misread."""
+    """Outcomes of the changed files; `wrong` names each that was misread."""
 
     equal: int = 0
     refused: int = 0
@@ -136,7 +136,7 @@ def _closed(ensemble: Ensemble) -> Ensemble:
 
 @cache
 def _rows(path: str) -> np.ndarray:
-    """Rows on and beside the cuts of the file that is right."""
+    """Rows on and next to the cuts of the unchanged file."""
     ensemble = load(path).ensemble
     rows = np.concatenate([probe.rows for probe in probes(_closed(ensemble), ROWS, 0)])
     for name in ensemble.open_features:
@@ -151,7 +151,7 @@ def _rows(path: str) -> np.ndarray:
 
 
 def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
-    """`equal`, `refused`, `library` or `wrong`, and in words what is wrong; `right` is the file that nobody has changed.
+    """`equal`, `refused`, `library` or `wrong`, and the error in words; `right` is the unchanged file.
 
     `margins` are the library's for the bytes of a file that the checker reads; None if it reads no such files.
     """
@@ -178,7 +178,7 @@ def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
 
 
 def _differ(e: Ensemble, rows: np.ndarray, theirs: np.ndarray, said: Predicted | None) -> str:
-    """In words, what our reader and the library make of the rows differently."""
+    """The difference, in words, between the predictions of our reader and of the library."""
     ours = np.asarray(e.margins_emulated(rows)).reshape(len(rows), -1)
     if theirs.shape != ours.shape:
         return f"margins of shape {ours.shape}, the library's have {theirs.shape}"
@@ -203,7 +203,7 @@ def _differ(e: Ensemble, rows: np.ndarray, theirs: np.ndarray, said: Predicted |
 
 
 def _by_checker(path: str, right: str, margins: Margins) -> str:
-    """What the checker misreads, in words."""
+    """The checker's misreading, in words."""
     data, truth = Path(path).read_bytes(), load(right).ensemble
     bases = [truth.base]
     with contextlib.suppress(ModelError):
@@ -276,14 +276,14 @@ class Judges:
 
 @dataclass(frozen=True)
 class Format:
-    """A small model as a document, how a document becomes a file, and texts that stand for others in it."""
+    """A small model as a document, how a document becomes a file, and texts that replace others in it."""
 
     make: Callable[[], Any]
     write: Callable[[Any], bytes]
     suffix: str
     words: tuple[str, ...] = ()
     margins: Margins | None = None
-    """What the library says of files that the checker reads, too."""
+    """The library's margins for files that the checker reads, too."""
     table: Table = field(default_factory=dict)
     kinds: Mapping[Way, str] = field(default_factory=lambda: {(): "model"})
     """Where the objects of the table are, and of which kind; those inside them follow from the table."""
@@ -340,7 +340,7 @@ def judge_all(form: Format, folder: Path, part: tuple[int, int] = (0, 1)) -> Tal
 
 
 def xgboost_margins(data: bytes, rows: np.ndarray) -> np.ndarray | None:
-    """What XGBoost says of a file."""
+    """XGBoost's margins for a file."""
     import xgboost
 
     booster = xgboost.Booster()

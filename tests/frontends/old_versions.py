@@ -32,7 +32,7 @@ VERSIONS = (
     *(f"scikit-learn=={v}" for v in ("1.2.2", "1.4.2", "1.5.2")),
 )
 SHARED = ("numpy==1.23.5", "scipy<1.12", "pandas<2", "scikit-learn==1.2.2", "graphviz", "plotly", "six", "matplotlib")
-"""What the old libraries import; Python 3.11 or earlier has all of it."""
+"""Packages that the old libraries import; all of them install on Python 3.11 or earlier."""
 ROWS = 100
 
 TRAIN = """
@@ -172,7 +172,7 @@ def install(folder: Path, version: str) -> dict[str, str]:
 
 
 def compare(path: Path, rows: np.ndarray, margins: np.ndarray | None, shown: np.ndarray | None) -> str:
-    """In words, what differs from the old library's numbers, or from the installed one's; ModelError if the file is refused."""
+    """The differences, in words, from the numbers of the old or the installed library; ModelError if the file is refused."""
     loaded = load(path, trust_pickle=path.suffix == ".pkl")
     e = loaded.ensemble
     ours = np.asarray(e.margins_emulated(rows), np.float64)

@@ -91,7 +91,7 @@ def test_the_binary_format_is_named_with_its_conversion(tmp_path: Path) -> None:
     model.save_model(str(tmp_path / "m.cbm"))
     with pytest.raises(ModelError, match=r"CatBoost's binary format") as told:
         load(tmp_path / "m.cbm")
-    # The remedy is run as it is, without the rows that only categories need.
+    # The remedy runs unchanged, except for the argument that only categories need.
     line = str(told.value.remedy).partition(": ")[2].replace(", pool=catboost.Pool(X, cat_features=[..])", "")
     exec(line.replace("'m.", f"'{tmp_path}/m."), {"catboost": catboost})
     assert conformance.check(load(tmp_path / "m.json"), rows=20).ok

@@ -275,7 +275,7 @@ def _towns(whole: int, *, ordered: bool = False) -> pd.DataFrame:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_names_of_categories_go_to_no_column_by_counting(form: str) -> None:
-    """As many lists of names as categorical features: LightGBM takes `region` for a number here, and `code` has no names."""
+    """As many lists of names as categorical features: LightGBM takes `region` for a number here, and `code` lacks names."""
     labels, loaded = _labels(_towns(3), form, categorical_feature=["code"])
     assert labels == {"region": None, "code": None, "age": None}
     assert "those of `code` or of other columns" in loaded.notes[-1]
@@ -283,7 +283,7 @@ def test_names_of_categories_go_to_no_column_by_counting(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_names_stay_where_no_other_column_can_have_them(form: str) -> None:
-    """Five codes have no three names, and neither do ages."""
+    """Three names fit neither the five codes nor the ages."""
     data = _towns(5)
     labels, loaded = _labels(data, form)
     assert labels["region"] == tuple(data.region.cat.categories)

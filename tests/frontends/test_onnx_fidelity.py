@@ -479,7 +479,7 @@ def test_rows_are_cast_to_float32_first() -> None:
 
 @pytest.mark.parametrize("location", ["factor.bin", "../factor.bin", "/factor.bin"])
 def test_a_tensor_in_another_file_is_refused(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two files of that name, one beside the model and one in the current folder, the library takes the first; a reader of
+    """Of two files of that name, one next to the model and one in the current folder, the library takes the first; a reader of
     bytes took the second.
     """
     model = before(onnx.helper.make_node("Mul", ["x", "c"], ["y0"]), constants={"c": [2.0]})

@@ -45,7 +45,7 @@ CODED = ("histogram, categories", "histogram, coded", "histogram, early")
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in CODED])
 def test_links_lead_from_margins_to_predictions(name: str) -> None:
-    """Models whose probabilities are no function of the margins say so, and decide as the library does."""
+    """Models whose probabilities are not a function of the margins say so, and decide as the library does."""
     estimator, loaded = made(name), load(made(name))
     rows = loaded.ensemble.grid()
     x = np.column_stack([np.random.default_rng(0).choice([*g.cuts, 0.0, 1.0], 30) for g in rows])

@@ -241,13 +241,13 @@ def test_ctrl_c_ends_a_command_with_130(hard: Path, name: str) -> None:
         used = computed_by_children() - reaped - before
     assert process.returncode == 130, (out, err)
     assert "Traceback" not in err
-    # It computes for 0.7 s at most before it is left where it is, in each of its processes; without that it computed for 18 s.
+    # Each of its processes computes for at most 0.7 s before the work is abandoned; without that it computed for 18 s.
     assert used < 6, used
     assert "leaked" not in err
 
 
 def computed_by_children() -> float:
-    """CPU seconds of all processes that were started here and have been waited for, with what they have waited for."""
+    """CPU seconds of all awaited child processes, including those of the children that they awaited."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -1,4 +1,4 @@
-"""A question has one budget: what is done for it passes that on, and begins no limit again."""
+"""A question has one budget: every step passes it on, and none starts a new limit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BEGUN = {
     "python/questions.py": 1,
     "python/sessions.py": 1,
     "sweeps/worker.py": 1,
-    # `Options.budget` itself; without a budget from a caller; and what an answer that has come has left for its core.
+    # `Options.budget` itself; without a budget from a caller; and the time that an answer leaves for its core.
     "solve/options.py": 1,
     "solve/question.py": 3,
-    # A certificate that is made by itself, and one of a claim of a study, which has no question's budget.
+    # A certificate made on its own, and that of a claim of a study: neither has the budget of a question.
     "certificates/produce.py": 2,
     # The limit of a command that compiles.
     "commands/common.py": 1,

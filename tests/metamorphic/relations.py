@@ -1,4 +1,4 @@
-"""What must not change an answer, or change it in one direction only: one table of relations over random questions.
+"""Changes that must keep an answer, or move it in one direction only: one table of relations over random questions.
 
 Models are those of XGBoost, and where scores are added in another way those with leaves on a grid, whose sums are exact in any
 order. Questions are those of the oracle, which judges the answers themselves. A relation compares two answers and needs no
@@ -24,14 +24,14 @@ from tests.oracle.models_boosted import folder
 Question = dict[str, Any]
 Document = dict[str, Any]
 QUESTIONS, SECONDS = 8, 10.0
-"""Questions of a case, and the time of each; what needs more stays open."""
+"""Questions of a case, and the time of each; questions that need more stay open."""
 LEARNT = re.compile(r" of D| of E|distance|likel|typical|cavit|near |share|changes|count rows|explain")
 """Questions whose meaning rests on the domain as a whole, or on rows."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Questions by name (several, if together they say what one says), and what else is different about them."""
+    """Questions by name (several, if together they are equivalent to one), and the other changes to the case."""
 
     questions: dict[str, list[Question]]
     files: dict[str, Path] = field(default_factory=dict)
@@ -50,11 +50,13 @@ class Relation:
     kind: str
     change: Change
     other_sums: bool = False
-    """Whether scores are added in another way, or tell exact sums from those of float32: the same only for leaves on a grid."""
+    """True if scores are added in another way, or exact sums are distinguished from float32 sums: the same only for leaves on a
+    grid.
+    """
 
 
 def _questions(change: Callable[[Question, np.random.Generator], list[Question] | None]) -> Change:
-    """A change of one question after the other; None where it does not fit."""
+    """A change that is applied to each question in turn; None where it does not fit."""
 
     def changed(_case: Case, questions: list[Question], rng: np.random.Generator) -> Asked:
         made = {q["name"]: change(q, rng) for q in questions}
@@ -123,7 +125,7 @@ def _file(change: Callable[[Document, np.random.Generator], None], ending: str =
                 return Asked({})  # DART: each tree has a weight of its own
             change(document, rng)
             one.write_text(json.dumps(document))
-            # The library reads what was written here, and writes it again: a file that it does not take is no model.
+            # The library reads and rewrites the file: a file that it does not accept is not a model.
             xgboost.Booster(model_file=one).save_model(other)
             files[name] = other
         return Asked({q["name"]: [q] for q in questions}, files)
@@ -163,7 +165,7 @@ def _shuffled(document: Document, rng: np.random.Generator) -> None:
 
 
 def _with_leaves(tree: Document, change: Callable[[float], float]) -> Document:
-    """A tree with other leaves; their values stand where inner nodes have their thresholds."""
+    """A tree with other leaves; their values are stored where inner nodes have their thresholds."""
     leaves = [left == -1 for left in tree["left_children"]]
     values = [change(v) if leaf else v for v, leaf in zip(tree["split_conditions"], leaves, strict=True)]
     return tree | {"split_conditions": values}
@@ -222,7 +224,7 @@ def _swapped(question: Question, _rng: np.random.Generator) -> list[Question] | 
 
 
 def _itself(case: Case, questions: list[Question], _rng: np.random.Generator) -> Asked:
-    """No input has two scores: asked of a model and of a copy of its file."""
+    """No input has two scores: a question about a model and a copy of its file."""
     del questions
     same = {"name": "itself", "wording": "find a in m, b in copy such that\n    a = b\n    margin(a) - margin(b) > 0"}
     if case.models["m"].kind == "multi":
@@ -266,7 +268,7 @@ def plain(case: Case) -> Asked:
 
 
 def asked_of(case: Case) -> list[Question]:
-    """Questions that stay what they are when they are written a little differently; loops are several in one text."""
+    """Questions that keep their meaning when they are written a little differently; loops are several in one text."""
     return [q | {"expect": None} for q in case.questions if not q.get("loop") and not q.get("explain")]
 
 
@@ -298,7 +300,7 @@ def ask(case: Case, asked: Asked, options: dict[str, Any]) -> dict[str, list[Any
 
 
 def violation(relation: Relation, question: Question, before: list[Any], after: list[Any]) -> str | None:
-    """What is wrong; None if nothing is, `open` if the answers do not say."""
+    """A description of the violation; None if the relation holds, `open` if the answers leave it undecided."""
     if any(isinstance(one, str) for one in (*before, *after)):
         return "open"
     verdicts = [one["verdict"] for one in (*before, *after)]
@@ -340,7 +342,7 @@ def _ends(record: dict[str, Any]) -> tuple[float, float] | None:
 
 
 def run(seeds: Sequence[int], chosen: Sequence[Relation] = RELATIONS) -> tuple[Counter[tuple[str, str]], list[str]]:
-    """Every relation over the cases of the seeds: how often each held, was broken or stayed open, and what was broken."""
+    """Every relation over the cases of the seeds: how often each held, was broken or stayed open, and all violations."""
     counts, broken = Counter[tuple[str, str]](), []
     for seed in seeds:
         case = draw_case(seed, QUESTIONS, "xgboost")

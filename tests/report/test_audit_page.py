@@ -262,7 +262,7 @@ def test_what_the_page_says_of_repeating_gives_the_same_page(tmp_path: Path) -> 
         assert done.returncode == 0, done.stderr
         text = (folder / "r.html").read_text()
         pages.append(text)
-        # The second folder has nothing but the model, the rows and what the page of the first says.
+        # The second folder has only the model, the rows, and the file and the command shown on the page of the first.
         content = html.unescape(text.partition('<pre class="toml">')[2].partition("</pre>")[0])
         line = html.unescape(text.partition("<pre>treesens ")[2].partition("</pre>")[0]) or line
     assert pages[0] == pages[1]

@@ -1,8 +1,8 @@
 """Every sentence of a page and of a terminal that has a number or a quantifier, judged by the library that made the model.
 
-30 audits of small models, with searches cut short, combinations left out, features that nobody asked about, features that no
-tree asks about, missing values and names of classes. A sentence is matched with a known template; one without a template fails.
-What a template claims is judged by what the library predicts for all inputs of the domain.
+30 audits of small models, with searches cut short, combinations left out, features that were not audited, features that no
+tree splits on, missing values and names of classes. A sentence is matched with a known template; one without a template fails.
+The claim of a template is judged by the library's predictions for all inputs of the domain.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ COUNTS = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """An audit, and what the library says of all inputs: `columns` are the values of each feature, the last of them perhaps
-    missing; `score` [.., ..] and `chance` are of all combinations.
+    """An audit, and the library's predictions for all inputs: `columns` are the values of each feature, the last of them
+    perhaps missing; `score` [.., ..] and `chance` are of all combinations.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Case:
         return tuple(NAMES.index(name) for name in varied.split(", "))
 
     def answers(self, gap: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Which inputs give the one answer and which the other; None if it is about how far two of them are apart."""
+        """The inputs that give the one answer and those that give the other; None if the gap is a distance of two scores."""
         size, centre = float(gap.split()[1]), self.options.get("threshold", 0.5)
         if gap.startswith("margin"):
             return (self.score >= size, self.score <= -size) if not self.regressor else None
@@ -118,7 +118,7 @@ def number(text: str) -> float:
 
 
 def holds(words: str, truth: float, digits: int = 4) -> bool:
-    """Whether what is said of a largest value is true of it: exactly with so many digits, or on the side that is named."""
+    """True if the words about a largest value are true: exactly to so many digits, or as the bound that they name."""
     if words in {"not known", "not audited"}:
         return True
     if words.startswith("not used"):
@@ -147,7 +147,7 @@ NUMBER = r"[\d.e+-]+"
 EXACT = rf"(?:{NUMBER}|not (?:known|audited|used \(proved\)))"
 LARGEST = rf"(?:at least {NUMBER}, at most {NUMBER}|at (?:least|most) {NUMBER}|{EXACT})"
 CUT = r" \(\w+ at [\d.]+\)"
-"""Behind a feature: the class and the cut-off that somebody has chosen."""
+"""After a feature: the chosen class and cut-off."""
 COUNT = r"(?:at least )?[\d,]+"
 GAP = r"(?:gap|margin) [\d.]+"
 FLIPS = (
@@ -157,7 +157,7 @@ FLIPS = (
 
 
 def flips_hold(case: Case, words: str, varied: str, gap: str) -> bool:
-    """Whether `27 of 700 rows flip` is true."""
+    """True if a sentence such as `27 of 700 rows flip` is true."""
     truth = case.rows(varied, gap)
     if words.lower().startswith("none of"):
         return truth == 0
@@ -166,7 +166,7 @@ def flips_hold(case: Case, words: str, varied: str, gap: str) -> bool:
 
 
 class Judge:
-    """The templates of sentences, each with what it claims."""
+    """The templates of sentences, each with its claim."""
 
     def __init__(self, case: Case, facts: dict[str, Any], records: list[dict[str, Any]]) -> None:
         self.case, self.facts, self.records = case, facts, records
@@ -301,7 +301,7 @@ class Judge:
         return holds(words, self.case.swing(name))
 
     def proxy(self, name: str, told: str, of: str, words: str) -> bool:
-        """A feature that nobody has asked about is said to be that, unless no tree asks about it."""
+        """A feature that was not audited is reported as such, unless no tree splits on it."""
         del told
         if name not in self.asked and words == "not known":
             return False
@@ -358,7 +358,7 @@ class Judge:
         return bool(self.case.flips(*self.where)[self.case.places][int(row)])
 
     def question(self, gap: str, words: str) -> bool:
-        """What two inputs have to show."""
+        """The condition on the two inputs of a pair."""
         shown = re.fullmatch(
             r"(\w+|P\(\w+\)|raw score) >= (-?[\d.]+) for one input, <=? (-?[\d.]+) for the other", words
         )
@@ -417,7 +417,7 @@ class Judge:
         return bool(near.any())
 
     def assumed(self, words: str) -> bool:
-        """A choice that nobody has made."""
+        """A choice left to its default."""
         options, frame = self.case.options, self.case.frame
         lacking = ", ".join(name for name in NAMES if frame[name].isna().any())
         claims = {
@@ -463,7 +463,7 @@ class Judge:
         )
 
     def wrong(self, text: str) -> str | None:
-        """What is wrong with a sentence; None if nothing is."""
+        """The error in a sentence; None if the sentence is true."""
         text = re.sub(CUT, "", text)
         plain = text.removesuffix(".")
         if text in self.fixed or any(re.fullmatch(one, plain) for one in FIXED):
@@ -476,7 +476,7 @@ class Judge:
 
 
 FIXED = [
-    # Definitions: they say what words mean, and nothing of the model.
+    # Definitions: they explain words, and claim nothing about the model.
     r"(?:On rows: so many rows of the data flip: |[Rr]ows that flip: )a row flips if, with its other features as they are, one "
     r"value of the feature from the domain gives the one answer and another value gives the other; the row itself may give "
     r"neither",
@@ -499,7 +499,7 @@ FIXED = [
     r"Values are rounded to six digits here; a number beside which a tree decides is said to lie just below or above it",
     r"The records beside this page have all digits",
     r"For every feature \(or set of features\): are there two inputs of the domain that differ in nothing else, with",
-    # How an answer was found; and what the audit was made from.
+    # How an answer was found; and the inputs of the audit.
     r"Rests on: .*",
     *(r".*: \d+ trees, \d+ leaves, 4 features", r".*: [\d,]+ rows", r"Date: .*", r"Model: .*", r"No row was left out"),
     *(r".*: \d+ trees, \d+ leaves; .*: \d+ rows; [\d.]+ s", r"There were no warnings", r"Here class .*"),
@@ -511,7 +511,7 @@ def sentences(text: str) -> list[str]:
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
-    """The paragraphs and points of a page, with the tag of each; and what heads the evidence."""
+    """The paragraphs and points of a page, with the tag of each; and the headings of the evidence."""
     body = re.sub(r"<(style|svg|pre)\b.*?</\1>", "", text, flags=re.DOTALL)
     for tag, inner in re.findall(r"<(p|li|caption|summary|h3)\b[^>]*>(.*?)</\1>", body, re.DOTALL):
         yield tag, plain(inner)
@@ -526,7 +526,7 @@ def _same(shown: str, value: float) -> bool:
 
 
 def rows_of(missing: bool = False) -> pd.DataFrame:
-    """120 rows: `q` and `s` tell much of `p`; `s` is constant in training, so that no tree asks about it."""
+    """120 rows: `q` and `s` reveal much of `p`; `s` is constant in training, so that no tree splits on it."""
     rng = np.random.default_rng(5)
     p = rng.integers(0, LEVELS, 120)
     frame = pd.DataFrame(
@@ -610,7 +610,7 @@ def case_of(kind: str, way: str) -> Case:
 
 
 def read(case: Case, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, dict[str, Any]]:
-    """The page of an audit, what the terminal shows of it, and its facts."""
+    """The page of an audit, its terminal output, and its facts."""
     found: Any = ts.audit(ts.load(case.model, **case.meaning), case.frame, **case.options)
     found.report(folder / "r.html", date="2026-01-01")
     facts = json.loads((folder / "r.audit.json").read_text())

@@ -90,7 +90,7 @@ def test_a_mean_of_folds() -> None:
 
 
 class Start(BestProbability):
-    """The search without its decisions: what it begins with."""
+    """The search without its decisions: its initial state."""
 
     def _halve(self) -> None:
         pass

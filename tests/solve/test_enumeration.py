@@ -161,7 +161,7 @@ def test_pairs_are_joined_from_cells_as_the_library_scores_them(part: str, goal:
     text = f"{declared}query q: find a, b such that\n" + "\n".join(f"  {line}" for line in said)
     asked = parse(f"{text}\n{goal} margin(a) - 2 * margin(b)\n", "<test>")
     bound = bind(asked, Path(), load_model=lambda *_: ts.load(model)).queries[0]
-    # Without time left: what is done is limited by itself.
+    # Without time left: the work itself is limited.
     result = close_by_enumeration(bound.query, Options(), NOTHING, Budget.of(0.0))
     assert result.attempts[-1].detail.startswith("the scores of ")
     if not wanted:

@@ -20,7 +20,7 @@ NONE = "query q: find a, b in binary such that\n a = b\n margin(a) >= 0.4\n marg
 FOUND = "query q: find a in binary such that a.x >= 0\n maximize margin(a)"
 LISTED = "query q: find a in binary such that a.x >= 0\n top 2 diverse"
 MOMENT = 0.2
-"""A share, and a search that is asked at the end, get at least so many seconds (`Budget.at_least`)."""
+"""A share, and a search that runs at the end, get at least so many seconds (`Budget.at_least`)."""
 
 
 @pytest.mark.parametrize("text", [NONE, FOUND, LISTED])
@@ -29,7 +29,7 @@ MOMENT = 0.2
 def test_no_search_may_last_longer_than_the_question(
     text: str, confirm: str | None, certified: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deadlines are looked at, not clocks: every search that is begun has that of the question, or an earlier one."""
+    """Compares deadlines, not clocks: every search that starts has the deadline of the question, or an earlier one."""
     begun: list[Budget] = []
     ask_methods, certify = solving.ask_methods, solving.with_certificates
 
@@ -54,7 +54,7 @@ def test_no_search_may_last_longer_than_the_question(
     assert all(one.deadline <= budget.deadline + MOMENT for one in begun)
     if confirm is not None or certified:
         assert begun[0].deadline < budget.deadline - 10, "the first answer leaves a part for what comes after it"
-    # The record's seconds are those that passed: what is outside of all phases has a name of its own.
+    # The record's seconds add up to the elapsed time: time outside all phases has a name of its own.
     assert passed - 0.005 <= sum(result.seconds.values()) + 0.001
     assert sum(result.seconds.values()) <= passed + 0.001
 

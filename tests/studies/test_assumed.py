@@ -1,4 +1,4 @@
-"""Every study states what it takes for granted, at every door, and no longer once somebody has said it."""
+"""Every study states its assumptions, at every door, and leaves one out once it is given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "diff": {},
     "repair": {"vary": "f0", "gap": 0.3, "method": "average", "label": "y"},
 }
-"""The least that every study has to be told."""
+"""The required options of every study."""
 SAID = {
     "label": ("label", "y"),
     "domain": ("domain", "wide.sens"),
@@ -43,7 +43,7 @@ SAID = {
     "measure": ("measure", {"count": "uniform", "groups": "rows"}),
     "norm": ("norm", "linf"),
 }
-"""How each choice is made: by an option, and a value, which may be the one that is assumed."""
+"""How each choice is made: by an option and a value, which may be the assumed one."""
 TABLE = {"label", "domain", "missing"}
 WANTED = {
     "audit": {*TABLE, "whole numbers", "threshold", "class", "gap"},
@@ -60,7 +60,7 @@ WANTED = {
     "diff": {*TABLE, "whole numbers"},
     "repair": {"domain", "missing", "threshold", "class"},
 }
-"""What each of them chooses by itself about a classifier of two classes and a table of whole numbers."""
+"""The defaults that each study assumes for a classifier of two classes and a table of whole numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def asked_with(name: str, option: str, value: Any) -> dict[str, Any]:
 
 
 def documents(folder: Path, name: str, options: dict[str, Any]) -> dict[str, str]:
-    """What the JSON of a study says it has assumed; its terminal says the same, as a line for each."""
+    """The assumptions in the JSON of a study; its terminal output states the same ones, a line for each."""
     done = run_command(folder, *words_of(name, options), "--json")
     found = {one["what"]: one["value"] for one in json.loads(done.stdout)["assumed"]}
     lines = [line.removeprefix("assumed: ") for line in done.stderr.splitlines() if line.startswith("assumed: ")]

@@ -1,4 +1,4 @@
-"""What a largest swing says about gaps that a search has left open."""
+"""Conclusions from a largest swing about gaps that a search has left open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treesens.studies.audit_set import exact_bound
 
 
 def test_a_swing_rules_out_what_is_above_it_exactly() -> None:
-    """A bound that a solver rounded by 1e-6 is none, and an exact one is not stretched."""
+    """A value that a solver rounded by 1e-6 is not a bound, and an exact one is not stretched."""
     one = ObjectiveValue(1.0, 1.0, Sense.MAXIMIZE, "margin")
     for backend, bound in (("native", 1), ("highs", 4)):
         swing = Result("q", Verdict.FOUND, "verified", objective=one, backend=backend)

@@ -239,7 +239,7 @@ def test_bounds_of_trees_hold_whatever_there_is_time_for(kind: str) -> None:
 
 
 def of_a_large_grid() -> tuple[Any, list[np.ndarray], np.ndarray]:
-    """Three classes, three features, the second of them increasing; the values that stand for all cells, and the library's
+    """Three classes, three features, the second of them increasing; the values that represent all cells, and the library's
     scores of every class [n0, n1, n2, 3].
     """
     xgboost = pytest.importorskip("xgboost")

@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     place = folder / "scheduler.json"
     started: list[subprocess.Popen[bytes]] = []
 
-    # By default spare copies of what workers hold are taken away every two seconds: tests do not wait for that.
+    # By default spare copies of data that workers hold are removed every two seconds: tests do not wait for that.
     quick = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__INTERVAL": "100ms"}
 
     def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -84,8 +84,8 @@ def workers_of(address: str) -> int:
 
 
 def holder_of_a_model(address: str) -> int:
-    """The process id of a worker that holds what questions about a model need, and is the only one to hold it: the memory
-    manager has taken spare copies away.
+    """The process id of the only worker that still holds the data for questions about a model: the memory manager has removed
+    spare copies.
     """
     from distributed import Client
 

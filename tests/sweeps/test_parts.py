@@ -474,7 +474,7 @@ class Useless(Executor):
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_parts_cost_no_answer_that_the_whole_has(kind: str, folder: Path, tmp_path: Path) -> None:
-    """The whole question goes on beside parts of which none is ever decided; its certificates are those of the whole."""
+    """The whole question goes on while no part is ever decided; its certificates are those of the whole."""
     one = search(kind, folder, Useless(), first_seconds=1e-6)
     one._as_a_whole = lambda _: leave_open("q")  # type: ignore[method-assign]  # a moment suffices for some of them
     result = one.run(Budget.of(60))

@@ -103,8 +103,8 @@ class Declarations:
     def column(
         self, table: Table, feature: str, categories: Categories | None, number_type: NumberType, span: Span
     ) -> FloatArray:
-        """A column of a table as stored numbers, none of them infinite to a model of this number type; what is no category is a
-        mistake at `span`.
+        """A column of a table as stored numbers, all of them finite for a model of this number type. A value that is not a
+        category is a mistake at `span`.
         """
         try:
             values = table.numbers(feature, categories)
@@ -254,7 +254,7 @@ def asked_about(found: Declarations) -> set[str]:
 
 
 def _leave_out_unused(found: Declarations) -> None:
-    """Text and infinite values in columns that no tree asks about (a pipeline drops them) become 0: no answer depends on it."""
+    """Set text and infinite values to 0 in columns that no tree splits on (a pipeline drops them): no answer depends on it."""
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
     unused = {f.name: ensemble.number_type for ensemble in models for f in ensemble.features if not f.categories}
@@ -276,7 +276,7 @@ def _leave_out_unused(found: Declarations) -> None:
 
 
 def _is_endless(column: FloatArray, number_type: NumberType) -> bool:
-    """Whether a column has a value that is infinite to a model of a number type."""
+    """True if a column has a value that is infinite for a model of a number type."""
     with np.errstate(over="ignore"):
         return bool(np.isinf(number_type.cast(column)).any())
 

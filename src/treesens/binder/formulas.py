@@ -15,8 +15,8 @@ from treesens.grammar.tree import ast
 
 
 def asserted(nodes: Iterable[ast.Formula], positive: bool = True) -> Iterator[ast.Formula]:
-    """The constraints that hold of every answer as they are written, however deep they stand: what a conjunction joins, or
-    two negations leave.
+    """The constraints that every answer satisfies as they are written, however deeply nested: members of conjunctions, also
+    below two negations.
     """
     for node in nodes:
         match node:

@@ -233,7 +233,7 @@ class Scope:
     def inside(self, aliases: Mapping[str, int]) -> Scope:
         """The scope of a decision about points of the question.
 
-        A decision is a function of an input: what the question varies changes nothing of it.
+        A decision is a function of an input, whichever features the question varies.
         """
         inner = copy.copy(self)
         inner.aliases, inner.varied = aliases, frozenset()

@@ -39,9 +39,9 @@ class Existing(Protocol):
 def certified(
     query: Query, result: Result, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> Result:
-    """The result with certificates of what it claims, written into `folder`, or with the reasons why there are none.
+    """The result with certificates of its claims, written into `folder`, or with the reasons why a certificate is missing.
 
-    All of them share the budget. `lines` finds what follows from the sums of probabilities of a question without an answer.
+    All of them share the budget. `lines` derives consequences of the sums of probabilities in a question without an answer.
     Counts, reasons and several answers are claims together (`solve/tasks/claims.py`).
     """
     claims: list[Certified] = []

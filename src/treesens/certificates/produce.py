@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
 SECONDS, LEAST_SECONDS = 60.0, 10.0
-"""What a proof has that is made by itself, and what it has at least after an answer of a study."""
+"""Seconds for a proof made on its own, and the least that a proof gets after an answer of a study."""
 LARGE, MANY_NODES = 1_000_000, 100
 """Bytes of model files, and nodes, from which on proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
@@ -72,7 +72,7 @@ class Certificate:
 
 
 def proof_budget(seconds: float) -> Budget:
-    """What the proof of one claim of a study has: as many seconds as its answer, but at least `LEAST_SECONDS`."""
+    """The budget for the proof of one claim of a study: as many seconds as its answer, but at least `LEAST_SECONDS`."""
     return Budget.of(max(seconds, LEAST_SECONDS))
 
 

@@ -232,9 +232,9 @@ def share_in_boxes(
     budget: Budget,
     folder: Path,
 ) -> ShareProved:
-    """What is proved of the measure of the inputs that a question is about, until it is `enough` or the budget is over.
+    """Proved bounds on the measure of the inputs that a question is about, refined until `enough` or the end of the budget.
 
-    `query` asks about one point, or two that agree but for the `varied` features. NoCertificate if nothing is proved.
+    `query` has one point, or two that agree except in the `varied` features. NoCertificate if nothing is proved.
     """
     boxes = _Boxes(query, varied, groups, measure, folder, budget)
     root = boxes.whole()

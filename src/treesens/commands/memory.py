@@ -65,7 +65,7 @@ def open_journal(path: Path | None) -> Iterator[Journal | None]:
 
 
 def warn_of_journal(words: str) -> None:
-    """What happens to a journal, on standard error."""
+    """Print a message about a journal on standard error."""
     say(words, err=True)
 
 

@@ -12,8 +12,8 @@ from treesens.compiler.base.files import check_output, check_writable, make_fold
 
 class OutputFile(click.Path):
     """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or lies in one
-    (`will_write`). What stops it is said before the work: a file that cannot be written, a folder that cannot be made, and a
-    package that it `needs`. What may be either is checked by its command.
+    (`will_write`). Obstacles are reported before the work: a file that cannot be written, a folder that cannot be made, and a
+    missing package that it `needs`. A path that may be either is checked by its command.
 
     A test goes over all commands and finds an option with a path that is neither this nor a known input.
     """

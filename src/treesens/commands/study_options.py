@@ -185,7 +185,7 @@ def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
 
 
 def number_of(text: str, flag: str) -> Fraction:
-    """A number as it is written. UsageError for what is none, or lies past every float."""
+    """A number as it is written. UsageError if the text is not a number, or the number is past every float."""
     try:
         number = fraction_of(text)
         float(number)

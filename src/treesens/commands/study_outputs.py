@@ -53,7 +53,7 @@ class Outputs:
 
 
 def say_favourable(document: dict[str, Any]) -> None:
-    """The first line of studies about people who get a decision or not: which class is favourable."""
+    """The first line of studies about people who get a decision or not: it names the favourable class."""
     if "favourable" in document:
         say_wrapped(f"favourable: class {document['favourable']}")
 

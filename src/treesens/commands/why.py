@@ -45,7 +45,7 @@ class WhyOutputs(Outputs):
 
 
 def _lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """A line per reason: the row, its class, the features and their values, and what another class takes."""
+    """A line per reason: the row, its class, the features and their values, and the change that reaches another class."""
     for record in records:
         known = [] if record["sufficient"] is None else [record["sufficient"]]
         for one in record.get("reasons", known):

@@ -33,7 +33,7 @@ def align_table(model: LoadedModel, table: Table) -> Table:
             remedy=did_you_mean(needed[0], table.inputs) or "rename the columns as the model names its features",
         )
     for feature in ensemble.features:
-        # Texts may be names of categories, which a declaration may know; whoever reads the column refuses others.
+        # Texts may be names of categories from a declaration; others are refused when the column is read.
         if feature.name in used and not feature.labels and table.columns[feature.name].dtype != object:
             check_range(table, feature.name, table.numbers(feature.name), ensemble.number_type)
     return with_zeros(table, absent)

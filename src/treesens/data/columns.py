@@ -83,8 +83,8 @@ def _float(value: Any) -> float:
 
 
 def _absent(value: object) -> bool:
-    """Whether an object is a mark for a missing value: None, NaN of any kind, `pandas.NaT`, or `pandas.NA`, which says NA where
-    it is compared.
+    """True if an object marks a missing value: None, NaN of any kind, `pandas.NaT`, or `pandas.NA`, whose comparisons return
+    NA.
     """
     if value is None:
         return True

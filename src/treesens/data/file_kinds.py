@@ -1,4 +1,4 @@
-"""Files that hold tables and are neither CSV nor Parquet, by their first bytes: what each is called, and how it becomes one."""
+"""Files that hold tables and are neither CSV nor Parquet, by their first bytes: their names, and how to convert them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MARKUP = re.compile(rb"\s*<(\?xml|!DOCTYPE|html|table|\w+:?Workbook)", re.IGNOR
 
 
 def kind_of(head: bytes, file: str) -> tuple[str, str] | None:
-    """What a file is that begins so, and what turns it into CSV or Parquet; None for text, and for what is unknown."""
+    """The kind of file that begins with `head`, and how to convert it to CSV or Parquet; None for text and unknown kinds."""
     if head.startswith(_ZIP):
         if b"opendocument.spreadsheet" in head[:200]:
             return "an OpenDocument spreadsheet (ods)", "save the sheet as CSV UTF-8"

@@ -41,7 +41,7 @@ _TOKENS = frozenset(
     ("?", ".", "..", "-", "--", "\u2013", "\u2014", "*", "n.a.", "n.a", "n/a", "na", "none", "nil", "missing", "unknown", "#na",
      "#n/a n/a", "#value!", "#ref!", "#div/0!", "#null!", "#num!", "<na>", "(null)", "\\n")
 )  # fmt: skip
-"""What people and programs write for a missing number: `?` the UCI archive, `.` SAS and Stata, `\\N` MySQL."""
+"""Tokens that people and programs write for a missing number: `?` the UCI archive, `.` SAS and Stata, `\\N` MySQL."""
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
 

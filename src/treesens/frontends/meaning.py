@@ -62,7 +62,7 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
 
 
 def toml_of(protected: Sequence[str], classes: Mapping[str, str], favourable: str | None) -> str:
-    """What is said of a model, as the text of a file that says the same."""
+    """The stated meaning of a model as the text of a TOML file that states the same."""
     lines = []
     if protected:
         lines.append(f"protected = {json.dumps(list(protected), ensure_ascii=False)}")

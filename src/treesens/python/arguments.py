@@ -45,7 +45,7 @@ def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict
 def bound_arguments(
     call: str, signature: inspect.Signature, positional: tuple[Any, ...], named: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """The arguments of a call, without its defaults. ArgumentsError for what does not fit."""
+    """The arguments of a call, without its defaults. ArgumentsError for arguments that do not fit the signature."""
     own = renamed(call, named, signature.parameters)
     try:
         return signature.bind(*positional, **own)

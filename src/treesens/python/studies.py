@@ -37,7 +37,7 @@ class Audit(StudyResult):
     inputs: tuple[Path, ...] = field(repr=False)
     """The files that it was made from: no report is written over them."""
     told: dict[str, Any] = field(repr=False)
-    """What a report says besides: `warnings` and `assumed`, as the command prints them with --json."""
+    """Further facts for a report: `warnings` and `assumed`, as the command prints them with --json."""
 
     @classmethod
     def of(cls, called: Called) -> Self:

@@ -170,7 +170,7 @@ def _mapped(one: Declared, value: Any) -> dict[str, Any]:
 
 
 def _permission(name: str, given: Any) -> Permission:
-    """What a feature may be: a tuple of two numbers are the ends of a range, everything else are values."""
+    """The permitted values of a feature: two numbers in a tuple are the ends of a range, anything else gives single values."""
     from treesens.studies.limits import Range
 
     values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
@@ -199,7 +199,7 @@ def sets_of(vary: Any) -> list[list[str]]:
 
 
 def numbers_of(given: Any) -> list[str]:
-    """Numbers as the language writes them. UsageError for what is none, or not finite."""
+    """Numbers as the language writes them. UsageError for values that are not numbers, or not finite."""
     if isinstance(given, str):
         raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
     try:

@@ -37,7 +37,7 @@ class Called:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes and warnings, and what was assumed, with remedies in the words of Python."""
+        """Notes, warnings and assumptions, with remedies in terms of the Python API."""
         return tuple(map(in_python, (*self.found.warnings, *(one.line() for one in self.found.assumed))))
 
     @property

@@ -1,7 +1,7 @@
-"""What is known of a largest value, a swing or a count of rows: a fact with a status.
+"""The known facts about a largest value, a swing or a count of rows: numbers with a status.
 
-What nobody asked about, what a search has reached, what is proved not to be passed and what is proved to be the largest are
-different facts; none of them is 0.
+A value that was not audited, one that a search has reached, a proved upper bound and a proved largest value are different
+facts; none of them is 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Largest:
 
     @classmethod
     def over(cls, facts: Iterable[Largest]) -> Largest:
-        """The largest of several: reached by one of them, and bounded if all are. Of none nobody has asked."""
+        """The largest of several: reached by one of them, and bounded if all are. NOT_AUDITED without facts."""
         known = list(facts)
         if not known or any(one.status is Status.NOT_AUDITED for one in known):
             return NOT_AUDITED
@@ -66,7 +66,7 @@ class Largest:
 
 NOT_AUDITED = Largest(None, None, Status.NOT_AUDITED)
 NOT_USED = Largest(0, 0, Status.NOT_USED)
-"""No tree of the model asks about the feature."""
+"""No tree of the model splits on the feature."""
 
 
 def swing_of_record(record: Mapping[str, Any]) -> Largest:

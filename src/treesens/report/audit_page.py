@@ -34,9 +34,9 @@ _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"
 
 
 def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any], *, force: bool = False) -> Path:
-    """Writes all facts and records as JSON and, beside it, the page, which names their hash; returns the path of the JSON.
+    """Writes all facts and records as JSON and, in the same folder, the page, which names their hash; returns the JSON's path.
 
-    The records are there before the page, which may fail. Neither holds what a clock says.
+    The records are written before the page, which may fail. Neither contains times that a clock measured.
     """
     attachment = attachment_of(path)
     facts, records = without_seconds(facts), without_seconds(records)
@@ -49,7 +49,7 @@ def write_report(path: Path, records: list[dict[str, Any]], facts: dict[str, Any
 
 
 def attachment_of(path: Path) -> Path:
-    """The file of the records beside a page. UsageError for a page whose name says that it is something else."""
+    """The file of the records that belong to a page. UsageError if the name of the page says that it is something else."""
     if path.suffix.lower() not in (".html", ".htm"):
         is_pdf = path.suffix.lower() == ".pdf"
         remedy = "call the page NAME.html" + (", and name the PDF besides it: --pdf NAME.pdf" if is_pdf else "")

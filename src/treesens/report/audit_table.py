@@ -25,7 +25,7 @@ PRICED = (
     "its loss and AUC there are not those of new rows"
 )
 SWING = "the largest difference of the {} between two inputs of the domain that differ in the feature only"
-"""Of sets of features it is one between inputs that differ in no others."""
+"""For a set of features: between two inputs that differ in no other features."""
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 
@@ -48,7 +48,7 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
-    """The classes or outcomes that a record is about, by their names, and its cut-off; empty if there is nothing to say."""
+    """The classes or outcomes that a record is about, by their names, and its cut-off; empty without any."""
     if "outcomes" in record:
         return " / ".join(record["outcomes"])
     cut = f" at {record['threshold']:g}" if "threshold" in record else ""
@@ -56,12 +56,12 @@ def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
 
 
 def swing_of(record: dict[str, Any]) -> str:
-    """What is known of the largest swing; a dash where a question is about no score."""
+    """The known facts about the largest swing; a dash if the question is not about a score."""
     return "–" if record.get("max_swing_unit") is None else largest_words(swing_of_record(record))
 
 
 def swing_units(records: Sequence[dict[str, Any]]) -> str:
-    """Of what the largest swings are ones; empty if there are none."""
+    """The units of the largest swings; empty without any."""
     return " or ".join(dict.fromkeys(one["max_swing_unit"] for one in records if one["max_swing_unit"] is not None))
 
 
@@ -101,7 +101,7 @@ def shape_of(record: dict[str, Any]) -> str:
 
 
 def show_mending(told: dict[str, Any]) -> None:
-    """What it would cost to mend the model, a line per set of features."""
+    """The cost of repairing the model, a line per set of features."""
     priced = [(", ".join(one["varied"]), one) for one in told["sets"] if one["proved"]]
     if priced:
         say_wrapped(f"to mend this to a gap of {told['gap']:g} ({PRICED}):")

@@ -92,7 +92,7 @@ def _protected_line(group: dict[str, Any]) -> str:
 
 
 def _not_audited(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
-    """Protected features about which nobody has asked."""
+    """Protected features that were not audited."""
     asked = {name for group in groups for name in group["records"][0]["varied"]}
     missing = [name for name in (facts.get("meaning") or {}).get("protected", ()) if name not in asked]
     return [f"Protected, and not audited: {', '.join(missing)}."] if missing else []
@@ -103,7 +103,7 @@ def _count(value: int, exact: bool) -> Largest:
 
 
 def _swing_line(groups: Sequence[dict[str, Any]]) -> list[str]:
-    """Which feature swings the score most, as far as is known, and what none of those that were audited passes."""
+    """The feature with the largest known swing of the score, and the bound on the swings of all audited features."""
     asked = [(g["name"], g["records"][0]) for g in groups if g["records"][0].get("max_swing_unit") is not None]
     known = [(name, one, swing_of_record(one)) for name, one in asked]
     reached = [item for item in known if item[2].value is not None]
@@ -136,7 +136,7 @@ def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
-    """The first sentence of a page: what the protected features (or all that were audited) do at the first gap."""
+    """The first sentence of a page: the effect of the protected features (or all audited ones) at the first gap."""
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""

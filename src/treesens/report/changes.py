@@ -72,7 +72,7 @@ def change_words(record: Mapping[str, Any], row: int | None = None, names: Names
 
 
 def in_names(words: str, names: Names) -> str:
-    """The question in numbers, with what people call the classes in place of their labels."""
+    """The question in numbers, with the given names of the classes in place of their labels."""
     for label, name in names.classes.items():
         words = words.replace(f"P({label})", f"P({name})").replace(f"class {label} ", f"class {label} ({name}) ")
     return words

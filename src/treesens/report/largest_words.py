@@ -8,7 +8,7 @@ from treesens.records.largest import Largest, Status
 
 
 def largest_words(known: Largest, digits: int = 4) -> str:
-    """`5.869`, `at least 2.445, at most 13.6`, `not audited`, ..: what a value is, or on which side of it the truth lies."""
+    """`5.869`, `at least 2.445, at most 13.6`, `not audited`, ..: the exact value, or the known bounds on it."""
     match known.status:
         case Status.PROVED:
             return rounded(known.value, digits, ROUND_HALF_EVEN)
@@ -30,7 +30,7 @@ def largest_words(known: Largest, digits: int = 4) -> str:
 
 
 def rounded(value: float | None, digits: int, rounding: str) -> str:
-    """A number with so many digits, a bound rounded to the side on which it holds; whole numbers in full."""
+    """A number with `digits` digits, a bound rounded to the side on which it holds; whole numbers in full."""
     if isinstance(value, int) or value is None:
         return f"{value:,}" if value is not None else "–"
     return f"{float(Context(digits, rounding).create_decimal_from_float(value)):.{digits}g}"

@@ -251,7 +251,7 @@ def _found_result(
 ) -> Result:
     """The result of a verified witness, with the value and the bound of the objective.
 
-    `accepted`: True if the witness, or one that is no better, is the point of this outcome.
+    `accepted`: True if the point of this outcome is the witness, or another one that is not better.
     """
     query = compilation.query
     objective = None

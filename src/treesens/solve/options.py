@@ -46,9 +46,9 @@ class Options:
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
 
     def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
-        """The budget of one question, for everything that is done for it; `spent` seconds of it are gone.
+        """The budget of one question, for all work on it; `spent` seconds of it are gone.
 
-        It is made where a question begins and passed on: nothing that is done for a question begins its limit again.
+        It is made where a question begins and passed on: no step of a question starts its limit again.
         """
         return Budget.of(max(0.0, self.time_limit - spent), stop)
 

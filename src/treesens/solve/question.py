@@ -32,9 +32,9 @@ from treesens.values.witness import Witness
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
 LEAST_OTHER = 0.0005
-"""Seconds outside of the phases that a record names: a record has no more digits than that."""
+"""Seconds outside all named phases are recorded from here on: times in a record are not finer than that."""
 SHARE_SECONDS = 0.2
-"""What a share gets at least, so that it says something."""
+"""The least time in seconds for a share, so that its bounds mean something."""
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
@@ -83,8 +83,8 @@ def answer_question(
     """The answer to one question of a file; `progress` is told of long work.
 
     `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
-    whatever the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
-    confirmation, its certificates and its share have equal parts of it, and what one leaves over the next may use.
+    however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
+    confirmation, its certificates and its share get equal parts of it, and each may use the time left over by those before.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
@@ -104,7 +104,7 @@ def _answered(
     confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
-    """The answer, with what belongs to it: certificates, a share."""
+    """The answer, with its certificates and share."""
     if query.in_steps is not None:
         result = answer_in_steps(query, options, answer, budget, confirm)
         return with_nothing_else(result) if options.require_certificate else result
@@ -213,7 +213,7 @@ def _certified(query: Query, result: Result, options: Options, budget: Budget) -
 
 
 def with_nothing_else(result: Result) -> Result:
-    """The result without what rests on a proof that has no accepted certificate: no number of such a claim is left anywhere.
+    """The result without claims whose proof lacks an accepted certificate: no number of such a claim is left anywhere.
 
     Regions, nearest rows and near misses rest on work that no certificate is about.
     """
@@ -310,7 +310,7 @@ def explain_none(
 ) -> Result:
     """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
 
-    The searches that this needs have what the answer has left of the limit; without `always` they get little of it.
+    The searches for it get the time that the answer leaves of its limit; without `always` they get little of it.
     """
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result

@@ -1,7 +1,7 @@
-"""What a study takes for granted because nobody said it: labels, possible inputs, cut-off, class, sizes and measures.
+"""Defaults that a study assumes because nothing states them: labels, possible inputs, cut-off, class, sizes and measures.
 
 A choice that decides a result is stated in every output: as lines of the command, in its JSON, in the notes of a call, and on
-the page of an audit. The options of a study say which choices it has; one that a caller has made leaves its line out.
+the page of an audit. The options of a study determine its choices; a choice that a caller has made is not listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """One choice: what it is about, what was taken in words, and the option that says otherwise (empty: there is none)."""
+    """One choice: its topic, the assumed value in words, and the option that changes it (empty: no option does)."""
 
     what: str
     value: str
@@ -41,12 +41,12 @@ class Assumed:
 
 
 def assumed_of(study: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> list[Assumed]:
-    """The choices that nobody has made, in the order of the module's first line; `warnings` are those of the study."""
+    """The choices left to defaults, in the order of the module's first line; `warnings` are those of the study."""
     return [one for choice in _CHOICES for one in choice(study, asked, warnings)]
 
 
 def without_assumed(warnings: Iterable[str]) -> tuple[str, ...]:
-    """Warnings that say no more than what is assumed are left out."""
+    """The warnings, except those that only repeat an assumption."""
     return tuple(warning for warning in warnings if not _WHOLE.match(warning))
 
 
@@ -71,7 +71,7 @@ def _label(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iter
 
 
 def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iterator[Assumed]:
-    """Possible values, and missing ones, of features of which nobody has declared them."""
+    """Possible values, and missing ones, of features without declared domains."""
     if study.table is None or not study.models or getattr(asked.options, "range", None) is not None:
         return
     declared = {name for item in getattr(asked.options, "domain", ()) for name in _named(item)}
@@ -161,7 +161,7 @@ def _stated(what: str, value: str, option: str) -> Assumed:
 
 
 def _silent(asked: Asking[Any], name: str) -> bool:
-    """Whether an option that is about scores exists, and nothing says it."""
+    """True if an option about scores exists and is not given."""
     options = asked.options
     return hasattr(options, name) and not getattr(options, name) and getattr(options, "decision", None) is None
 
@@ -187,7 +187,7 @@ def _named(item: ast.Declaration) -> list[str]:
 
 
 def _lacks(columns: Any, name: str) -> bool:
-    """Whether some row lacks the value of a feature."""
+    """True if some row lacks the value of a feature."""
     column: NDArray[Any] | None = next((columns[n] for n in columns if name in (n, n.replace(" ", "_"))), None)
     if column is None:
         return False

@@ -21,8 +21,8 @@ NO_ROWS: dict[str, Any] = {"rows": 0, "rows_flipped": 0, "rows_complete": False,
 
 @dataclass(frozen=True)
 class About:
-    """What a record is about: the features, facts that name the question (`gap`, `classes`, `outcomes`, ..), its words, and the
-    unit of its largest swing (None: it has none).
+    """The subject of a record: the features, facts that identify the question (`gap`, `classes`, `outcomes`, ..), its words,
+    and the unit of its largest swing (None without a swing).
     """
 
     varied: Sequence[str]

@@ -12,7 +12,7 @@ from treesens.studies.shape import DIRECTIONS, SHAPES
 from treesens.studies.shared_records import CertificateRecord, ToleranceRecord
 
 UNITS = ("raw score", "lead of one class", "value", "probability")
-"""Of what a largest swing is one."""
+"""Units of largest swings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,8 +188,8 @@ class DomainRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
-    """A feature that carries a protected one: by the table, the part of its entropy; by the model, what is known of its largest
-    swing.
+    """A feature that carries a protected one: the part of its entropy, from the table; the known facts about the feature's
+    largest swing, from the model.
     """
 
     of: str
@@ -202,8 +202,8 @@ class ProxyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
-    """What somebody has said of the model: protected features, names of classes by label, the class that people wish for;
-    with the file that says so, and a text that says all of it. `notes` say why proxies are missing.
+    """The stated meaning of the model: protected features, names of classes by label, the class that people wish for; with
+    the file that states it, and a text that states all of it. `notes` say why proxies are missing.
     """
 
     notes: list[str] | Absent = ABSENT

@@ -43,7 +43,7 @@ _SEARCH_SHARE = 0.6
 """Share of the time that is left which one gap may take; the rest is for other gaps and for the largest swing."""
 
 _EXACT = ("native", "compiler")
-"""Backends whose bounds are exact, up to the rounding of what is shown."""
+"""Backends whose bounds are exact, up to the rounding of the value shown."""
 _ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
 
 
@@ -296,7 +296,7 @@ class SetAudit:
 
 
 def exact_bound(swing: Result, leaves: float) -> Fraction:
-    """What no swing exceeds: that of the leaves, which is rounded upwards, or the one of an exact search.
+    """An upper bound on all swings: that of the leaves, which is rounded upwards, or the one of an exact search.
 
     A bound of a search is shown as the nearest float, after a few roundings of half a unit each; one of a solver that rounds
     proves nothing without its tolerance.
@@ -310,7 +310,7 @@ def exact_bound(swing: Result, leaves: float) -> Fraction:
 
 
 def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
-    """The swing of the margin that a question asks for at least, or slightly less."""
+    """The least swing of the margin that the question requires, or slightly less."""
     average = query.query.models[shape.model].ensemble.average
     if shape.swing is not None:
         return shape.swing.enclose(_BITS)[0] / average

@@ -114,7 +114,7 @@ class Apart:
 
     @property
     def unit(self) -> str:
-        """Of what a swing is one."""
+        """The unit of a swing."""
         return "value" if self.chosen is None and self.kind == "gap" else "raw score"
 
     @property

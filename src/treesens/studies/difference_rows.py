@@ -74,7 +74,7 @@ def price_on_rows(
 
 
 def _by_rounding(ensembles: Sequence[Ensemble], rows: FloatArray, apart: FloatArray) -> BoolArray:
-    """The rows of which the exact sums are equal, and the libraries' own differ: bool[rows]."""
+    """The rows whose exact sums are equal while the libraries' own sums differ: bool[rows]."""
     result = np.zeros(len(rows), dtype=np.bool_)
     if averages_probabilities(*ensembles) or any(e.blend is not None for e in ensembles):
         return result

@@ -13,9 +13,9 @@ from treesens.studies.decisions import label_of_class
 
 
 def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
-    """The place of the favourable class: the one of a label, or of a name that somebody has given (`meaning`); without either
-    the one that is said to be favourable. UsageError if nothing says which one is: a guess would explain the decisions of the
-    wrong people. UsageError if the model has none of that name, or decides nothing.
+    """The place of the favourable class: the one with this label, or with this given name (`meaning`); without either, the
+    one stated to be favourable. UsageError if nothing states which one is: a guess would explain the decisions of the wrong
+    people. UsageError if the model has no class of that name, or decides nothing.
     """
     called = {said: label for label, said in meaning.classes.items()}
     name = meaning.favourable if name is None else called.get(name, name)

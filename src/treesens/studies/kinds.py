@@ -105,7 +105,7 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Permitted:
-    """What features may be, as income=0..100 or housing=own|rent: a mapping of `limits.Permission`."""
+    """Permitted values of features, as income=0..100 or housing=own|rent: a mapping of `limits.Permission`."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class OutputPath:
-    """What is written, as a path; or a folder. `needs` is the package that writes it, if a plain installation has none."""
+    """The path of an output file or folder. `needs` is the package that writes it, if a plain installation lacks it."""
 
     folder: bool = False
     needs: str | None = None

@@ -26,20 +26,20 @@ DIRECTIONS = ("up", "down")
 
 @dataclass(frozen=True)
 class Range:
-    """The ends of what a number may be."""
+    """The ends of the permitted range of a number."""
 
     low: Fraction
     high: Fraction
 
 
 Permission = Range | tuple[str | Fraction, ...]
-"""What a feature may be: a number between two ends, or one of some values. The words say which, never the feature."""
+"""Permitted values of a feature: a number between two ends, or one of some values. The notation says which, not the feature."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a change may do: nothing to features of `held`; `directions` has `up` or `down` by feature; `permitted` what
-    features may be.
+    """Limits of a change: features of `held` keep their values; `directions` has `up` or `down` by feature; `permitted` has
+    the permitted values by feature.
     """
 
     held: frozenset[str] = frozenset()
@@ -124,7 +124,7 @@ def _inside(space: Space, name: str, allowed: Permission) -> ast.Formula:
 
 
 def _label(value: str | Fraction, names: Sequence[str | int | float]) -> ast.Label:
-    """A value as the language writes it: what is typed without quotes is a number if it reads as one and names no category."""
+    """A value as the language writes it: unquoted text is a number if it reads as one and is not the name of a category."""
     if isinstance(value, str):
         number = None if value in names else decimal_of(value)
         return ast.Name(value) if number is None else ast.Number(number)

@@ -99,8 +99,8 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
 
 
 def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
-    """The number of each label's class, -1 for what is none: by its text, or by its number; by what somebody has called the
-    class only where the model has no such label.
+    """The number of each label's class, -1 for values that are not labels: matched by text or by number. The stated name of a
+    class counts only where the model has no such label.
     """
     labels = np.full(len(column), -1.0)
     if column.dtype == object:

@@ -228,7 +228,7 @@ class KeptRowsRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairRecord:
-    """The repaired model of one size; `file` is where it was written, `unwritten` why it was not although it was proved."""
+    """The repaired model of one size; `file` is its path, `unwritten` the reason if it was proved and yet not written."""
 
     size: float
     method: str

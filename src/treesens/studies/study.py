@@ -87,9 +87,9 @@ def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
 class Asking(Generic[OptionsT]):
     """What a study is asked: models and a table (aligned with nothing yet), complete options, and how it runs.
 
-    A set `stop` keeps what is known by then; `advance` is told of every record, `say` of what is being done, in words.
-    `memory` has answers of earlier runs. `files` are the models, and then the table, as a caller named them; `command` is the
-    line that asks. `chosen` are the options that a caller has given, whatever their values are.
+    A set `stop` ends the study with its results so far; `advance` is called with every record, `say` with the current step in
+    words. `memory` has answers of earlier runs. `files` are the models, and then the table, as a caller named them; `command`
+    is the equivalent command line. `chosen` are the options that a caller has given, whatever their values are.
     """
 
     models: tuple[LoadedModel, ...]
@@ -115,10 +115,10 @@ class Asking(Generic[OptionsT]):
 
 @dataclass
 class Found(Generic[RecordT]):
-    """What a study has found: records in the order of the request; those that were not reached are left out.
+    """The findings of a study: records in the order of the request; those that were not reached are left out.
 
-    `decided` says whether nothing is left open, `result` is what the study itself returns. `assumed` are the choices that
-    nobody has made.
+    `decided` is True if nothing is left open, `result` is the return value of the study itself. `assumed` are the choices
+    left to defaults.
     """
 
     records: Sequence[RecordT]
@@ -180,7 +180,7 @@ class Study(Generic[OptionsT, RecordT]):
     domains_of_table: bool = True
     """Inputs lie in the ranges of the columns of the table, if there is one."""
     sizes_of_model: bool = False
-    """Gaps that nobody has given are those that suit the model."""
+    """Gaps default to values that suit the model."""
     models: tuple[str, ...] = ("model",)
     what: tuple[str, ...] = ()
     call_name: str = ""
@@ -217,7 +217,7 @@ class Study(Generic[OptionsT, RecordT]):
                 yield replace(claim, about=number)
 
     def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> dict[str, Any]:
-        """What is printed with --json, as plain data."""
+        """The document that `--json` prints, as plain data."""
         document = plain((self.document or results_document)(asked, found))
         return {**document, "assumed": plain(found.assumed)}
 

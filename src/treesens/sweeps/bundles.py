@@ -14,7 +14,7 @@ Job = tuple[Any, Task]
 
 
 class Cluster(ABC):
-    """What runs bundles of questions elsewhere."""
+    """A cluster that runs bundles of questions."""
 
     @abstractmethod
     def cores(self) -> int:
@@ -30,15 +30,15 @@ class Cluster(ABC):
 
     @abstractmethod
     def ended(self, away: Sequence[Any], patience: float) -> Any:
-        """One of the bundles that are away, once it has ended. TimeoutError after so many seconds."""
+        """One of the bundles that are away, once it has ended. TimeoutError after `patience` seconds."""
 
     @abstractmethod
     def outcomes(self, bundle: Any) -> list[Outcome]:
-        """The outcomes of a bundle that has ended. Raises what its worker died of."""
+        """The outcomes of a bundle that has ended. Raises the error that killed its worker."""
 
     @abstractmethod
     def cancel(self, bundle: Any) -> None:
-        """Gives up what is away."""
+        """Gives up a bundle that is away."""
 
     def run(self, jobs: Iterator[Job], timeout: float) -> Iterator[Outcome]:
         """The outcomes of all jobs, in the order in which they come back; `timeout` in seconds is that of one question."""
@@ -61,12 +61,12 @@ class Cluster(ABC):
 
 
 _BUNDLE_SECONDS = 0.5
-"""Of processor time that a task of a cluster should take, so that handing it over costs little beside it."""
+"""The processor time that a task of a cluster should take, so that handing it over costs little in comparison."""
 _LARGEST_BUNDLE = 64
 
 
 def bundle_size(size: int, seconds: float, answered: int) -> int:
-    """How many questions travel together next, after some took so many seconds: twice as many at most."""
+    """The size of the next bundle, from the time that the answered questions took: at most twice the current size."""
     fitting = int(_BUNDLE_SECONDS * answered / max(seconds, 1e-9))
     return max(1, min(fitting, 2 * size, _LARGEST_BUNDLE))
 

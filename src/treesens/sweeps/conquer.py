@@ -1,10 +1,10 @@
 """One hard question on many processes: open parts are handed out, and come back decided or in smaller parts.
 
-The whole question goes on in this process beside its parts, until one of the two ends: the answer is never worse than without
-parts. A part has some seconds, and more of them while enough others wait for every worker: to cut it helps nobody then. If it
-is not decided by then, sixteen smaller ones take its place. A part without an answer is closed for good; an answer ends the
-question, or, if something is to be optimised, is what the other parts have to be better than. A lost worker loses only what
-it was doing, which is asked again. What is closed and cut is written into a journal, from which the same question goes on.
+The whole question goes on in this process next to its parts, until one of the two ends: the answer is never worse than without
+parts. A part has some seconds, and more while enough others wait for every worker: cutting it gains nothing then. If it is not
+decided by then, sixteen smaller ones take its place. A part without an answer is closed for good; an answer ends the question
+or, if there is an objective, becomes the value that other parts have to improve on. A lost worker loses only its current
+part, which is run again. Closed and cut parts are written into a journal, from which the same question can go on.
 Every process reads the question itself, so nothing but cuts and answers travels.
 """
 
@@ -74,8 +74,8 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 
 class Coordinator:
-    """Asks one question of a document in parts. `slice_seconds` is what a part has; the whole question first gets
-    `first_seconds` alone, by default as much, and then goes on beside the parts; with 0 the parts are asked alone.
+    """Runs one question of a document in parts. A part gets `slice_seconds`; the whole question first gets `first_seconds`
+    alone, by default as many, and then goes on next to the parts; with 0 only the parts run.
     """
 
     def __init__(
@@ -185,15 +185,15 @@ class Coordinator:
 
     @property
     def proved_in_parts(self) -> bool:
-        """Whether every part is closed: then the parts are the proof."""
+        """True if every part is closed: then the parts are the proof."""
         return self.parted and set(self.known.leaves()) == set(self.known.closed)
 
     def _concludes(self) -> bool:
-        """Whether the parts say all that there is to say."""
+        """True if the parts settle the question."""
         return self._answered() or self.proved_in_parts
 
     def _joined(self, parts: Result, whole: Result) -> Result:
-        """What the parts and the whole question say together: the better answer, and the tighter bound."""
+        """The combined result of the parts and the whole question: the better answer, and the tighter bound."""
         if self._is_final(whole):
             return combine(whole, parts)
         return parts if self._concludes() else combine(parts, whole)

@@ -268,7 +268,7 @@ def run(
 
 
 class _Lines:
-    """A file of one record per line. One that can no longer be written, on a full disk, costs a warning and no answer."""
+    """A file of one record per line. If it can no longer be written (full disk), it prints a warning and loses no answer."""
 
     def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
         self.path, self.tell = path, tell

@@ -55,10 +55,10 @@ class Entry:
 
 
 class Journal:
-    """Open for writing until it is closed. DataError where the file is no journal; UsageError where another run writes it, or
-    there is no room for it.
+    """Open for writing until it is closed. DataError if the file is not a journal; UsageError if another run writes it, or
+    the disk has no room for it.
 
-    `tell` is told once that it can no longer be written.
+    `tell` is called once if the file can no longer be written.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Journal:
         self.path = path
         self._tell = tell
         self._late: sqlite3.Connection | None = None
-        """What came after the file could no longer be written."""
+        """Entries made after the file could no longer be written."""
         self.peak_rss: int | None = None
         """Bytes of memory that this process holds at most; kept with the run when it ends."""
         if path.exists() and not path.is_file():
@@ -118,7 +118,7 @@ class Journal:
                     one.close()
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
-        """A change of the file; of the memory of this run once the file cannot be written, which is told."""
+        """Changes the file; once it cannot be written, warns and changes the memory of this run instead."""
         try:
             (self._late or self._db).execute(statement, values)
             return

@@ -14,7 +14,7 @@ from treesens.sweeps.worker import Outcome, Shipment
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[Cluster]:
-    """The cluster of a scheduler. UsageError if none answers, or it has no workers."""
+    """The cluster of a scheduler. UsageError if no scheduler answers, or it lacks workers."""
     distributed = imported("distributed", "clusters of Dask need distributed")
     try:
         client = distributed.Client(

@@ -71,7 +71,7 @@ class _Ray(Cluster):
     def __init__(self) -> None:
         import ray
 
-        # A question that kills its worker is asked again alone, where it can be told from those beside it.
+        # A question that kills its worker runs again alone, which separates it from the others of its bundle.
         self.ask = ray.remote(max_retries=0)(_answer_held)
 
     def cores(self) -> int:

@@ -30,8 +30,8 @@ from treesens.sweeps.worker import Outcome, Points, Shipment, Task, resident, sh
 
 @dataclass(frozen=True)
 class Settings:
-    """How every question of a sweep is asked. Times in seconds, `memory_limit` in bytes. All but those in `NO_PART_OF_A_KEY`
-    are part of what an answer is kept under.
+    """Settings of every question of a sweep. Times in seconds, `memory_limit` in bytes. All except those in `NO_PART_OF_A_KEY`
+    are part of the key of an answer.
     """
 
     backend: str = "native"
@@ -56,7 +56,7 @@ class Settings:
 
     @staticmethod
     def of(options: Options, replay: str) -> Settings:
-        """What `check` and `bench` keep an answer under: every setting that options have too."""
+        """The settings by which `check` and `bench` store an answer: all that also exist as options."""
         names = {one.name for one in fields(Options)} & {one.name for one in fields(Settings)}
         found = {name: getattr(options, name) for name in names}
         found["certificates"] = None if options.certificates is None else str(options.certificates)
@@ -69,7 +69,7 @@ class Settings:
 
 
 NO_PART_OF_A_KEY = frozenset({"time_limit", "total_limit", "share", "retry"})
-"""Settings that do not change what an answer says; the journal compares time limits itself."""
+"""Settings that do not change the content of an answer; the journal compares time limits itself."""
 
 
 @dataclass
@@ -108,7 +108,7 @@ def sweep(
 
 
 def key_of(digest: str, settings: Settings) -> str:
-    """What an answer is kept under: the question, how it is asked, and the versions of what answers; not the time limit."""
+    """The key of an answer: the question, its settings, and the versions of the solving software; not the time limit."""
     asked = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in NO_PART_OF_A_KEY}
     asked["pipeline"] = settings.passes
     parts = {"question": digest, "asked": asked, "versions": versions(settings.backend)}

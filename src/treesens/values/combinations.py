@@ -86,8 +86,8 @@ class Combinations:
 
     @staticmethod
     def of_points(query: Query, most: int) -> list[Combinations] | None:
-        """What domains, and constraints about one point, leave of the cells of each point alone; None if there are more than
-        `most` for one of them.
+        """The combinations of cells of each point alone that domains, and constraints about one point, leave; None if a point
+        has more than `most`.
         """
         slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
         return _Enumeration(query, slots, most).of_points(most)
@@ -315,7 +315,7 @@ class _Enumeration:
         return found
 
     def of_points(self, most: int) -> list[Combinations] | None:
-        """What `_alone` leaves of every point; None if there is too much of one."""
+        """The combinations of each point alone; None if a point has too many."""
         parts = [found for point in range(self.points) if (found := self._alone(point, most)) is not None]
         return parts if len(parts) == self.points else None
 

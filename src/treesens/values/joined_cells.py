@@ -1,6 +1,6 @@
 """The best sum of scores on a small domain, from a table of the cells of every point: pairs are joined, not listed.
 
-A sum of scores is one part per point. Two points choose their cells independently but for the features that they share, and
+A sum of scores has one part per point. Two points choose their cells independently except for the features that they share, and
 for relations between the others. So the best pair is the best of one maximum per point, for all cells of the shared features
 and all cells of the related ones: of n cells of a feature that varies there are n**2 pairs, and n sums.
 """
@@ -26,10 +26,10 @@ from treesens.values.relations import places_named
 MOST_WALKS: Final = 20_000_000
 """Trees that are walked: those of every combination of the cells of a point."""
 MOST_SUMS: Final = 20_000_000
-"""Sums of two maxima: what the shared features can be, times all pairs of what the related ones can be."""
+"""Sums of two maxima: combinations of the shared features, times all pairs of combinations of the related ones."""
 
 _ROOM = 1 << 59
-"""Sums below this leave room in int64 for the number that marks where there is none."""
+"""Sums below this leave room in int64 for the number that marks a missing sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,10 @@ class BestCells:
 
 def best_cells(query: Query, most: int) -> BestCells | None:
     """The best cells for an objective that is a sum of scores; None if a point has more than `most` combinations of cells, if
-    there are more sums than the limits of this module, or if constraints say more of two points than what they share and how
-    features that they do not share are related.
+    there are more sums than the limits of this module, or if two points are constrained in other ways than by shared features
+    and by relations between features that they do not share.
 
-    The value is exact, or a bound on what values inside the cells allow: constraints are relaxed as `Combinations` does it.
+    The value is exact, or a bound over the values inside the cells: constraints are relaxed in the same way as `Combinations`.
     """
     if len(query.points) > 2:
         return None
@@ -70,7 +70,7 @@ def best_cells(query: Query, most: int) -> BestCells | None:
 
 
 def _relations(query: Query, shared: set[int]) -> list[Constraint] | None:
-    """What relates features that the points do not share; None if something else is said of two points."""
+    """The constraints that relate features that the points do not share; None if two points are constrained in other ways."""
     found: list[Constraint] = []
     open_parts = list[Constraint](query.constraints)
     while open_parts:
@@ -95,7 +95,7 @@ def _shared(of: Combinations) -> set[int]:
 
 
 def _sums(query: Query, alone: Sequence[Combinations]) -> tuple[list[Exact], Fraction]:
-    """What every point adds to the form, as whole numbers of a unit; more is better."""
+    """The contributions of every point to the form, as whole multiples of a unit; more is better."""
     assert query.objective is not None
     form, upwards = query.objective.form, query.objective.maximize
     parts = [
@@ -146,7 +146,7 @@ def _best_pair(
 
 
 def _numbered(alone: Sequence[Combinations], features: Sequence[int]) -> tuple[Int64Array, Int64Array]:
-    """A number for what some features are, the same number at both points."""
+    """A number for each combination of cells of some features, the same at both points."""
     numbers = np.zeros(sum(part.count for part in alone), np.int64)
     for f in features:
         column = np.concatenate([part.chosen[:, p, f] for p, part in enumerate(alone)])

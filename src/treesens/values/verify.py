@@ -35,9 +35,9 @@ from treesens.values.witness import Replay, Witness
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why a candidate is no witness. `numerical` if only the arithmetic of the library stands against it, and `possible` if it
-    may yet accept the candidate, or other values in its cells: in another order of additions, or at a tie that it breaks the
-    other way; `none` where its cells hold no values that satisfy the relations."""
+    """The reason why a candidate is not a witness. `numerical` if only the arithmetic of the library rejects it, and `possible`
+    if the library may yet accept the candidate, or other values in its cells: in another order of additions, or at a tie that
+    it breaks the other way; `none` if its cells hold no values that satisfy the relations."""
 
     reason: str
     numerical: bool = False

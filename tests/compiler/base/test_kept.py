@@ -153,7 +153,7 @@ def test_what_is_kept_at_the_end_goes_before_the_engine_does() -> None:
 
 
 def test_what_is_made_slowly_is_kept_under_its_own_key() -> None:
-    """While one thing is made, another thread asks for more others than there is room for."""
+    """While one value is made, another thread requests more other values than fit."""
     kind: Kept[int] = Kept(3, lambda _: 1)
     begun, go_on, found = threading.Event(), threading.Event(), list[int]()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf, isfinite, nextafter
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,8 +48,8 @@ class CpSatBackend(Backend):
     def solve(self, artifact: Artifact, limits: Limits, on_incumbent: OnIncumbent | None = None) -> RawOutcome:
         from ortools.sat.python import cp_model
 
-        model = cp_model.CpModel()
-        if not model.proto.parse_text_format(artifact.text):
+        model = _model_of(artifact.text)
+        if model is None:
             return RawOutcome(Termination.CRASH, detail="CP-SAT does not read the emitted model")
         solver = cp_model.CpSolver()
         solver.parameters.max_time_in_seconds = limits.seconds
@@ -112,6 +112,24 @@ class CpSatBackend(Backend):
         if status == cp_model.MODEL_INVALID:
             return Termination.CRASH
         return Termination.TIME
+
+
+def _model_of(text: str) -> Any:
+    """The model that a text describes; None if CP-SAT does not read it."""
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    if hasattr(model.proto, "parse_text_format"):
+        return model if model.proto.parse_text_format(text) else None
+    # Before OR-tools 9.15 the model is a message of protobuf, and its variables are kept apart.
+    from google.protobuf import text_format
+
+    try:
+        text_format.Parse(text, model.proto)
+    except text_format.ParseError:
+        return None
+    model.rebuild_var_and_constant_map()
+    return model
 
 
 def _bound(told: float, artifact: Artifact) -> float:

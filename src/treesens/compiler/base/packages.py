@@ -21,7 +21,7 @@ INSTALLED_BY = {
 }
 """What pip is asked for, by module."""
 PURPOSES = {"jinja2": "reports are written with jinja2", "matplotlib": "pictures are drawn with matplotlib"}
-"""What outputs need a package for, as messages begin."""
+"""The purpose of each package that outputs need, as the beginning of a message."""
 
 
 def is_installed(module: str) -> bool:

@@ -65,7 +65,7 @@ _LINKS = {
 }
 
 _BINARY = b"CBM1"
-"""What files of `save_model` begin with, unless another format is named."""
+"""The first bytes of a file from `save_model`, unless another format is named."""
 
 
 class CatBoostFrontend:
@@ -320,7 +320,7 @@ def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
 
 
 def _question(split: Field, inputs: _Inputs, splits: Sequence[Question]) -> Question:
-    """The split of a node. Its number and its own words say it twice, and have to say the same."""
+    """The split of a node. It is given twice, by its number and by its own fields, which have to agree."""
     kind, number = split["split_type"].text(), split["split_index"].integer()
     if not 0 <= number < len(splits):
         raise split["split_index"].error("a split that does not exist")
@@ -339,7 +339,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _said(split: Field, kind: str, inputs: _Inputs) -> Question | None:
-    """What a node says of its split; None of a statistic, which has a number alone."""
+    """The split of a node as it is written there; None for a split on a statistic, which has only a number."""
     if kind == "FloatFeature":
         return float_question(split, inputs.floats)
     if kind == "OneHotFeature":

@@ -62,7 +62,7 @@ class LightGBMTree:
 
 @dataclass(frozen=True)
 class LightGBMHeader:
-    """What is above the trees. `categories` are the known codes per feature (None: ordered), `ranges` the least and greatest
+    """The header of a model file. `categories` are the known codes per feature (None: ordered), `ranges` the least and greatest
     numbers of an ordered one in training (None: unknown).
     """
 

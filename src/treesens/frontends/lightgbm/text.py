@@ -139,7 +139,7 @@ def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
 
 
 def _range(head: Block, info: str) -> tuple[float, float] | None:
-    """The numbers between which an ordered feature was; None for one of which training made nothing."""
+    """The least and greatest numbers of an ordered feature; None for a feature that training ignored."""
     if not info.startswith("["):
         return None
     low, _, high = info.strip("[]").partition(":")

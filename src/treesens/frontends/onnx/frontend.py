@@ -129,8 +129,8 @@ def _refuse_no_text(graph: Any, place: str) -> None:
 
 
 def _refuse_other_files(graph: Any, place: str) -> None:
-    """A tensor in another file is no part of this one: of its SHA-256, of copies of it, and of what the library loads from
-    bytes, which looks for it in the current folder.
+    """Refuse tensors in other files: neither the SHA-256 of this file nor a copy of it covers them, and a library that loads
+    bytes looks for them in the current folder.
     """
     held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
     for tensor in (*graph.initializer, *held):

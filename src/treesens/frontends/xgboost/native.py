@@ -37,8 +37,8 @@ def convert_file(data: bytes, place: str) -> bytes:
 class NativeXGBoost:
     """Margins and leaf ids of the saved model in `data`, over its first `rounds` rounds (0: all); of one output alone if given.
 
-    A copy of the bytes and not the live object: training on must not change what a replay compares with. A library before the
-    version in `oldest` is refused: it would load the file and leave out the part that is named there.
+    A copy of the bytes and not the live object: further training must not change the reference of a replay. A library before
+    the version in `oldest` is refused: it would load the file and leave out the part that is named there.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ def grammar_text() -> str:
 
 @functools.cache
 def keywords() -> frozenset[str]:
-    """The words of the language, those of constructs too: what the grammar has in quotes. Lark is not needed for it."""
+    """The words of the language, including those of constructs: all words quoted in the grammar. Lark is not needed for it."""
     return _words_in(grammar_text())
 
 

@@ -99,7 +99,7 @@ def close_by_enumeration(
 def _join_cells(
     query: Query, options: Options, before: Result, on_better: Callable[[Witness], None] | None
 ) -> tuple[Result, str] | None:
-    """The answer from the best cells of every point, with what was done for it; None if the cells do not decide it.
+    """The answer from the best cells of every point, with a description of the work; None if the cells do not decide it.
 
     It takes a limited number of steps, whatever time is left.
     """
