@@ -437,8 +437,10 @@ def _onnx(label: str) -> Format:
     def write(document: Any) -> bytes:
         import onnx
 
-        nodes = [{**node, "attribute": list(node.get("attribute", {}).values())} for node in document["graph"]["node"]]
-        document = {**document, "graph": {**document["graph"], "node": nodes}}
+        graph = document.get("graph", {})
+        if "node" in graph:
+            nodes = [{**node, "attribute": list(node.get("attribute", {}).values())} for node in graph["node"]]
+            document = {**document, "graph": {**graph, "node": nodes}}
         return bytes(json_format.ParseDict(document, onnx.ModelProto()).SerializeToString())
 
     texts = (b"BRANCH_LT", b"BRANCH_GTE", b"LEAF", b"LOGISTIC", b"SOFTMAX", b"NONE", b"AVERAGE", b"MIN")

@@ -18,6 +18,8 @@ REFUSALS = ("E216", "E219", "E220", "E306", "E311", "E312")
 """What the reference lets treesens refuse: forms that it does not know, values that can never be taken."""
 CONTRADICTIONS = ("E309",)
 """Errors that say `none`."""
+UNCERTAIN = "the names of categories in the file may be those of"
+"""What a reader says of a file that does not state which columns its names belong to; questions then need codes (E310)."""
 HURRIED = 0.04
 """Share of the cases that are asked in a hurry: what an answer says must be true also if time ends it."""
 LONG_WAY = 2.0
@@ -119,4 +121,6 @@ def judged(case: Case, question: dict[str, Any], record: Any, options: dict[str,
         return judge(case, question, none, options)
     if codes:
         return Judged("refused", [], codes[0])
+    if "[E310]" in text and any(UNCERTAIN in note for name in case.models for note in loaded(case, name).notes):
+        return Judged("refused", [], "E310")
     return Judged("wrong", [Finding("error", text[:1500], question, options)])
