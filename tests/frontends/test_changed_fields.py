@@ -39,6 +39,13 @@ TRACKS = "nodes_missing_value_tracks_true"
         ("onnx, four classes", ("graph", "node", 0, "attribute", TRACKS, "ints", 0), "1000", "neither 0 nor 1"),
         # A tree of a forest gives no more probabilities than it says it has classes.
         ("skops, forest", ("/estimators_/1/n_classes_",), 1, "n_classes_"),
+        # It predicts nothing for no outputs.
+        ("skops, forest", ("/n_outputs_",), 0, "n_outputs_"),
+        # The nodes below a root that becomes a leaf are trees of their own to the runtime.
+        ("onnx, value", ("graph", "node", 0, "attribute", "nodes_modes", "strings", 0), "TEVBRg==", "one more tree"),
+        # treelite reads what lies behind a field that is too short, and transforms the first of two classes alone.
+        ("treelite, two classes", (1, "leaf_value"), [0.0], "leaf_value has no value"),
+        ("treelite, forest of two classes", (0, "postprocessor"), "sigmoid", "the first of several classes"),
         # A feature counted from the end is another one here than in the library.
         ("skops, histograms", ("/_predictors/0/0/nodes", "feature_idx", 0), -2, "feature that does not exist"),
     ],

@@ -14,10 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import treesens as ts
+from tests.command import run_command
 from tests.frontends import mutants
 from tests.frontends.damage import refusals
 from tests.frontends.trained import target
 from tests.frontends.trained_lightgbm import MODELS, frame, lightgbm, numeric, train
+from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
 from treesens.frontends import LoadedModel, conformance, load
@@ -279,6 +282,56 @@ def test_names_of_categories_go_to_no_column_by_counting(form: str) -> None:
     labels, loaded = _labels(_towns(3), form, categorical_feature=["code"])
     assert labels == {"region": None, "code": None, "age": None}
     assert "those of `code` or of other columns" in loaded.notes[-1]
+
+
+DECLARED = {"region": "integer in [0, 2]", "code": "category {A = 0, B = 1, C = 2}"}
+
+
+def test_numbers_that_may_be_names_are_read_with_declared_codes_alone(tmp_path: Path) -> None:
+    """LightGBM reads the codes of `region`, whose names are numbers as well, and the file does not say that they are its."""
+    data = _towns(5)
+    data["region"] = data.region.cat.rename_categories({"north": 2, "south": 3, "east": 0})
+    data["code"] %= 3
+    label = data.code + np.random.default_rng(3).normal(size=len(data))
+    options = {"objective": "regression", "verbosity": -1, "num_threads": 1, "min_data_per_group": 5, "cat_smooth": 1}
+    made = lightgbm.train(options, lightgbm.Dataset(data, label, categorical_feature=["code"]), 10)
+    made.save_model(tmp_path / "m.txt")
+    (tmp_path / "q.sens").write_text(
+        'model m from "m.txt"\ndata d from "d.csv"\ndomain from d\nquery q: count rows of d as x such that margin(x) >= 1\n'
+    )
+    data.to_csv(tmp_path / "d.csv", index=False)
+    for column in ("region", "code"):
+        with pytest.raises(DiagnosticsError, match=f"column `{column}` may hold codes or names"):
+            ts.check(tmp_path / "q.sens")
+        text = (tmp_path / "q.sens").read_text().replace("query", f"feature {column}: {DECLARED[column]}\nquery")
+        (tmp_path / "q.sens").write_text(text)
+    data["region"] = data.region.cat.codes
+    data.to_csv(tmp_path / "d.csv", index=False)
+    count = ts.check(tmp_path / "q.sens")["q"].count
+    assert count.at_least == count.at_most == int((made.predict(data.to_numpy(float)) >= 1).sum())
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        ("why", "--row", "0"),
+        ("robust", "--rows", "0"),
+        ("audit",),
+        ("groups", "--by", "age", "--favourable", "1"),
+    ],
+)
+def test_no_study_reads_the_numbers_of_an_ordered_category(study: tuple[str, ...], tmp_path: Path) -> None:
+    """LightGBM reads the codes of 0 to 2, and the table holds the numbers that they are called."""
+    data = _towns(5)
+    data["region"] = pd.Categorical(data.code.clip(upper=2) * 10, categories=[0, 10, 20], ordered=True)
+    options = {"objective": "binary", "verbosity": -1, "num_threads": 1}
+    made = lightgbm.train(options, lightgbm.Dataset(data, data.region.cat.codes > 0), 10)
+    made.save_model(tmp_path / "m.txt")
+    data.to_csv(tmp_path / "d.csv", index=False)
+    done = run_command(tmp_path, study[0], "m.txt", "--data", "d.csv", *study[1:])
+    assert done.returncode != 0
+    assert "column `region` may hold codes or names" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

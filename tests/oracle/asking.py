@@ -121,6 +121,7 @@ def judged(case: Case, question: dict[str, Any], record: Any, options: dict[str,
         return judge(case, question, none, options)
     if codes:
         return Judged("refused", [], codes[0])
-    if "[E310]" in text and any(UNCERTAIN in note for name in case.models for note in loaded(case, name).notes):
-        return Judged("refused", [], "E310")
+    unnamed = "[E310]" in text or "may hold codes or names" in text
+    if unnamed and any(UNCERTAIN in note for name in case.models for note in loaded(case, name).notes):
+        return Judged("refused", [], "names")
     return Judged("wrong", [Finding("error", text[:1500], question, options)])

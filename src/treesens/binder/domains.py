@@ -43,7 +43,7 @@ class FeatureSpec:
     numbers that stand for themselves although their float is rounded (0.1). `codes`: codes of the model's categories that are
     called by numbers; no other number stands for a category then. `others`: codes by the model's own names of all its
     categories, of which a table may hold more than the domain. `steps`: whole numbers that are stored as rounded
-    fractions. `declared`: False if the domain is all floats.
+    fractions. `declared`: False if the domain is all floats. `unsure`: see Feature.
     """
 
     name: str
@@ -57,6 +57,7 @@ class FeatureSpec:
     others: Mapping[str, float] = field(default_factory=dict)
     steps: bool = False
     declared: bool = False
+    unsure: bool = False
 
     @property
     def unit(self) -> Unit | None:
@@ -70,7 +71,7 @@ class FeatureSpec:
     def categories(self) -> Categories:
         """How a table writes the categories of the feature."""
         names = {**self.others, **self.labels}
-        return Categories(names, self.codes, digits=self.declared or not self.labels)
+        return Categories(names, self.codes, digits=self.declared or not self.labels, unsure=self.unsure)
 
     @property
     def whole(self) -> bool:
@@ -160,18 +161,13 @@ def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
     return {number: code for number, code in numbers if number is not None and count[number] == 1}
 
 
-def coded_categories(
-    name: str,
-    number_type: NumberType,
-    count: int,
-    labels: Sequence[Label] | None,
-    seen: FloatArray | None = None,
-) -> FeatureSpec:
+def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray | None = None) -> FeatureSpec:
     """A feature that the model reads as categories: codes 0..n-1, by the names that the model has for them.
 
     `seen` float64[rows] are the codes of a table that domains come from: those without a name that the model does not know
     are legal too, and missing is if a value is missing.
     """
+    count, labels = feature.categories, feature.labels
     codes = np.arange(count, dtype=np.float64)
     absent = False
     if seen is not None:
@@ -182,8 +178,9 @@ def coded_categories(
     names: list[Label] = [labels[int(c)] if labels else int(c) for c in codes]
     known = {str(label): float(i) for i, label in enumerate(labels or ())}
     numbers = number_codes(labels)
+    domain = ValueDomain(codes, tuple(names), absent)
     return FeatureSpec(
-        name, number_type, ValueDomain(codes, tuple(names), absent), True, True, known, numbers, codes=numbers
+        feature.name, number_type, domain, True, True, known, numbers, codes=numbers, unsure=feature.unsure
     )
 
 

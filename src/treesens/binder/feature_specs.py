@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,7 @@ from treesens.compiler.base.diagnostics import Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain, Unit, whole_range
+from treesens.data.tables import Categories
 from treesens.grammar.tree import ast
 
 MOST_STEPS = 1 << 22
@@ -41,8 +43,9 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
         return FeatureSpec(feature.name, number_type, domain, typed=typed, declared=True)
     if feature.categories:
         seen = _column_of_source(found, feature, number_type)
-        return coded_categories(feature.name, number_type, feature.categories, feature.labels, seen)
-    return _spec_from_data(found, feature.name, number_type) or undeclared_feature(feature, number_type)
+        return coded_categories(feature, number_type, seen)
+    spec = _spec_from_data(found, feature.name, number_type, Categories(unsure=feature.unsure))
+    return replace(spec or undeclared_feature(feature, number_type), unsure=feature.unsure)
 
 
 def _column_of_source(found: Declarations, feature: Feature, number_type: NumberType) -> FloatArray | None:
@@ -50,16 +53,18 @@ def _column_of_source(found: Declarations, feature: Feature, number_type: Number
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and feature.name in table:
-            spec = coded_categories(feature.name, NumberType.FLOAT64, feature.categories, feature.labels)
+            spec = coded_categories(feature, NumberType.FLOAT64)
             return found.column(table, feature.name, spec.categories, number_type, source.data.span)
     return None
 
 
-def _spec_from_data(found: Declarations, name: str, number_type: NumberType) -> FeatureSpec | None:
+def _spec_from_data(
+    found: Declarations, name: str, number_type: NumberType, categories: Categories | None = None
+) -> FeatureSpec | None:
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and name in table:
-            column = found.column(table, name, None, number_type, source.data.span)
+            column = found.column(table, name, categories, number_type, source.data.span)
             return domain_of_column(name, number_type, column)
     return None
 

@@ -60,12 +60,14 @@ class Categories:
     """How a column writes categories: `names` are stored values by text, `numbers` by number.
 
     If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: whether
-    text such as "2" that is no name may be a number at all; it may not if only the model names the categories.
+    text such as "2" that is no name may be a number at all; it may not if only the model names the categories. `unsure`: a
+    number may be a code or a name, so none is read.
     """
 
     names: Mapping[str, float] = field(default_factory=dict)
     numbers: Mapping[Fraction, float] = field(default_factory=dict)
     digits: bool = True
+    unsure: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,12 @@ class Table:
         DataError with row and column for what names no category, and for text that is no number.
         """
         values, known = self.columns[column], categories or Categories()
+        if known.unsure:
+            raise DataError(
+                f"column `{column}` may hold codes or names: the model does not state which column its category names are for",
+                place=f"{self.name}, column `{column}`",
+                remedy=f"write the codes of training, and declare the feature, e.g. {declaration(column, 'integer in [0, 9]')}",
+            )
         if values.dtype != object:
             return self._codes(column, values, known) if known.numbers else values
         result = np.full(len(values), np.nan)

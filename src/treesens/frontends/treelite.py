@@ -48,6 +48,8 @@ _LINKS = {
     "exponential": Link.EXP,
     "hinge": Link.RAW,
 }
+_OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
+"""Postprocessors of all classes of a target; the others change its first score."""
 _TASKS = {
     "kBinaryClf": Task.BINARY,
     "kMultiClf": Task.MULTICLASS,
@@ -59,6 +61,11 @@ _MAX_OUTPUTS = 100_000
 # Opening a damaged checkpoint may take the process with it, so another one does it first.
 _DUMP = """
 model = treelite.Model.deserialize(sys.argv[3])
+for number in range(model.num_tree):
+    tree = model.get_tree_accessor(number)
+    for name in ("node_type", "cleft", "cright", "split_index", "default_left", "leaf_value", "threshold", "cmp"):
+        if len(tree.get_field(name)) != tree.get_field("num_nodes")[0]:  # treelite would read what lies behind it in memory
+            sys.exit(f"tree {number}: {name} has no value for some nodes")
 text = model.dump_as_json(pretty_print=False)
 sys.stdout.write(text)
 if '"threshold":,' in text:
@@ -205,6 +212,8 @@ def _outputs(root: Field) -> tuple[int, Task, Link]:
         raise kind.error(f"models of kind `{kind.text()[:30]}` are not supported", f"supported: {', '.join(_TASKS)}")
     if after.text() not in _LINKS:
         raise after.error(f"postprocessor `{after.text()[:30]}` is not supported", f"supported: {', '.join(_LINKS)}")
+    if int(classes[0]) > 1 and after.text() not in _OF_SEVERAL:
+        raise after.error("treelite applies this postprocessor to the first of several classes alone")
     task, link = _TASKS[kind.text()], _LINKS[after.text()]
     if task is Task.MULTICLASS and outputs == 2:
         task = Task.BINARY

@@ -91,10 +91,13 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
     """How the columns of features with named categories are read."""
     return {
         feature.name: Categories(
-            {str(label): float(code) for code, label in enumerate(feature.labels)}, number_codes(feature.labels), False
+            {str(label): float(code) for code, label in enumerate(feature.labels or ())},
+            number_codes(feature.labels),
+            digits=False,
+            unsure=feature.unsure,
         )
         for feature in ensemble.features
-        if feature.labels
+        if feature.labels or feature.unsure
     }
 
 

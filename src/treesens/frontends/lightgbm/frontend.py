@@ -81,7 +81,7 @@ class LightGBMFrontend:
             notes.append(f"`{header.objective}` scales its scores before the logistic function: ask for margins")
         if header.objective in ("", "custom", "none"):
             notes.append("trained with a custom objective: predictions are the raw scores")
-        if unnamed := nameless(header, ensemble):
+        if unnamed := nameless(header, ensemble.features):
             columns = ", ".join(f"`{column}`" for column in unnamed[:8])
             notes.append(
                 f"the names of categories in the file may be those of {columns} or of other columns, so they are not used: "

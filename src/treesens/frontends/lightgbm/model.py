@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Ensemble, Link, ModelSource, Task
+from treesens.compiler.base.numbers import float_of
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stack_trees
 
@@ -95,6 +96,8 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     features = tuple(
         as_categorical(f, counts[i], labels.get(i), truncates=True) if i in counts else f for i, f in enumerate(plain)
     )
+    unsure = _maybe_named(header, counts)
+    features = tuple(replace(f, unsure=unsure.get(i, False)) for i, f in enumerate(features))
     nodes = stack_trees([_nodes(tree, counts) for tree in trees])
     classes = {Task.BINARY: (0, 1), Task.MULTICLASS: tuple(range(outputs))}.get(task, ())
     return ensemble_of(
@@ -163,11 +166,24 @@ def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequenc
     return result
 
 
-def nameless(header: LightGBMHeader, ensemble: Ensemble) -> list[str]:
-    """Categorical features which one of the lists of names may belong to, or not."""
-    counts = {f: 0 for f, feature in enumerate(ensemble.features) if feature.categories}
-    possible = {f for first, last in _columns_of_lists(header, counts) if first < last for f in range(first, last + 1)}
-    return [ensemble.features[f].name for f in sorted(possible & counts.keys()) if ensemble.features[f].labels is None]
+def nameless(header: LightGBMHeader, features: Sequence[Feature]) -> list[str]:
+    """Categorical features that one of the lists of names may belong to, or not."""
+    counts = {f: 0 for f, feature in enumerate(features) if feature.categories}
+    return [features[f].name for f in _maybe_named(header, counts) if f in counts and features[f].labels is None]
+
+
+def _maybe_named(header: LightGBMHeader, counts: Mapping[int, int]) -> dict[int, bool]:
+    """Features that a list of names may belong to which names nothing in the model; True if one of the names is a number.
+
+    LightGBM takes ordered categories, and those that `categorical_feature` leaves out, for the numbers of their codes.
+    """
+    found: dict[int, bool] = {}
+    for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
+        numeric = any(float_of(str(name)) is not None for name in names)
+        for f in range(first, last + 1):
+            if (first < last or f not in counts) and _may_have(header, counts, f, names):
+                found[f] = found.get(f, False) or numeric
+    return dict(sorted(found.items()))
 
 
 def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list[tuple[int, int]]:
@@ -178,26 +194,28 @@ def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list
     Such a column held nothing but codes, from 0 to below the number of names.
     """
     features = len(header.names)
-
-    def may(f: int, names: Sequence[Any]) -> bool:
-        codes, span = header.categories[f], header.ranges[f]
-        if codes is not None or f in counts:
-            return counts.get(f, 0) <= len(names) and int(np.max(codes, initial=0) if codes is not None else 0) < len(
-                names
-            )
-        return span is None or (span[0] >= 0 and span[1] < len(names) and span[0].is_integer() and span[1].is_integer())
-
     first: list[int] = []
     for names in header.pandas:
         start = first[-1] + 1 if first else 0
-        found = next((f for f in range(start, features) if may(f, names)), None)
+        found = next((f for f in range(start, features) if _may_have(header, counts, f, names)), None)
         if found is None:
             return []
         first.append(found)
     last: list[int] = []
     for names in reversed(header.pandas):
-        last.append(next(f for f in range((last[-1] if last else features) - 1, -1, -1) if may(f, names)))
+        last.append(
+            next(f for f in range((last[-1] if last else features) - 1, -1, -1) if _may_have(header, counts, f, names))
+        )
     return list(zip(first, reversed(last), strict=True))
+
+
+def _may_have(header: LightGBMHeader, counts: Mapping[int, int], f: int, names: Sequence[Any]) -> bool:
+    """True if a feature may be a column of pandas' type `category` with these names."""
+    codes, span = header.categories[f], header.ranges[f]
+    if codes is not None or f in counts:
+        largest = int(np.max(codes, initial=0)) if codes is not None else 0
+        return counts.get(f, 0) <= len(names) and largest < len(names)
+    return span is None or (span[0] >= 0 and span[1] < len(names) and span[0].is_integer() and span[1].is_integer())
 
 
 def _nodes(tree: LightGBMTree, counts: Mapping[int, int]) -> Nodes:

@@ -17,7 +17,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stack_trees
-from treesens.frontends.sklearn.trees import histogram_nodes, member_nodes, tree_nodes
+from treesens.frontends.sklearn.trees import check_outputs, histogram_nodes, member_nodes, tree_nodes
 
 Call = Callable[[Any, Any], Any]
 
@@ -147,6 +147,8 @@ def _task(classes: tuple[str | int, ...]) -> Task:
 
 def _averaged(estimator: Any, trees: Sequence[Any], place: str) -> Read:
     """Decision trees and forests."""
+    if trees:
+        check_outputs(estimator, trees[0].tree_.value.shape[1], place)
     nodes = stack_trees([tree_nodes(tree, place) for tree in trees])
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     return mean_of_trees(estimator, nodes, classes, lambda e, x: e.apply(x), place)

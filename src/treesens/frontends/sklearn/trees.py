@@ -34,6 +34,7 @@ def tree_nodes(
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     inner = left != _LEAF
     value = np.asarray(tree.value, dtype=np.float64)  # [N, outputs, classes]
+    check_outputs(estimator, value.shape[1], place)
     classifier = int(tree.max_n_classes) > 1 or hasattr(estimator, "classes_")
     if output is not None:
         number, classes = output
@@ -65,6 +66,13 @@ def tree_nodes(
         default_left=inner & (np.asarray(tree.missing_go_to_left) != 0),
         leaf_value=leaf,
     )
+
+
+def check_outputs(estimator: Any, count: int, place: str) -> None:
+    """The library goes by the number of outputs that an estimator states."""
+    if getattr(estimator, "n_outputs_", count) != count:
+        message = f"`n_outputs_` is not {count}, the number of outputs in the leaves"
+        raise ModelError(message, place=place, remedy="save the model again")
 
 
 def member_nodes(estimator: Any, columns: NDArray[np.int64], classes: int, place: str) -> Nodes:
