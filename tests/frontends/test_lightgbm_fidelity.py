@@ -300,6 +300,15 @@ def test_numbers_that_may_be_names_are_read_with_declared_codes_alone(tmp_path: 
         'model m from "m.txt"\ndata d from "d.csv"\ndomain from d\nquery q: count rows of d as x such that margin(x) >= 1\n'
     )
     data.to_csv(tmp_path / "d.csv", index=False)
+    for condition in ("region = 2", "region >= 1", "region in [1, 2]", "code = 1", "code in {0, 1}"):
+        with pytest.raises(DiagnosticsError, match="may be a code of"):
+            ts.check_text(
+                f'model m from "m"\nquery q: find a in m such that a.{condition}\n',
+                models={"m": load(tmp_path / "m.txt")},
+            )
+    text = 'model m from "m"\nfeature code: category {0, 1}\nquery q: find a in m such that margin(a) >= 0\n'
+    with pytest.raises(DiagnosticsError, match="may be a code of"):
+        ts.check_text(text, models={"m": load(tmp_path / "m.txt")})
     for column in ("region", "code"):
         with pytest.raises(DiagnosticsError, match=f"column `{column}` may hold codes or names"):
             ts.check(tmp_path / "q.sens")

@@ -240,6 +240,11 @@ def _category_value(
         message = f"the model has no names for the categories of `{feature.name}`, so `{item.name.text}` needs a number"
         raise found.fail("E310", message, item.span, f"write `{item.span.text} = value`")
     number, span = item.value.value, item.value.span
+    if feature.unsure and item.name is None:
+        message = (
+            f"`{span.text}` may be a code of `{feature.name}` or a name: the model does not state whose its names are"
+        )
+        raise found.fail("E310", message, span, f"write `NAME = {span.text}` for the code")
     if abs(number) > Fraction(number_type.max):
         raise found.fail("E311", f"`{span.text}` is no {number_type.value} number", span)
     codes = number_codes(labels)

@@ -79,6 +79,7 @@ def runs_of_comparison(
     scope: Scope, spec: FeatureSpec, operator: ast.Operator, number: Fraction, span: Span
 ) -> list[Run]:
     """The values for which `value operator number` holds."""
+    _check_meaning(scope, spec, span)
     if spec.unordered and operator not in ("=", "!="):
         raise no_order(scope, spec, span)
     match operator:
@@ -101,6 +102,7 @@ def no_order(scope: Scope, spec: FeatureSpec, span: Span) -> Exception:
 
 def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span) -> Run:
     """The values that are typed as a number; a mistake if there are none."""
+    _check_meaning(scope, spec, span)
     if spec.unordered and spec.labels and number not in spec.typed:
         known = ", ".join(f"`{label}`" for label in list(spec.labels)[:8])
         raise scope.fail("E106", f"`{spec.name}` has no category with this number", span, f"its categories are {known}")
@@ -119,6 +121,16 @@ def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span)
         remedy = f"use an interval, `in [lo, hi]`; the nearest {spec.number_type.value} are {below!r} and {above!r}"
     message = f"no {spec.number_type.value} number of `{spec.name}` is exactly {span.text}"
     raise scope.fail("E311", message, span, remedy)
+
+
+def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
+    """A mistake where a number may be a code or a name (`Feature.unsure`), and no declaration says which."""
+    if spec.unsure:
+        message = (
+            f"`{span.text}` may be a code of `{spec.name}` or a name: the model does not state whose its names are"
+        )
+        remedy = f"declare the feature, e.g. {declaration(spec.name, 'category {NAME = code, ..}')}"
+        raise scope.fail("E310", message, span, remedy)
 
 
 def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
@@ -140,6 +152,7 @@ def in_interval(scope: Scope, atom: FeatureAtom, interval: ast.Interval, positiv
     spec = scope.spec(atom.feature)
     if spec.unordered:
         raise no_order(scope, spec, interval.span)
+    _check_meaning(scope, spec, interval.span)
     low, high = interval_ends(scope.found, interval)
     first = -math.inf if low is None else spec.above(low) if interval.low_open else spec.at_least(low)
     last = math.inf if high is None else spec.at_least(high) if interval.high_open else spec.above(high)
