@@ -20,6 +20,8 @@ CONTRADICTIONS = ("E309",)
 """Errors that say `none`."""
 UNCERTAIN = "the names of categories in the file may be those of"
 """What a reader says of a file that does not state which columns its names belong to; questions then need codes (E310)."""
+UNNAMED = ("D001", "E205", "E310")
+"""Errors about names, in tables and questions, that the model is not known to have."""
 HURRIED = 0.04
 """Share of the cases that are asked in a hurry: what an answer says must be true also if time ends it."""
 LONG_WAY = 2.0
@@ -121,7 +123,7 @@ def judged(case: Case, question: dict[str, Any], record: Any, options: dict[str,
         return judge(case, question, none, options)
     if codes:
         return Judged("refused", [], codes[0])
-    unnamed = "[E310]" in text or "may hold codes or names" in text
-    if unnamed and any(UNCERTAIN in note for name in case.models for note in loaded(case, name).notes):
+    notes = [note for name in case.models for note in loaded(case, name).notes]
+    if any(f"[{code}]" in text for code in UNNAMED) and any(UNCERTAIN in note for note in notes):
         return Judged("refused", [], "names")
     return Judged("wrong", [Finding("error", text[:1500], question, options)])
