@@ -142,7 +142,7 @@ def test_the_core_is_short() -> None:
         (("found",), "{} that look at a pair"),
         (("by_value",), "{} more for what only inputs are looked at for (`by_value.py`)"),
         (("form",), "{} that refuse forms"),
-        (("words",), "{} that say in words"),
+        (("words",), "{} that put the claim into words"),
         (("command",), "{} of the command with its limits"),
         (("attainable",), "{} lines more (`attainable.py`)"),
         (("together", "cases"), "{} lines more (`together.py`, `cases.py`)"),
