@@ -19,9 +19,8 @@ REFUSALS = ("E216", "E219", "E220", "E306", "E311", "E312")
 CONTRADICTIONS = ("E309",)
 """Errors that say `none`."""
 UNCERTAIN = "the names of categories in the file may be those of"
-"""What a reader says of a file that does not state which columns its names belong to; questions then need codes (E310)."""
-UNNAMED = ("D001", "E205", "E310")
-"""Errors about names, in tables and questions, that the model is not known to have."""
+"""What a reader says of a file that does not state which columns its names belong to: names are refused and answers are codes,
+which the reference does not know."""
 HURRIED = 0.04
 """Share of the cases that are asked in a hurry: what an answer says must be true also if time ends it."""
 LONG_WAY = 2.0
@@ -102,9 +101,15 @@ def loaded(case: Case, name: str) -> Any:
     return case.models[name].__dict__[key]
 
 
+def names_are_known(case: Case) -> bool:
+    return not any(UNCERTAIN in note for name in case.models for note in loaded(case, name).notes)
+
+
 def run_case(case: Case, options: dict[str, Any], questions: list[dict[str, Any]] | None = None) -> list[Judged]:
     """All questions of a case, asked and judged."""
     wanted = case.questions if questions is None else questions
+    if not names_are_known(case):
+        return [Judged("refused", [], "names") for _ in wanted]
     records = ask(case, wanted, options)
     return [judged(case, q, records.get(q["name"]), options) for q in wanted]
 
@@ -123,7 +128,4 @@ def judged(case: Case, question: dict[str, Any], record: Any, options: dict[str,
         return judge(case, question, none, options)
     if codes:
         return Judged("refused", [], codes[0])
-    notes = [note for name in case.models for note in loaded(case, name).notes]
-    if any(f"[{code}]" in text for code in UNNAMED) and any(UNCERTAIN in note for note in notes):
-        return Judged("refused", [], "names")
     return Judged("wrong", [Finding("error", text[:1500], question, options)])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle.asking import draw_options, run_case
+from tests.oracle.asking import draw_options, names_are_known, run_case
 from tests.oracle.cases import SHARES, Case, draw_case, save_case
 from tests.oracle.explained import FILLING, draw_explained
 from tests.oracle.filling import DRAWN, Filling, Solvers, goes_to_a_solver
@@ -89,7 +89,7 @@ def one_case(
             drawn = drawn + draw_explained(case, FILLING if filling else 1)
         case.questions = drawn
         outcomes = run_case(case, settings) if case.questions else []
-        studied = run_studies(case) if studies_are_asked(seed, options) else Studied()
+        studied = run_studies(case) if studies_are_asked(seed, options) and names_are_known(case) else Studied()
         wrong_in_parts: list[Finding] = []
         if seed % PARTS_EVERY == 0 and settings["backend"] == "native":
             right = [q for q, o in zip(case.questions, outcomes, strict=True) if o.status == "compared"][:PARTS_GET]
