@@ -239,7 +239,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     yes, no = child("truenodeids"), child("falsenodeids")
     led = np.bincount(np.concatenate([(yes + start)[inner], (no + start)[inner]]), minlength=n)
     led[offset[:-1]] += 1
-    if (led != 1).any():
+    if not led.all():
         raise a.error("nodes_modes", "the runtime takes a node that no split leads to for the root of one more tree")
     flipped = (mode == 2) | (mode == 3)  # x >= t and x > t: the other side of x < t and x <= t
     strict = (mode == 1) | (mode == 2)
