@@ -243,7 +243,7 @@ def test_what_names_no_output_is_refused_with_a_remedy(tmp_path: Path) -> None:
             "not known",
             "forest",
         ),
-        (damaged, "sklearn:output=7", "no such output", "save the model again"),
+        (damaged, "sklearn:output=7", "`n_outputs_` is not 3", "save the model again"),
     ]
     for source, form, message, remedy in refused:
         with pytest.raises(ModelError, match=message) as caught:
