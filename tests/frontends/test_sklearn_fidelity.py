@@ -220,3 +220,16 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
         archive.writestr("model.txt", "tree")
     with pytest.raises(ModelError, match="not of skops"):
         load(path)
+
+
+def test_a_model_that_the_installed_version_cannot_predict_with_says_so() -> None:
+    """Models of older versions lack attributes that a newer one reads."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    rows = numeric().fillna(0)
+    forest = RandomForestClassifier(2, max_depth=2).fit(rows, rows.iloc[:, 0] > 0)
+    loaded = load(forest)
+    del forest.estimators_[0].n_outputs_
+    with pytest.raises(ModelError, match=r"refused to predict: .*n_outputs_") as caught:
+        loaded.margins(np.zeros((1, loaded.ensemble.n_features)))
+    assert "save the model again" in str(caught.value.remedy)

@@ -105,7 +105,11 @@ def predictor(
             try:
                 found = np.asarray(call(fixed, make_rows(rows)))
                 return found if outputs is None else found.reshape(len(rows), outputs)
-            except ValueError as error:
-                raise ModelError(f"scikit-learn refused to predict: {str(error).splitlines()[0]}") from None
+            except (AttributeError, TypeError, ValueError) as error:
+                # Of attributes and arguments it complains where another version has saved the model.
+                raise ModelError(
+                    f"scikit-learn refused to predict: {str(error).splitlines()[0]}",
+                    remedy="save the model again with the version of scikit-learn that is installed",
+                ) from None
 
     return predict
