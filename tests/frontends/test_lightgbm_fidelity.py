@@ -359,3 +359,13 @@ def test_an_ordered_category_takes_no_names_of_another_column(form: str) -> None
     data["sex"] = pd.Categorical.from_codes(np.arange(300) * 7 % 2, ["F", "M"])
     labels, _ = _labels(data, form)
     assert labels == {"region": None, "code": None, "age": None, "sex": ("F", "M")}
+
+
+def test_the_old_name_of_cross_entropy_is_known() -> None:
+    text = _text("cross entropy")
+    assert text.count("objective=cross_entropy") == 1
+    old, new = (
+        read(one.encode()).ensemble for one in (text.replace("objective=cross_entropy", "objective=xentropy"), text)
+    )
+    rows = numeric().to_numpy(float)
+    assert np.array_equal(old.probabilities(old.margins_emulated(rows)), new.probabilities(new.margins_emulated(rows)))

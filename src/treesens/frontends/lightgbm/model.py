@@ -32,6 +32,7 @@ _LINKS = {
     "gamma": (Task.REGRESSION, Link.EXP),
     "tweedie": (Task.REGRESSION, Link.EXP),
     "cross_entropy": (Task.REGRESSION, Link.LOGISTIC),
+    "xentropy": (Task.REGRESSION, Link.LOGISTIC),  # its name up to LightGBM 2.2
     "binary": (Task.BINARY, Link.LOGISTIC),
     "multiclass": (Task.MULTICLASS, Link.SOFTMAX),
     "multiclassova": (Task.MULTICLASS, Link.LOGISTIC),
