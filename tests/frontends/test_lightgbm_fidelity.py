@@ -343,6 +343,22 @@ def test_no_study_reads_the_numbers_of_an_ordered_category(study: tuple[str, ...
     assert "Traceback" not in done.stderr
 
 
+def test_first_questions_declare_no_numbers_that_may_be_names(tmp_path: Path) -> None:
+    """A range that `init` took from the table would settle that its numbers are codes."""
+    data = _towns(15)
+    data["region"] = pd.Categorical(data.code * 10, categories=range(0, 150, 10), ordered=True)
+    options = {"objective": "binary", "verbosity": -1, "num_threads": 1}
+    made = lightgbm.train(options, lightgbm.Dataset(data, data.region.cat.codes > 7), 10)
+    made.save_model(tmp_path / "m.txt")
+    data.to_csv(tmp_path / "d.csv", index=False)
+    assert run_command(tmp_path, "init", "m.txt", "d.csv", "-o", "q.sens").returncode == 0
+    assert "feature region" not in (tmp_path / "q.sens").read_text()
+    assert "feature age: integer in" in (tmp_path / "q.sens").read_text()
+    done = run_command(tmp_path, "check", "q.sens")
+    assert done.returncode != 0
+    assert "column `region` may hold codes or names" in done.stderr
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_names_stay_where_no_other_column_can_have_them(form: str) -> None:
     """Three names fit neither the five codes nor the ages."""

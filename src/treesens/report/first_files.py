@@ -74,8 +74,9 @@ def _label(label: object) -> str:
 
 
 def _coded(model: LoadedModel, name: str) -> bool:
-    """Whether the model itself knows the categories of a feature."""
-    return bool(model.ensemble.features[model.ensemble.feature_names.index(name)].categories)
+    """True if the model reads, or may read, codes of the values in a table."""
+    feature = model.ensemble.features[model.ensemble.feature_names.index(name)]
+    return bool(feature.categories) or feature.unsure
 
 
 def _text(text: str) -> str:
