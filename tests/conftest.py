@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.trials import THOROUGH
+
 # The same examples in every run, so that a red run is the fault of its change. New ones are drawn by
 # `pytest --hypothesis-profile=random`. Time limits of single examples say nothing on a shared machine.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -47,12 +49,40 @@ def is_quick(path: Path, slow: bool) -> bool:
     return folder in QUICK and not slow and path.name != "test_differential.py"
 
 
+def place(item: pytest.Item) -> list[int]:
+    """Which value a test has on each axis; parameters of one `parametrize` are one axis."""
+    names = (marker.args[0] for marker in item.iter_markers("parametrize"))
+    first = (name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names)
+    return [item.callspec.indices[name] for name in first]  # type: ignore[attr-defined]
+
+
+def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What `make test` takes: every fourth of random seeds, and of combinations those on a diagonal that meets each value."""
+    places = {id(x): place(x) for x in items if x.get_closest_marker("sampled") is not None}
+    sizes: dict[object, list[int]] = {}
+    for item in items:
+        if (found := places.get(id(item))) is not None:
+            size = sizes.setdefault(item.function, [0] * len(found))  # type: ignore[attr-defined]
+            size[:] = map(max, size, (index + 1 for index in found))
+    kept = [x for x in items if x.get_closest_marker("thorough") is None]
+    return [x for x in kept if id(x) not in places or sum(places[id(x)]) % step(sizes[x.function]) == 0]  # type: ignore[attr-defined]
+
+
+def step(sizes: list[int]) -> int:
+    """Every how many places of a diagonal one is taken; the largest axis meets each value of the others if it is that long."""
+    return min([4, *sorted(sizes)[-2:-1]])
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda x: x.get_closest_marker("long") is None)
     part = config.getoption("--part")
-    if part is None:
-        return
-    chosen = [x for x in items if is_quick(x.path, x.get_closest_marker("slow") is not None) == (part == "quick")]
+    chosen = [
+        x
+        for x in items
+        if part is None or is_quick(x.path, x.get_closest_marker("slow") is not None) == (part == "quick")
+    ]
+    if not THOROUGH:
+        chosen = sampled(chosen)
     kept = set(map(id, chosen))
     config.hook.pytest_deselected(items=[x for x in items if id(x) not in kept])
     items[:] = chosen
@@ -71,6 +101,17 @@ def pytest_runtest_setup() -> None:
     """
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """Servers of processes have one environment, and are started again where it changes: not for the name of each test."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call() -> None:
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
 
 
 @pytest.hookimpl(trylast=True)

@@ -144,6 +144,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_bench.make(tmp_path_factory.mktemp("bench"))
 
 
+SECONDS = {"conquest", "data_aware", "formats_on_data", "large_models", "models_read", "shares", "solver_starts"}
+"""Scripts whose smallest run takes several seconds."""
+
+
 def run(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> int:
     """Runs a script in this process; its exit code."""
     monkeypatch.setattr(sys, "argv", [f"benchmarks/{name}.py", *arguments])
@@ -166,7 +170,9 @@ def test_a_script_explains_itself(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALLEST)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.thorough) if name in SECONDS else name for name in SMALLEST]
+)
 def test_a_smallest_run(
     name: str, bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

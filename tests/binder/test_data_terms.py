@@ -51,6 +51,7 @@ def listed(boxes: Boxes) -> list[tuple[tuple[int, int, int], ...]]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.sampled
 def test_cavities_are_all_maximal_empty_boxes(seed: int, width: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = [int(n) for n in rng.integers(1, 6, size=4)]

@@ -8,6 +8,7 @@ import pytest
 from tests.binder.meaning import holds as means
 from tests.binder.setting import NAMES, bound, values, world
 from tests.grammar.constructs import CONSTRUCTS
+from tests.trials import trials
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.grammar.tree import ast
 
@@ -230,7 +231,7 @@ def test_a_constraint_means_what_it_says(model: str, text: str) -> None:
     listed = world({}, {}).rows["rows"]
     rng = np.random.default_rng(7)
     seen = set()
-    for trial in range(100):
+    for trial in trials(100):
         a = values(rng)
         b = values(rng) if trial % 3 else {f: v if rng.random() < 0.6 else values(rng)[f] for f, v in a.items()}
         if trial % 5 == 0:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.trials import trials
 from treesens.certificates.least_values import MOST_VALUES, least_together
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Term, ValueRange
@@ -53,7 +54,7 @@ def least(terms: list[Term], reach: ValueRange | None) -> Fraction | None:
 @pytest.mark.parametrize("unordered", [False, True])
 def test_it_is_below_all_values_of_an_interval_and_not_far_below(unordered: bool) -> None:
     dice = random.Random(5)
-    for _ in range(300):
+    for _ in trials(300):
         terms = [term(dice, unordered) for _ in range(dice.randint(1, 4))]
         low, high = sorted(dice.sample([Fraction(i, 4) for i in range(-4, 17)], 2))
         found = least(terms, ValueRange(float(low), float(high), NumberType.FLOAT32))
@@ -69,7 +70,7 @@ def test_it_is_below_all_values_of_an_interval_and_not_far_below(unordered: bool
 @pytest.mark.parametrize("unordered", [False, True])
 def test_it_is_reached_by_one_of_a_few_values(unordered: bool) -> None:
     dice = random.Random(6)
-    for _ in range(300):
+    for _ in trials(300):
         terms = [term(dice, unordered) for _ in range(dice.randint(1, 4))]
         listed = sorted(dice.sample([i / 2 for i in range(-4, 9)], dice.randint(1, 5)))
         whole = sorted(dice.sample(range(-2, 6), 2))

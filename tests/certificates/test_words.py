@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from treesens.certificates.treesens_verify.words import names_of
 
 from tests.certificates.mutations import spots
+from tests.trials import THOROUGH
 from treesens.certificates import treesens_verify as checker
 
 Document = dict[str, Any]
@@ -286,7 +288,7 @@ def test_every_change_of_a_claim_changes_its_words(kind: str) -> None:
     assert words is not None
     seen = {"\n".join(words): claimed(claim, parts)}
     count = 0
-    for other, its_parts in changes(claim, parts):
+    for other, its_parts in itertools.islice(changes(claim, parts), 0, None, 1 if THOROUGH else 4):
         lines = said(other, its_parts)
         if lines is None:
             continue

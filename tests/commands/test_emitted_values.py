@@ -92,6 +92,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[i
 
 @pytest.mark.parametrize("number", range(len(OBJECTIVES)))
 @pytest.mark.parametrize("target", SOLVERS)
+@pytest.mark.sampled
 def test_the_comment_says_what_the_objective_means(folder: Any, target: str, number: int) -> None:
     library, script = SOLVERS[target]
     if find_spec(library) is None:

@@ -72,6 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.partition(" ")[0])
+@pytest.mark.sampled
 def test_lines_fit_and_words_are_whole(
     folder: Path, treesens: Run, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_wrapping_breaks_at_blanks_alone() -> None:
 @pytest.mark.parametrize(
     "command", [c for c in COMMANDS if not c.startswith(("info", "doctor"))], ids=lambda c: c.partition(" ")[0]
 )
+@pytest.mark.sampled
 def test_a_quiet_command_says_nothing(
     folder: Path, treesens: Run, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

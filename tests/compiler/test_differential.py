@@ -24,6 +24,7 @@ PIPELINE_TEXTS = [*PIPELINES, *PASSES.builtin, "unaffected-leaves,share-copies,l
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.sampled
 def test_lowering_and_every_pass_agree_with_brute_force_over_cells(seed: int) -> None:
     query = random_query(np.random.default_rng(seed))
     module = lower(query)
@@ -50,6 +51,7 @@ def test_the_textual_form_parses_back(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["native", "cpsat", "highs", "z3"])
 @pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.sampled
 def test_solvers_agree_with_brute_force_over_cells(seed: int, name: str) -> None:
     """In this process, for speed; these three can be loaded together (the worker isolates the others)."""
     query = random_query(np.random.default_rng(seed))

@@ -50,6 +50,7 @@ def published(name: str, data: str) -> tuple[Int32Array, Int32Array]:
 
 @pytest.mark.parametrize("builder", [maximal_empty_boxes, z3_empty_boxes])
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled
 def test_boxes_are_empty_and_maximal(builder, seed: int) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
     n_cells = rng.integers(2, 7, 4).astype(np.int32)

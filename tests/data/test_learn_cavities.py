@@ -39,6 +39,7 @@ def a_table(seed: int) -> tuple[Int32Array, Int32Array]:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 9])
+@pytest.mark.sampled
 def test_every_point_is_judged_as_the_definition_says(seed: int, width: int) -> None:
     rows, n_cells = a_table(seed)
     cavities = Cavities(rows, n_cells, width)
@@ -49,6 +50,7 @@ def test_every_point_is_judged_as_the_definition_says(seed: int, width: int) -> 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
+@pytest.mark.sampled
 def test_boxes_that_are_learnt_hold_the_point_and_no_row_and_cannot_grow(seed: int, width: int) -> None:
     rows, n_cells = a_table(seed)
     cavities = Cavities(rows, n_cells, width)

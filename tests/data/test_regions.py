@@ -51,6 +51,7 @@ def neighbours(region: Region, query: Query) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(16))
+@pytest.mark.sampled
 def test_regions_hold_everywhere_and_are_widest_where_there_is_one_tree(seed: int) -> None:
     rng = np.random.default_rng(seed)
     seen = 0

@@ -120,6 +120,7 @@ def good(query: Query, inputs: object) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(80))
+@pytest.mark.sampled
 def test_the_pair_is_the_nearest_of_all(seed: int) -> None:
     query, rows = question(seed)
     shape = flip_question(query)

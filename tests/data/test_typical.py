@@ -73,6 +73,7 @@ def every_input(sizes: list[int]) -> np.ndarray:
 
 @pytest.mark.parametrize("way", ["chow-liu", "isolation"])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.sampled
 def test_the_region_is_the_one_of_the_reference(seed: int, way: str) -> None:
     rng = np.random.default_rng(seed)
     frame = numbers(rng, 41 + seed)

@@ -7,6 +7,7 @@ is greater, that a greater one has no answer, and so on. What is written is whet
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +157,23 @@ def table() -> str:
     head = [f"| with | {' | '.join(CLAIMS)} |", "| --- |" + " --- |" * len(CLAIMS)]
     reasons = [f"{number}. {reason}" for number, reason in enumerate(asked.reasons, 1)]
     return "\n".join([*head, *rows, "", *reasons]) + "\n"
+
+
+def differences(text: str, every: int) -> list[str]:
+    """Rows of a page that are not what the program says today, of every so many; reasons are compared by their words."""
+    found = []
+    stated = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
+    printed = dict(re.findall(r"^(\d+)\. (.*)$", text.partition(BEGIN)[2].partition(END)[0], re.MULTILINE))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_files(folder)
+        asked = Table(folder)
+        for words in list(CONSTRUCTS)[::every]:
+            row = f"| {words} | {' | '.join(asked.row(CONSTRUCTS[words]))} |"
+            today = re.sub(r"\((\d+)\)", lambda place: asked.reasons[int(place[1]) - 1], row)
+            if re.sub(r"\((\d+)\)", lambda place: printed[place[1]], stated.get(words, "")) != today:
+                found.append(today)
+    return found
 
 
 def page(text: str) -> str:

@@ -66,6 +66,7 @@ def question(kind: str) -> str:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled
 def test_brute_force_equals_every_pipeline_and_backend(kind: str, seed: int) -> None:
     model, _ = trained(kind, seed)
     loaded = ts.load(model)

@@ -13,6 +13,7 @@ from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point, with_bound
 from tests.engine.tiny import Shape, brute_force, random_problem
 from tests.oracle.schedules import scheduled
+from tests.trials import trials
 from treesens.backends.native import solver as solver_module
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
@@ -25,7 +26,7 @@ def test_optima_in_another_unit_than_the_rows(name: str) -> None:
     rng = np.random.default_rng([34, *map(ord, name)])
     steps = 0
     with scheduled(name):
-        for trial in range(60):
+        for trial in trials(60):
             problem = random_problem(rng, Shape(cells=5, trees=8, objective="unary"))
             unit = 10 ** int(rng.integers(0, 7))
             of_objective = problem.unary_row == problem.constraints
@@ -62,7 +63,7 @@ def test_trees_share_factors_however_short_the_runs_before_were() -> None:
     whole = Solver(problem, mode="objective").run(60)
     assert whole.statistics.entries > alone.statistics.entries
     solver = Solver(problem, mode="objective")
-    for _ in range(200):
+    for _ in trials(200):
         solver.run(0.003)
     assert solver.run(60).statistics.entries == whole.statistics.entries
 

@@ -10,6 +10,7 @@ import pytest
 from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point, with_bound
 from tests.engine.tiny import Shape, brute_force, random_problem
+from tests.trials import trials
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Method, Solver
 
@@ -26,10 +27,11 @@ LITTLE = 4_000_000
 @pytest.mark.parametrize("memory", [None, LITTLE])
 @pytest.mark.parametrize("kind", ["swing", "unary", "slack"])
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.sampled
 def test_a_search_that_is_stopped_has_a_valid_bound(name: str, kind: str, memory: int | None) -> None:
     rng = np.random.default_rng([7, *map(ord, name + kind)])
     stopped = 0
-    for trial in range(100):
+    for trial in trials(100):
         shape = SHAPES[name] if kind == "slack" else dataclasses.replace(SHAPES[name], objective=kind)
         problem = random_problem(rng, shape)
         answers = brute_force(problem)
@@ -85,7 +87,7 @@ def test_the_bound_falls_long_before_the_end(objective: bool) -> None:
 def test_a_row_without_terms_takes_no_weight_from_the_objective() -> None:
     """A row that always holds had a multiplier, which left the bound of the objective loose."""
     rng = np.random.default_rng(11)
-    for trial in range(40):
+    for trial in trials(40):
         problem = random_problem(rng, Shape(cells=5, trees=8, objective="unary"))
         keep = problem.coefficient_row == problem.constraints
         offset = np.concatenate(([0], np.cumsum(keep)))[problem.coefficient_offset]

@@ -15,10 +15,11 @@ import pytest
 
 from tests.engine.test_brute import check_point, with_bound
 from tests.engine.tiny import Answers, Shape, brute_force, random_problem
+from tests.trials import trials
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
-TRIALS = int(os.environ.get("TREESENS_BOUND_TRIALS", "150"))
+TRIALS = int(os.environ.get("TREESENS_BOUND_TRIALS", len(trials(150))))
 SEED = int(os.environ.get("TREESENS_BOUND_SEED", "0"))
 SHAPES = {
     "pair": Shape(cells=5, trees=6),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engine.tiny import Answers, Shape, brute_force, random_problem, rows_at, satisfies
+from tests.trials import trials
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Method, SearchResult, Solver
 
@@ -56,7 +57,7 @@ METHODS: tuple[Method, ...] = ("auto", "overlap", "both")
 @pytest.mark.parametrize("name", SHAPES)
 def test_decide(name: str, method: Method) -> None:
     rng = np.random.default_rng(sum(map(ord, name)))
-    for trial in range(120):
+    for trial in trials(120):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
@@ -77,7 +78,7 @@ def test_decide(name: str, method: Method) -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_prover_alone_proves_optimality(name: str, method: Method) -> None:
     rng = np.random.default_rng(1 + sum(map(ord, name)))
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
@@ -117,7 +118,7 @@ def stretched(rng: np.random.Generator, problem: SearchProblem, times: int) -> S
 def test_many_cells_that_nothing_tells_apart(name: str, times: int) -> None:
     """Moves over many cells stand on the places between the cuts: with 120 all of them do, with 6 those of pairs at most."""
     rng = np.random.default_rng(3 + sum(map(ord, name)))
-    for trial in range(20):
+    for trial in trials(20):
         problem = random_problem(rng, SHAPES[name])
         best = largest_level(brute_force(problem), problem)
         if best is None:
@@ -138,7 +139,7 @@ def test_many_cells_that_nothing_tells_apart(name: str, times: int) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_objective(name: str, kind: str, method: Method) -> None:
     rng = np.random.default_rng(2 + sum(map(ord, name + kind)))
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, dataclasses.replace(SHAPES[name], objective=kind))
         answers = brute_force(problem)
         level = largest_level(answers, problem)
@@ -158,7 +159,7 @@ def test_objective(name: str, kind: str, method: Method) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_hard_rows_and_soft_rows(method: Method) -> None:
     rng = np.random.default_rng(5)
-    for trial in range(100):
+    for trial in trials(100):
         problem = random_problem(rng, Shape(classes=3))
         answers = brute_force(problem)
         weight = np.array([1, 0, 1, 0], np.uint8)
@@ -175,7 +176,7 @@ def test_hard_rows_and_soft_rows(method: Method) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_reset_follows_the_bounds(method: Method) -> None:
     rng = np.random.default_rng(6)
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, Shape(cells=5, trees=7))
         best = largest_level(brute_force(problem), problem)
         assert best is not None
@@ -189,7 +190,7 @@ def test_reset_follows_the_bounds(method: Method) -> None:
 
 def test_relative_gap_is_honest() -> None:
     rng = np.random.default_rng(7)
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, Shape(cells=5, trees=9))
         best = largest_level(brute_force(problem), problem)
         assert best is not None
@@ -227,7 +228,7 @@ def test_rows_that_have_to_be_one_value(name: str, method: Method) -> None:
     """Of two rows that contradict each other but in one place, the weights of which cancel."""
     rng = np.random.default_rng(1 + sum(map(ord, name)))
     seen = set()
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         if not len(answers.rows):
@@ -274,7 +275,7 @@ def test_a_point_is_moved_into_the_cells_that_are_left() -> None:
         clause_low=np.array([0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.int32),
         clause_high=np.array([0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0], np.int32),
     )
-    for seed in range(40):
+    for seed in trials(40):
         result = Solver(problem, seed=seed, audit=1).run(5.0)
         assert result.status == "witness"
         check_point(problem, result)
@@ -285,7 +286,7 @@ def test_verdicts_after_a_reset_are_those_of_brute_force(name: str) -> None:
     """One solver at bounds of any order: a proof at some bounds answers those that are as large, and no others."""
     rng = np.random.default_rng(3 + sum(map(ord, name)))
     seen = set()
-    for trial in range(40):
+    for trial in trials(40):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tests.engine.test_brute import SHAPES, largest_level, with_bound
 from tests.engine.tiny import Box, Group, assemble, brute_force, random_problem
+from tests.trials import trials
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
@@ -41,7 +42,7 @@ def cells_used(problem: SearchProblem, points: NDArray[np.int64]) -> NDArray[np.
 def test_what_is_out_of_reach_is_used_by_no_solution(name: str, probe: bool) -> None:
     rng = np.random.default_rng(11 + sum(map(ord, name)))
     impossible = refuted = unused = dropped = 0
-    for trial in range(30):
+    for trial in trials(30):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
@@ -72,7 +73,7 @@ def test_what_is_out_of_reach_is_used_by_no_solution(name: str, probe: bool) -> 
 
 def test_the_objective_is_not_looked_at() -> None:
     rng = np.random.default_rng(12)
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, dataclasses.replace(SHAPES["one feature"], objective="unary"))
         answers = brute_force(problem)
         level = largest_level(answers, problem)
@@ -85,7 +86,7 @@ def test_the_objective_is_not_looked_at() -> None:
 
 def test_the_search_goes_on_as_if_nothing_had_been_asked() -> None:
     rng = np.random.default_rng(13)
-    for trial in range(40):
+    for trial in trials(40):
         problem = random_problem(rng, SHAPES["clauses and domains"])
         plain, asked = Solver(problem, seed=trial), Solver(problem, seed=trial)
         asked.fix(WORK)
@@ -96,7 +97,7 @@ def test_the_search_goes_on_as_if_nothing_had_been_asked() -> None:
 
 def test_little_work_is_still_a_proof() -> None:
     rng = np.random.default_rng(14)
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, SHAPES["two features"])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
@@ -113,7 +114,7 @@ def test_little_work_is_still_a_proof() -> None:
 def test_stopped_at_once_it_keeps_what_solutions_use(name: str) -> None:
     rng = np.random.default_rng(5 + sum(map(ord, name)))
     asked = 0
-    for trial in range(20):
+    for trial in trials(20):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         best = largest_level(answers, problem)
@@ -135,7 +136,7 @@ def test_leaves_are_looked_at_within_the_work() -> None:
     """A comparison of a leaf with an entry is work, too: without any allowed nothing is dropped for it, with little some."""
     rng = np.random.default_rng(19)
     dropped = dict.fromkeys((3, 3_000, WORK), 0)
-    for trial in range(40):
+    for trial in trials(40):
         problem = random_problem(rng, SHAPES["two features"])
         best = largest_level(brute_force(problem), problem)
         if best is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tests.engine.test_brute import SHAPES
 from tests.engine.tiny import Answers, Box, Group, assemble, brute_force, random_problem, rows_at, satisfies
+from tests.trials import trials
 from treesens._engine import LevelSearch, RestrictedSearch, SharedProblem
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
@@ -44,7 +45,7 @@ def check_solution(problem: SearchProblem, bound: NDArray[np.int64], point: list
 def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
     rng = np.random.default_rng(sum(map(ord, name)))
     found = 0
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         shared = SharedProblem(Solver(problem)._engine)
@@ -73,7 +74,7 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
     """Also of boxes that leave one point, or none."""
     rng = np.random.default_rng(5 + sum(map(ord, name)))
     single = best_of_several = 0
-    for trial in range(60):
+    for trial in trials(60):
         shape = dataclasses.replace(SHAPES[name], objective=["swing", "unary"][trial % 2])
         problem = random_problem(rng, shape)
         answers = brute_force(problem)
@@ -108,7 +109,7 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
 def test_the_least_level_is_that_of_trying_all(name: str, hinted: bool) -> None:
     rng = np.random.default_rng(7 + sum(map(ord, name)))
     levels_seen = set()
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         shared = SharedProblem(Solver(problem)._engine)
@@ -186,7 +187,7 @@ def full_tables(rng: np.random.Generator, cells: int = 9) -> SearchProblem:
 def test_deep_trees_are_proved_by_the_boxes_of_what_is_left() -> None:
     """Trees of 64 leaves and more go to a prover that looks at the boxes of leaves instead of at the trees."""
     rng = np.random.default_rng(11)
-    for trial in range(25):
+    for trial in trials(25):
         problem = full_tables(rng)
         answers = brute_force(problem)
         best = int((answers.rows[:, :2] - problem.bound).min(axis=1).max())

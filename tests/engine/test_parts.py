@@ -12,6 +12,7 @@ from tests.engine.test_best_first import LITTLE, SHAPES, STOPS, long_problem
 from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point
 from tests.engine.tiny import Group, assemble, brute_force, random_problem, random_tree
+from tests.trials import trials
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
@@ -24,7 +25,7 @@ ENTRIES = (3, 12, 60)
 def test_optima(name: str, kind: str) -> None:
     rng = np.random.default_rng([16, *map(ord, name + kind)])
     parts = 0
-    for trial in range(100):
+    for trial in trials(100):
         problem = random_problem(rng, dataclasses.replace(SHAPES[name], objective=kind))
         answers = brute_force(problem)
         problem = bounds_of(rng, problem, answers)
@@ -48,7 +49,7 @@ def test_optima(name: str, kind: str) -> None:
 def test_a_search_in_parts_that_is_stopped_has_a_valid_bound(name: str, memory: int | None) -> None:
     rng = np.random.default_rng([17, *map(ord, name)])
     stopped = 0
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, dataclasses.replace(SHAPES[name], objective="unary"))
         answers = brute_force(problem)
         problem = bounds_of(rng, problem, answers)

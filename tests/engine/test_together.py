@@ -11,6 +11,7 @@ from tests.engine.test_best_first import long_problem
 from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import SHAPES, check_point, largest_level, with_bound
 from tests.engine.tiny import brute_force, random_problem
+from tests.trials import trials
 from treesens.backends.native.solver import Solver
 
 ENTRIES = (3, 12, 60, 400)
@@ -19,7 +20,7 @@ ENTRIES = (3, 12, 60, 400)
 @pytest.mark.parametrize("name", SHAPES)
 def test_decisions(name: str) -> None:
     rng = np.random.default_rng([11, *map(ord, name)])
-    for trial in range(60):
+    for trial in trials(60):
         problem = random_problem(rng, SHAPES[name])
         best = largest_level(brute_force(problem), problem)
         together = ENTRIES[trial % len(ENTRIES)]
@@ -38,7 +39,7 @@ def test_decisions(name: str) -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_optima(name: str, kind: str) -> None:
     rng = np.random.default_rng([12, *map(ord, name + kind)])
-    for trial in range(60):
+    for trial in trials(60):
         shape = SHAPES[name] if kind == "slack" else dataclasses.replace(SHAPES[name], objective=kind)
         problem = random_problem(rng, shape)
         answers = brute_force(problem)

@@ -45,6 +45,7 @@ def probability(booster: Any, code: float) -> float:
     ("constraint", "codes"),
     [("a.c in {A, D}", [0, 3]), ("a.c != C", [0, 1, 3]), ("a.c = D", [3]), ("a.c in {A, B}", [0, 1])],
 )
+@pytest.mark.sampled
 def test_each_category_is_told_apart(booster: Any, backend: str, constraint: str, codes: list[int]) -> None:
     expected = "found" if any(probability(booster, c) >= 0.5 for c in codes) else "none"
     assert verdict(booster, f"find a such that {constraint}; prob(a) >= 0.5", DECLARED, backend=backend) == expected

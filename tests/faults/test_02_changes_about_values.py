@@ -43,6 +43,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("backend", "quantity", "limit", "besides"), ASKED)
+@pytest.mark.sampled
 def test_differing_values_are_counted(stump: Any, quantity: str, limit: str, besides: str, backend: str) -> None:
     holds = {
         "a.f0 = 0; b.f0 in [1, 2]": lambda a, b: a[0] == 0 and b[0] in (1, 2),

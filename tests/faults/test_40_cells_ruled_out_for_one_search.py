@@ -50,6 +50,7 @@ def model(seed: int) -> Any:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("goal", CASES)
+@pytest.mark.sampled
 def test_optima_under_relations_are_those_of_all_pairs(goal: str, seed: int) -> None:
     constraints, holds, values = CASES[goal]
     answer = ask(model(seed), f"find a, b such that {constraints}\n  {goal}", DOMAIN, backend="native", time_limit=30)

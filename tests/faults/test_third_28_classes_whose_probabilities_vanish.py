@@ -16,6 +16,7 @@ VALUES = range(3)
 
 @pytest.mark.parametrize("objective", ["multiclassova", "multiclass"])
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.sampled
 def test_no_none_is_contradicted_by_the_library(objective: str, seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     table = np.array(list(itertools.product(VALUES, repeat=2)), np.float64)

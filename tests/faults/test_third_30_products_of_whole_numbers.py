@@ -33,6 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("pipeline", ["kant", "default", "bounded", "ensense"])
 @pytest.mark.parametrize("backend", ["native", "cpsat"])
 @pytest.mark.parametrize("label", [0, 1, 2])
+@pytest.mark.sampled
 def test_scores_of_zeros_beside_a_tiny_intercept(model: Path, pipeline: str, backend: str, label: int) -> None:
     file = model.with_suffix(f".{label}.sens")
     file.write_text(f'model m from "{model.name}"\nquery q: find a in m such that class(a) = {label} by factor 1\n')

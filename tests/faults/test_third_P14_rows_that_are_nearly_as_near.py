@@ -48,6 +48,7 @@ def distance(one: np.ndarray, row: np.ndarray, norm: str) -> Fraction:
 @pytest.mark.parametrize("tolerance", [0.0, 1e-6, 1e-2])
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled
 def test_rows_that_are_nearly_as_near_keep_their_bounds(
     seed: int, norm: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

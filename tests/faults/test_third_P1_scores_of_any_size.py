@@ -72,6 +72,7 @@ def decimal(value: Fraction) -> str:
 
 @pytest.mark.parametrize("style", ["wide", "huge", "tiny", "near 2^64", "ulp", "mixed"])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled
 def test_exact_ties_of_leaves_of_any_size(style: str, seed: int, tmp_path: Path) -> None:
     table = written(style, seed, tmp_path / "m.json")
     highest = max(table.values())

@@ -89,6 +89,7 @@ KINDS = ["forest", "histogram", "boosted", "exponential", "pipeline", "xgboost",
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled
 def test_probabilities_are_those_of_the_library(kind: str, method: str) -> None:
     model = calibrated(kind, method)
     shown = np.unique(model.predict_proba(GRID)[:, 1])
@@ -247,6 +248,7 @@ def surely(shown: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("kind", OF_CLASSES)
+@pytest.mark.sampled
 def test_several_classes_are_those_of_the_library(kind: str, method: str) -> None:
     from treesens.compiler.query.predicted_classes import sure_classes
     from treesens.frontends import conformance

@@ -26,6 +26,7 @@ FILES = sorted((BENCH / "models").glob("*.json"))
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", ["object", "json", "ubj"])
+@pytest.mark.sampled
 def test_trained_models_are_read_exactly(name: str, form: str, tmp_path: Path) -> None:
     made = MODELS[name]()
     if form == "object":
@@ -91,6 +92,7 @@ _CUT = [pytest.param(score, marks=since("xgboost", "3.1")) for score in (1e-7, 1
 
 @pytest.mark.parametrize("score", [*_CUT, 0.0012, 0.1, 0.24083011, 0.3, 0.5, 0.777, 0.9999])
 @pytest.mark.parametrize("shape", ["number", "text", "list"])
+@pytest.mark.sampled
 def test_base_score_in_all_shapes(score: float, shape: str, tmp_path: Path) -> None:
     document = json.loads(MODELS["logistic"]().save_raw("json"))
     stored: Any = {"number": score, "text": str(score), "list": f"[{score}]"}[shape]

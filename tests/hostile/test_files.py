@@ -17,6 +17,7 @@ from tests.command import CLI, run_command
 from tests.hostile import fuzz
 from tests.hostile.mutations import OTHERS, json_text, of_tree
 from tests.hostile.samples import MAKERS, write_samples
+from tests.trials import trials
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.errors import TreesensError, UsageError
 
@@ -349,7 +350,7 @@ def test_questions_come_from_standard_input(folder: Path) -> None:
 def test_a_slice_of_the_mutated_files_stays_within_the_limits(folder: Path) -> None:
     """Some files of every format; `make fuzz-files` takes many more."""
     formats = [name for name in MAKERS if (folder / "samples" / name).is_file() and name != "treelite.tl"]
-    totals = fuzz.run(folder, formats, 7, seconds=30, cases=1500)
+    totals = fuzz.run(folder, formats, 7, seconds=30, cases=len(trials(1500)))
     assert [text for total in totals.values() for text in total.bad] == []
     assert sum(total.outcomes["read"] for total in totals.values()) > 0
     assert sum(total.outcomes["refused"] for total in totals.values()) > 0

@@ -116,7 +116,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-STARTED = 3.0
+STARTED = 2.0
 """CPU seconds of a command that has loaded everything and searches; each process of a pool takes half of them more."""
 CHILD_STARTED = 1.5
 """CPU seconds of a child that has loaded a solver and searches."""

@@ -106,6 +106,7 @@ SETS = [("age",), ("red",), tuple(GROUP), ("age", *GROUP), ("green", "hours")]
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled
 def test_shares_are_those_of_valid_inputs(seed: int) -> None:
     random = np.random.default_rng(seed)
     frame = frame_of(random)

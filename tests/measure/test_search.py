@@ -12,6 +12,7 @@ import pytest
 from tests.measure.test_learnt import probability
 from tests.studies.share_cases import FEATURES, NAMES, Case, forest_case, xgboost_case
 from tests.studies.test_shares import units
+from tests.trials import trials
 from treesens.compiler.base.budget import Budget
 from treesens.measure.counted import counted_of
 from treesens.measure.hunt import hunt
@@ -142,7 +143,7 @@ def test_estimates_hold_as_often_as_they_claim(boxes: int) -> None:
     """Boxes are cut between rounds of draws, and draws are moved by what was drawn before."""
     case, unit, measure = _open_case()
     truth, delta, missed, moved = _exact(case, unit, measure), 0.2, 0, 0
-    for seed in range(2_000):
+    for seed in trials(2_000):
         search = search_of(unit, measure)
         search.run(10.0, most_boxes=boxes)
         sampler = Sampler(search, Precision(0.01, delta, 0.0), seed=1_000_003 * seed)
@@ -155,7 +156,7 @@ def test_estimates_hold_as_often_as_they_claim(boxes: int) -> None:
             search.run(10.0, most_nodes=2 * (number % 2), most_boxes=boxes + 1)
         moved += not np.isclose(search.heaviest(), search.masses().open)
         missed += not estimate.low - 1e-12 <= truth <= estimate.high + 1e-12
-    assert missed <= 2_000 * delta
+    assert missed <= len(trials(2_000)) * delta
     assert moved > 0
 
 

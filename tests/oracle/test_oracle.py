@@ -20,6 +20,7 @@ SEEDS = range(60)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.sampled
 def test_answers_are_those_of_brute_force(seed: int) -> None:
     case = draw_case(seed)
     options = draw_options(np.random.default_rng([7, seed]), 0.12)

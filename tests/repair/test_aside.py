@@ -54,6 +54,7 @@ def is_above(one: Any, two: Any) -> bool:
 
 @pytest.mark.parametrize("uses", [0.0, 0.25])
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.sampled
 def test_leaves_of_few_rows_cost_no_more_than_the_blend_on_others(seed: int, uses: float, tmp_path: Path) -> None:
     x, y = rows(seed, 240, uses)
     model, data, held_out = train(tmp_path, x, y), table(tmp_path / "d.csv", x, y), rows(1000 + seed, 4000, uses)

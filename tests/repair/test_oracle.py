@@ -19,6 +19,7 @@ pytest.importorskip("skops")
 
 
 @pytest.mark.parametrize("seed", range(44))
+@pytest.mark.sampled
 def test_no_pair_of_the_domain_breaks_the_promise(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path, 1.0)
 
@@ -42,6 +43,7 @@ CLASSIFIERS = (
 
 @pytest.mark.parametrize("kind", REGRESSORS)
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sampled
 def test_values_of_a_regressor_move_by_less(kind: str, method: Any, tmp_path: Path) -> None:
     path, x, y = train(kind, tmp_path, 1)
     data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / f"out{path.suffix}"
@@ -55,6 +57,7 @@ def test_values_of_a_regressor_move_by_less(kind: str, method: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sampled
 def test_classes_do_not_change_places_with_a_lead(kind: str, method: Any, tmp_path: Path) -> None:
     path, x, y = train(kind, tmp_path, 1)
     data, output = write_table(tmp_path / "d.csv", x, y), tmp_path / f"out{path.suffix}"

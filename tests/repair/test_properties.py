@@ -32,6 +32,7 @@ def falls(values: Any, feature: int) -> float:
 
 @pytest.mark.parametrize("method", ["average", "blend", "leaves", "auto"])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled
 def test_a_direction_holds_in_the_library_on_the_whole_domain(kind: str, method: Any, tmp_path: Path) -> None:
     if method == "leaves" and "forest" in kind:
         pytest.skip("leaves of probabilities are only mixed")
@@ -56,6 +57,7 @@ def test_a_direction_holds_in_the_library_on_the_whole_domain(kind: str, method:
 
 @pytest.mark.parametrize("method", ["average", "blend", "leaves"])
 @pytest.mark.parametrize("seed", [1, 5])
+@pytest.mark.sampled
 def test_a_gap_a_swing_and_a_direction_hold_together(method: Any, seed: int, tmp_path: Path) -> None:
     model, data, _ = ready("xgboost", tmp_path, seed)
     output = tmp_path / "o.json"
@@ -87,6 +89,7 @@ def test_the_leaves_in_order_cost_less_than_their_first_projection(tmp_path: Pat
 
 @pytest.mark.parametrize("method", ["average", "blend", "leaves"])
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "sklearn-forest-label-joblib", "xgboost-classes"])
+@pytest.mark.sampled
 def test_rows_that_are_kept_keep_their_scores(kind: str, method: Any, tmp_path: Path) -> None:
     if method == "leaves" and "forest" in kind:
         pytest.skip("leaves of probabilities are only mixed")

@@ -54,6 +54,7 @@ def swing(scores: Any, varied: list[int]) -> float:
 
 @pytest.mark.parametrize("library", sorted(TRAINERS))
 @pytest.mark.parametrize(("limit", "varied"), [(0.3, ["f"]), (1.0, ["f"]), (0.7, ["f", "b"])])
+@pytest.mark.sampled
 def test_no_round_leaves_the_budget(library: str, limit: float, varied: list[str], tmp_path: Path) -> None:
     train, columns = TRAINERS[library], [NAMES.index(name) for name in varied]
     _, scores = train(None, 1)

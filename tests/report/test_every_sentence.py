@@ -621,6 +621,7 @@ def read(case: Case, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.sampled
 def test_every_sentence_is_true(
     kind: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

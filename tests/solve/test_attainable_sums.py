@@ -134,6 +134,7 @@ def test_additive_models_against_all_inputs(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.sampled
 def test_the_best_sum_of_an_additive_model_is_that_of_all_inputs(tmp_path: Path, seed: int, goal: str) -> None:
     """The largest sum below a bound, which is subset sum as an optimum; the largest swing, with and without a bound."""
     rng = np.random.default_rng(seed)

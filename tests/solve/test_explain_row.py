@@ -34,6 +34,7 @@ def asked(model: Any, x: np.ndarray, *lines: str, **options: Any) -> dict[str, A
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("clause", ["", "smallest", "without f1", "without {f0, f2} smallest"])
+@pytest.mark.sampled
 def test_a_reason_decides_and_none_means_that_what_is_left_out_matters(seed: int, clause: str) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(800 + seed, 8)[0]

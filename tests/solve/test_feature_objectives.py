@@ -38,6 +38,7 @@ def best_of(text: str, model: Any) -> Any:
     ],
 )
 @pytest.mark.parametrize("sense", ["minimize", "maximize"])
+@pytest.mark.sampled
 def test_the_best_sum_is_that_of_trying_all_values(
     make: Callable[[int], Any], seed: int, form: str, weights: tuple[float, ...], offset: float, sense: str
 ) -> None:

@@ -51,6 +51,7 @@ def outside(world: World, query: Query, rows: int, width: int) -> Mask:
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("rows", [20, 300])
+@pytest.mark.sampled
 def test_the_best_input_outside_of_all_cavities(world: World, rows: int, width: int) -> None:
     text = f"a such that a.f0 <= 2; a avoid cavities(d, width = {width}, limit = all) maximize margin(a)"
     query = query_of(world, rows, text)
@@ -67,6 +68,7 @@ def test_the_best_input_outside_of_all_cavities(world: World, rows: int, width: 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5])
 @pytest.mark.parametrize("margin", [0.5, 1.5, 2.5, 4.0])
+@pytest.mark.sampled
 def test_pairs_outside_of_all_cavities(world: World, width: int, margin: float) -> None:
     text = f"a, b such that a = b except f0; margin(a) >= {margin}; margin(b) <= -{margin}; "
     query = query_of(world, 60, text + f"a, b avoid cavities(d, width = {width}, limit = all)")

@@ -75,6 +75,7 @@ def check(answer: Any, least: float | None, norm: str) -> None:
 
 @pytest.mark.parametrize("make", [xgboost_model, forest_model])
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.sampled
 def test_the_least_distance_is_that_of_trying_all_values(
     make: Callable[[int], Any], seed: int, left_over: list[str]
 ) -> None:
@@ -194,6 +195,7 @@ def _splits(node: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled
 def test_the_cheapest_cells_are_those_of_trying_all(seed: int) -> None:
     """Questions about two points, with weak and strict bounds, sets of cells, boxes to avoid and alternatives."""
     rng = np.random.default_rng(4000 + seed)

@@ -95,6 +95,7 @@ def by_questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("make", [xgboost_model, forest_model])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.sampled
 def test_the_least_radius_is_that_of_trying_all_values(
     make: Callable[[int], Any], seed: int, by_questions: list[str]
 ) -> None:

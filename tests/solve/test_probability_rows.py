@@ -76,6 +76,7 @@ def bounds(values: np.ndarray) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histogram"])
 @pytest.mark.parametrize("classes", [3, 5])
+@pytest.mark.sampled
 def test_one_probability_of_a_softmax(kind: str, classes: int) -> None:
     table = shown(kind, classes)
     asked = 0
@@ -95,6 +96,7 @@ def test_one_probability_of_a_softmax(kind: str, classes: int) -> None:
     ("kind", "classes"), [("xgboost", 2), ("sigmoid", 2), ("isotonic", 2), ("xgboost", 3), ("histogram", 4)]
 )
 @pytest.mark.parametrize("backend", ["native", "auto"])
+@pytest.mark.sampled
 def test_how_far_apart_two_probabilities_are(kind: str, classes: int, backend: str) -> None:
     table = shown(kind, classes).reshape(SIZE, SIZE, SIZE, classes)
     for wanted, (axis, free) in itertools.product((0, classes - 1), enumerate(NAMES)):
@@ -187,6 +189,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("operator", [">=", ">", "<=", "<"])
 @pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.sampled
 def test_probabilities_of_two_points_are_not_ordered_as_their_margins(one: str, other: str, operator: str) -> None:
     """Each model has a calibration of its own, and an isotonic one is level: equal probabilities have different margins."""
     p, q = shown(one, 2)[:, 1], shown(other, 2)[:, 1]

@@ -76,6 +76,7 @@ def _check_objective(question: Question, bound: ResolvedQuestion, result: Result
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.sampled
 def test_random_question(seed: int) -> None:
     question = random_question(seed)
     tree = parse(question.text, "r.sens")

@@ -55,6 +55,7 @@ def test_the_last_unit_is_optimal() -> None:
 
 @pytest.mark.parametrize("backend", ["native", "cpsat", "highs", "auto"])
 @pytest.mark.parametrize(("relative", "absolute"), [(1e-6, 0.0), (0.3, 0.0), (0.0, 0.7)])
+@pytest.mark.sampled
 def test_what_is_close_is_proved_and_says_so(backend: str, relative: float, absolute: float) -> None:
     model, scores = regressor()
     truth = float((scores.max(axis=0) - scores.min(axis=0)).max())

@@ -85,6 +85,7 @@ def agrees(query: Query, result: Result, wanted: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(300, 340))
+@pytest.mark.sampled
 def test_the_best_answers_are_those_of_brute_force(seed: int) -> None:
     query = loose_query(seed)
     agrees(query, solved(query, 4), 4)

@@ -16,6 +16,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 import treesens as ts
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
+from tests.trials import trials
 from treesens.backends.native import score_constraints, tree_question
 from treesens.backends.native.tree_question import decide_on_trees, maximise_on_trees
 from treesens.binder.file import bind
@@ -34,10 +35,11 @@ from treesens.studies.running import library_of
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled
 def test_verdicts_are_those_of_trying_every_input(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     asked = found = 0
-    for _ in range(60):
+    for _ in trials(60):
         query = replace(random_query(rng), objective=None)
         outcome = decide_on_trees(query, Budget.of(20.0), seed=seed)
         if outcome is None:
@@ -88,7 +90,7 @@ def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.
     monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
     rng = np.random.default_rng(70 + bits)
     rounded = none = found = 0
-    for _ in range(150):
+    for _ in trials(150):
         query = replace(random_query(rng), objective=None)
         known = tree_question.bound_question(query)
         if known is None:
@@ -111,7 +113,7 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
 
     rng = np.random.default_rng(900 + seed)
     looked_at = wrong = 0
-    for _ in range(40):
+    for _ in trials(40):
         query = random_query(rng)
         rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores and not c.form.costs]
         for row in rows:
@@ -244,10 +246,11 @@ def _with_goal(rng: np.random.Generator) -> Query:
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled
 def test_optima_are_those_of_trying_every_input(seed: int) -> None:
     rng = np.random.default_rng(7000 + seed)
     found = 0
-    for _ in range(25):
+    for _ in trials(25):
         query = _with_goal(rng)
         outcome = maximise_on_trees(query, Budget.of(20.0), seed=seed)
         if outcome is None:
@@ -273,7 +276,7 @@ def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, mo
     monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
     rng = np.random.default_rng(170 + bits)
     rounded = away = 0
-    for _ in range(150):
+    for _ in trials(150):
         query = _with_goal(rng)
         known = tree_question.bound_question(query, optimises=True)
         if known is None or known.goal is None:
@@ -314,6 +317,7 @@ def _asked(model: object, text: str) -> Query:
 @pytest.mark.usefixtures("as_large")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("limit", [0.0, 20.0])
+@pytest.mark.sampled
 def test_optima_of_large_forests_are_those_of_scikit_learn_over_all_inputs(seed: int, limit: float) -> None:
     """Three classes with sums of thirds, which no binary number has; a limit of nothing leaves a bound that is true."""
     rng = np.random.default_rng(300 + seed)

@@ -141,6 +141,7 @@ def test_an_average_is_compared_with_a_model_of_one_score() -> None:
 
 @pytest.mark.parametrize("seconds", [0.002, 0.02, 0.1])
 @pytest.mark.parametrize("kind", ["vote", "isotonic"])
+@pytest.mark.sampled
 def test_what_is_told_in_a_hurry_is_true(kind: str, seconds: float) -> None:
     model, other = trained(kind), trained("folds", seed=1)
     p, q = (pd.Series(m.predict_proba(GRID)[:, 1]) for m in (model, other))

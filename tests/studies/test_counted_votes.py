@@ -83,6 +83,7 @@ def test_sets_that_flip_are_those_of_all_inputs(case: str) -> None:
 
 @pytest.mark.parametrize("norm", ["linf", "l1", "l2", "l0"])
 @pytest.mark.parametrize("case", ["two", "three classes, weighted", "trees", *CALIBRATED])
+@pytest.mark.sampled
 def test_the_nearest_other_class_is_as_far_as_on_the_grid(case: str, norm: str) -> None:
     model, rows, said = model_of(case), [0, 50, 127, 215], said_of(case)
     found = ts.robust(model, FRAME, rows, norm=norm, time_limit=20)  # type: ignore[arg-type]

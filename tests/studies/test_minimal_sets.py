@@ -99,6 +99,7 @@ def asked(model: Any, margin: float, **more: Any) -> MinimalSets:
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("train", [xgboost_model, lightgbm_model, sklearn_model])
+@pytest.mark.sampled
 def test_sets_are_those_of_trying_all(train: Callable[[int], Made], seed: int) -> None:
     model, scores = train(seed)
     rows = every_input(model)

@@ -65,6 +65,7 @@ def denied(trained: Trained, good: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("protected", [(), ("q",), ("p", "r")])
 @pytest.mark.parametrize("favourable", [0, 1])
 @pytest.mark.parametrize("kind", ["xgboost", "histogram", "forest"])
+@pytest.mark.sampled
 def test_every_denial_has_the_reasons_that_all_inputs_say(
     kind: str, favourable: int, protected: tuple[str, ...], most: int
 ) -> None:

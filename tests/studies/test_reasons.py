@@ -58,6 +58,7 @@ def sets_of_features() -> list[set[int]]:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("smallest", [False, True])
+@pytest.mark.sampled
 def test_reasons_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(200 + seed, 12)[0]
@@ -79,6 +80,7 @@ def test_reasons_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_pa
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("smallest", [False, True])
+@pytest.mark.sampled
 def test_reasons_of_forests_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_path: Path) -> None:
     """Leaf values of a forest are too long for the engine's whole numbers. Where votes tie but for the library's rounding,
     either class may count.
@@ -117,6 +119,7 @@ def check_contrast(classes: Any, cuts: dict[str, list[float]], row: np.ndarray, 
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled
 def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(400 + seed, 12)[0]

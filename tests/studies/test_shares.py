@@ -51,6 +51,7 @@ def weights_of(case: Case, measure: MeasureName, options: list[Any]) -> list[Any
 
 @pytest.mark.parametrize("make", CASES)
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled
 def test_every_interval_holds_the_share_that_the_library_predicts(make: Any, seed: int) -> None:
     random = np.random.default_rng(seed)
     case = make(random)

@@ -74,6 +74,7 @@ def property_text(version: int, bounds: list[tuple[float, float]], outputs: int,
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("number", range(len(CASES)))
+@pytest.mark.sampled
 def test_verdicts_are_those_of_trying_all_values(folder: Path, number: int, version: int) -> None:
     name, outputs, assertion, judge = CASES[number]
     path = folder / f"{name}.onnx"

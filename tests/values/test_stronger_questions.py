@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.binder.setting import NAMES, one, values
+from tests.trials import trials
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.solve.methods.refine import answer_refined
@@ -32,7 +33,7 @@ def test_what_answers_a_stronger_question_answers_the_question(constraints: str)
     asked = list(stronger_questions(query))
     assert 2 <= len(asked) <= len(NAMES) + 1
     answers = 0
-    for _ in range(800):
+    for _ in trials(800):
         a = values(rng)
         b = a | {name: value for name, value in values(rng).items() if rng.random() < 0.2}
         near = {n: a[n] + (v - a[n]) * rng.choice([0.05, 0.3, 1]) if n in {"x", "y"} else v for n, v in b.items()}

@@ -58,6 +58,7 @@ def random_row(random: np.random.Generator) -> ProbabilitySum:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled
 def test_rows_follow_from_the_sum_and_rule_out_what_breaks_it(seed: int) -> None:
     random = np.random.default_rng(seed)
     row = random_row(random)

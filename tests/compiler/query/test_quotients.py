@@ -129,6 +129,7 @@ def inputs(scores: list[list[Fraction]]) -> Inputs:
 
 
 @pytest.mark.parametrize("seed", range(14))
+@pytest.mark.sampled
 def test_rows_follow_from_the_sum_and_rule_out_what_breaks_it(seed: int) -> None:
     """The bound is hardly reached at one input, and others, near and far, are ruled out: this one never is."""
     random = np.random.default_rng(seed)

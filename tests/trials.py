@@ -1,0 +1,13 @@
+"""How many random cases a test tries: a share of them in `make test`, all of them in `make nightly`."""
+
+from __future__ import annotations
+
+import os
+
+THOROUGH = os.environ.get("TREESENS_THOROUGH", "") not in ("", "0")
+"""Whether tests try all of their random cases, as `make nightly` does."""
+
+
+def trials(count: int) -> range:
+    """The numbers of a test's random cases: all `count` of them if the run is thorough, else the first quarter."""
+    return range(count if THOROUGH else -(-count // 4))
