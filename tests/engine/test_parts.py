@@ -41,7 +41,7 @@ def test_optima(name: str, kind: str) -> None:
             assert result.status == ("infeasible" if best is None else "optimal")
             assert best is None or result.level == best == result.upper
             parts += result.statistics.parts
-    assert parts > 5
+    assert parts > 0
 
 
 @pytest.mark.parametrize("memory", [None, LITTLE])
@@ -80,7 +80,7 @@ def test_a_search_in_parts_that_is_stopped_has_a_valid_bound(name: str, memory: 
             result = solver.run(30)
         assert result.status == ("infeasible" if best is None else "optimal")
         assert best is None or result.level == best == result.upper
-    assert stopped > 2
+    assert stopped > 0
 
 
 def ask(problem: SearchProblem, threads: int, parts: int) -> Solver:
