@@ -63,7 +63,8 @@ demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about 
 	@echo "3/3 a model of 40 trees is trained, and asked a question"
 	@$(BIN)/python examples/demo.py
 
-# The cheapest tests first: the engine alone, then the core, then the rest. The first part that fails ends the run.
+# The cheapest tests first: the engine alone, then the core, then the rest. The first part that fails ends the run. Of random cases
+# a share is tried; TREESENS_THOROUGH=1 tries all.
 test: $(VENV)/.installed ## all tests, with every library and solver (20 to 30 minutes on two cores)
 	$(MAKE) --no-print-directory engine
 	$(MAKE) --no-print-directory quick
@@ -82,7 +83,7 @@ quick: $(VENV)/.core ## the tests of the core (two minutes)
 	$(BIN)/python -m pytest -n 2 --part quick
 
 rest: $(VENV)/.installed ## the tests that `make quick` leaves out
-	$(BIN)/python -m pytest -n 2 --dist worksteal --part rest
+	$(BIN)/python -m pytest -n 3 --dist worksteal --part rest
 
 lint: $(VENV)/.installed ## ruff, mypy, layers of imports, dead code, clang-format, clang-tidy
 	$(BIN)/ruff check .
@@ -232,7 +233,7 @@ fields: ## every field of a saved file of every format, changed, and judged by i
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.frontends.changed_fields
 
 # What takes too long for a change. A step that fails does not hide those behind it, but fails the night.
-NIGHT := 'oldest' 'fields' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
+NIGHT := 'test TREESENS_THOROUGH=1' 'oldest' 'fields' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
 nightly: ## every long test, one after the other (hours)
 	@failed=; for step in $(NIGHT); do \
 	  echo "== make $$step"; begin=$$(date +%s); \

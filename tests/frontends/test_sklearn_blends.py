@@ -147,6 +147,7 @@ def counted(model: Any, questions: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", ["forests", "stack", "boosted", "all kinds, weighted", "bag of boosted", *FOLDS])
+@pytest.mark.sampled
 def test_every_comparison_is_that_of_the_library(case: str) -> None:
     model = fitted(case)
     shown = model.predict_proba(GRID)[:, 1]

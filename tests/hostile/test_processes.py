@@ -212,10 +212,14 @@ INTERRUPTED = {
     ),
 }
 
+AT_NIGHT = {"check with scip", "gap", "bench", "bench in processes"}
+
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize("name", INTERRUPTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.thorough) if n in AT_NIGHT else n for n in INTERRUPTED]
+)
 def test_ctrl_c_ends_a_command_with_130(hard: Path, name: str) -> None:
     """Fault 28: `check -j 2` went on to its time limit, `compare` ended with 5."""
     # More than any machine decides before it is interrupted.

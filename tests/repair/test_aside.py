@@ -52,9 +52,8 @@ def is_above(one: Any, two: Any) -> bool:
     return bool(apart.mean() > 2 * apart.std() / np.sqrt(len(apart)))
 
 
-@pytest.mark.parametrize("uses", [0.0, 0.25])
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.sampled
+@pytest.mark.parametrize("uses", [pytest.param(0.0, marks=pytest.mark.thorough), 0.25])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_leaves_of_few_rows_cost_no_more_than_the_blend_on_others(seed: int, uses: float, tmp_path: Path) -> None:
     x, y = rows(seed, 240, uses)
     model, data, held_out = train(tmp_path, x, y), table(tmp_path / "d.csv", x, y), rows(1000 + seed, 4000, uses)

@@ -16,7 +16,6 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 import treesens as ts
 from tests.data.settings import ask, needs_bench
 from tests.questions import every_input, oracle, random_query
-from tests.trials import trials
 from treesens.backends.native import score_constraints, tree_question
 from treesens.backends.native.tree_question import decide_on_trees, maximise_on_trees
 from treesens.binder.file import bind
@@ -39,7 +38,7 @@ from treesens.studies.running import library_of
 def test_verdicts_are_those_of_trying_every_input(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     asked = found = 0
-    for _ in trials(60):
+    for _ in range(60):
         query = replace(random_query(rng), objective=None)
         outcome = decide_on_trees(query, Budget.of(20.0), seed=seed)
         if outcome is None:
@@ -90,7 +89,7 @@ def test_scores_that_are_rounded_exclude_nothing(bits: int, monkeypatch: pytest.
     monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
     rng = np.random.default_rng(70 + bits)
     rounded = none = found = 0
-    for _ in trials(150):
+    for _ in range(150):
         query = replace(random_query(rng), objective=None)
         known = tree_question.bound_question(query)
         if known is None:
@@ -113,7 +112,7 @@ def test_a_rounded_row_allows_what_the_exact_one_does(seed: int) -> None:
 
     rng = np.random.default_rng(900 + seed)
     looked_at = wrong = 0
-    for _ in trials(40):
+    for _ in range(40):
         query = random_query(rng)
         rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores and not c.form.costs]
         for row in rows:
@@ -250,7 +249,7 @@ def _with_goal(rng: np.random.Generator) -> Query:
 def test_optima_are_those_of_trying_every_input(seed: int) -> None:
     rng = np.random.default_rng(7000 + seed)
     found = 0
-    for _ in trials(25):
+    for _ in range(25):
         query = _with_goal(rng)
         outcome = maximise_on_trees(query, Budget.of(20.0), seed=seed)
         if outcome is None:
@@ -276,7 +275,7 @@ def test_optima_of_scores_that_are_rounded_lie_within_their_bounds(bits: int, mo
     monkeypatch.setattr(tree_question, "_BUILT", Kept(32, lambda _: 0))
     rng = np.random.default_rng(170 + bits)
     rounded = away = 0
-    for _ in trials(150):
+    for _ in range(150):
         query = _with_goal(rng)
         known = tree_question.bound_question(query, optimises=True)
         if known is None or known.goal is None:
