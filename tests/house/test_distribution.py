@@ -107,7 +107,7 @@ def test_a_step_of_the_night_that_fails_hides_none_behind_it(outcome: str) -> No
         ["make", "nightly", f"MAKE={outcome}"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     steps = re.findall(r"^== (make .*)\n-- \d+ s$", run.stdout, re.MULTILINE)
-    assert len(steps) == 9
+    assert len(steps) == 10
     assert {"make oldest", "make mutations"} <= set(steps)
     assert (run.returncode == 0) == (outcome == "true")
     assert [x for x in steps if f"{x}," in f"{run.stdout.splitlines()[-1]},"] == (steps if outcome == "false" else [])
