@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 import treesens as ts
+from tests.data.settings import BENCH, needs_bench
 from treesens.data.rule import Rule, RuleOptions
 from treesens.data.rules import Mined, mine
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 
-ADULT = Path(__file__).parents[3] / "shared" / "bench" / "data" / "adult" / "train.csv"
+ADULT = BENCH / "data" / "adult" / "train.csv"
 
 
 def broken(rule: Rule, frame: pd.DataFrame) -> tuple[int, list[int]]:
@@ -118,7 +118,7 @@ def test_bundled_tables(load: Callable[..., Any], label: str) -> None:
         assert ("order", "petal length (cm)", "sepal length (cm)") in kinds(mined)
 
 
-@pytest.mark.skipif(not ADULT.exists(), reason="the shared tables are not here")
+@needs_bench
 def test_the_known_rules_of_adult() -> None:
     frame = pd.read_csv(ADULT)
     mined = mine(read_table(ADULT, label="label"))

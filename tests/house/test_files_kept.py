@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -57,3 +58,16 @@ def test_what_a_command_writes_by_default_is_ignored() -> None:
     if ignored.returncode == 128:
         pytest.skip("this tree is no checkout")
     assert ignored.stdout.split() == names
+
+
+def test_no_file_reaches_out_of_the_checkout() -> None:
+    """A test of files next to the checkout is skipped wherever they are missing, and says nothing."""
+    outside = []
+    for name in (name for name in committed() if name.endswith(".py")):
+        text = (ROOT / name).read_text("utf-8")
+        outside += [
+            name
+            for up in re.findall(r"__file__\)(?:\.resolve\(\))?\.parents\[(\d+)\]", text)
+            if int(up) > name.count("/")
+        ]
+    assert outside == []
