@@ -33,7 +33,7 @@ def leaf(tree: Any, x: tuple[float, ...]) -> float:
 
 
 def counted(trees: list[Any], gap: int) -> int:
-    """Cells that differ by the gap from a neighbour in the feature: leaves are rounded up in one of the two, down in the other."""
+    """Cells that differ by the gap from a neighbour in the feature: leaves are rounded up in one, down in the other."""
     ends = [sorted({at for tree in trees for f, at in cuts(tree) if f == feature}) for feature in range(WIDTH)]
     rounded = {}
     for cell in itertools.product(*(range(len(e) + 1) for e in ends)):
