@@ -12,7 +12,7 @@ from tests.engine.test_best_first import LITTLE, SHAPES, STOPS, long_problem
 from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point
 from tests.engine.tiny import Group, assemble, brute_force, random_problem, random_tree
-from tests.trials import trials
+from tests.trials import THOROUGH, trials
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
 
@@ -94,7 +94,7 @@ def level_as_a_whole(seed: int) -> int | None:
     return Solver(problem, mode="objective", method="messages", together=0).run(120).level
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2, pytest.param(3, marks=pytest.mark.thorough)])
 def test_long_searches_in_parts_find_the_same(threads: int) -> None:
     for seed in (4, 6):
         problem = long_problem(objective=True, seed=seed)
@@ -157,7 +157,7 @@ def test_bounds_fall_and_hold_while_parts_are_searched() -> None:
 
 
 def test_pauses_do_not_change_the_search() -> None:
-    for seed, pauses in ((4, (0.005,)), (6, (0.005, 0.0007))):
+    for seed, pauses in ((4, (0.005,)), (6, (0.005, 0.0007)))[: 2 if THOROUGH else 1]:
         problem = long_problem(objective=True, seed=seed)
         at_once = ask(problem, 1, parts=2).run(120).statistics
         for seconds in pauses:

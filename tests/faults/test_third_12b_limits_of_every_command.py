@@ -223,7 +223,13 @@ def reading(folder: Path) -> float:
     return time.process_time() - before
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def of_the_run(first: int) -> list[Any]:
+    """Every second case; the other ones at night."""
+    at_night = [() if number % 2 == first else pytest.mark.thorough for number in range(len(CASES))]
+    return [pytest.param(case, marks=marks) for case, marks in zip(CASES, at_night, strict=True)]
+
+
+@pytest.mark.parametrize("case", of_the_run(0), ids=NAMES)
 def test_a_limit_of_a_second_is_kept(case: Case, folder: Path, reading: float) -> None:
     with started(folder, case.name, *case.arguments) as command:
         done = command.end(600)
@@ -232,7 +238,7 @@ def test_a_limit_of_a_second_is_kept(case: Case, folder: Path, reading: float) -
     assert command.process.cpu_seconds <= SLACK * (reading + SECONDS * case.searches)
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", of_the_run(1), ids=NAMES)
 def test_an_interruption_ends_it_in_two_seconds(case: Case, folder: Path, reading: float) -> None:
     arguments = tuple("100" if part == "1" else part for part in case.arguments)
     with started(folder, case.name, *arguments) as command:

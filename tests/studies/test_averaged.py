@@ -42,11 +42,15 @@ def trained(kind: str, seed: int = 0) -> Any:
     return model.fit(rows, label)
 
 
+def at_night(kind: str) -> Any:
+    return pytest.param(kind, marks=pytest.mark.thorough)
+
+
 def groups(varied: str) -> list[pd.Index]:
     return [group.index for _, group in GRID.groupby([name for name in NAMES if name != varied])]
 
 
-@pytest.mark.parametrize("kind", ["vote", "isotonic", "folds"])
+@pytest.mark.parametrize("kind", ["vote", at_night("isotonic"), at_night("folds")])
 def test_an_audit_is_that_of_all_inputs(kind: str) -> None:
     model = trained(kind)
     p = model.predict_proba(GRID)[:, 1]
@@ -70,7 +74,7 @@ def test_an_audit_is_that_of_all_inputs(kind: str) -> None:
     assert verdicts == {"found", "none"}
 
 
-@pytest.mark.parametrize("kind", ["vote", "isotonic", "folds", "rising"])
+@pytest.mark.parametrize("kind", [at_night("vote"), "isotonic", at_night("folds"), "rising"])
 def test_a_shape_is_that_of_all_inputs(kind: str) -> None:
     model = trained(kind)
     p = pd.Series(model.predict_proba(GRID)[:, 1])
