@@ -88,6 +88,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = chosen
 
 
+def at_the_root() -> set[str]:
+    return {entry.name for entry in os.scandir(Path(__file__).parents[1])}
+
+
+BEFORE = at_the_root()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """What a test writes belongs into its own folder: nothing new is left where the tests were started."""
+    left = at_the_root() - BEFORE - {".pytest_cache", ".hypothesis", "build"}
+    if left and not hasattr(session.config, "workerinput"):
+        print(f"\ntests left at the root: {', '.join(sorted(left))}", file=sys.stderr)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()

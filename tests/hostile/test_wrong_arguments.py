@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,12 @@ from tests.studies.whole_numbers import xgboost_of_whole_numbers
 TEXT = 'model m from "m"\nquery q: sensitive m to {f0} gap 0.1\n'
 OPTIONS = ("regions", "certificates", "near", "hints", "library_predict", "answer")
 """Options that have no argument of their own; most of them are refused by their names."""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text may be the name of a folder, for certificates or reports."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +72,7 @@ def test_files_models_and_sessions(model: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_reports_and_budgets(model: Any, words: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_reports_and_budgets(model: Any, words: str, tmp_path: Path) -> None:
     rows, value = xgboost_of_whole_numbers()[1].head(20), WRONG[words]
     found = ts.audit(model, rows, vary="f0", gap=0.1, time_limit=1.0)
     for name in ("path", "pdf", "purpose", "date"):
