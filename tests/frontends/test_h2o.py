@@ -505,6 +505,7 @@ def test_studies_of_rows_know_the_class_that_h2o_draws(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled
 def test_verdicts_about_ties_hold_for_what_h2o_draws(seed: int, tmp_path: Path) -> None:
     """Of every cell of `x` many rows: what is excluded H2O never predicts, and what is found it does."""
     pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")

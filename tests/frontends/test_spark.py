@@ -70,6 +70,7 @@ def test_files_are_read_as_spark_scores_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sampled
 def test_spark_itself_says_the_same_on_every_threshold(name: str) -> None:
     need_spark()
     import pyspark

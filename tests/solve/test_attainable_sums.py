@@ -105,7 +105,7 @@ def test_few_features_that_do_not_vary_are_decided_whatever_the_leaves(tmp_path:
         text += f"    a = b except {{{varied}}}\n    value(a) >= {gap}\n    value(b) <= {-gap}"
         given = ts.check_text(text, models={"m": path}, backend="native")["q"]
         assert given.verdict == ("found" if truth else "none"), gap
-        assert given.result.attempts[0].detail == "attainable sums"
+        assert str(by_sums(path, text).verdict) == given.verdict, gap
 
 
 @pytest.mark.parametrize("seed", range(12))

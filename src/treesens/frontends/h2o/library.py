@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import tempfile
@@ -16,6 +17,7 @@ from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.h2o.encoding import Encoding
+from treesens.frontends.java import java_with
 
 VARIABLE = "TREESENS_H2O_JAR"
 """Names h2o.jar or h2o-genmodel.jar; without it the jar of the package `h2o` is taken."""
@@ -118,23 +120,13 @@ class GenModel:
 
 def _java() -> Any:
     """JPype with the classes of h2o-genmodel. ModelError if it, Java or the jar is not there."""
-    jar = _jar()
-    try:
-        import jpype
-    except ImportError:
-        jar = None
-    if jar is None:
-        raise ModelError(
-            "replay in H2O needs Java and the packages h2o and jpype1, which are not installed",
-            remedy=f"pip install h2o jpype1, or name h2o-genmodel.jar in {VARIABLE}; or replay=emulated",
-        )
-    jpype.addClassPath(str(jar))
-    if not jpype.isJVMStarted():
-        try:
-            jpype.startJVM(convertStrings=False)
-        except (OSError, jpype.JVMNotFoundException) as error:
-            raise ModelError(f"Java does not start: {error}", remedy="install Java, or use replay=emulated") from None
-    return jpype
+    with contextlib.suppress(ImportError):
+        if jar := _jar():
+            return java_with([jar])
+    raise ModelError(
+        "replay in H2O needs Java and the packages h2o and jpype1, which are not installed",
+        remedy=f"pip install h2o jpype1, or name h2o-genmodel.jar in {VARIABLE}; or replay=emulated",
+    )
 
 
 def _jar() -> Path | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.predicted import Predicted, positions
 from treesens.errors import ModelError
+from treesens.frontends.java import java_with
 from treesens.frontends.pmml.fields import Column
 from treesens.frontends.pmml.models import MODELS, Read, Sum
 from treesens.frontends.pmml.xml import Element
@@ -151,8 +152,10 @@ class Evaluator:
 
 def _open(document: str) -> Any:
     try:
-        from jpmml_evaluator import make_evaluator
+        import jpmml_evaluator
         from jpmml_evaluator.jpype import JPypeBackend
+
+        java_with(Path(jpmml_evaluator.__file__).parent.rglob("*.jar"))
     except ImportError:
         raise ModelError(
             "replay in JPMML-Evaluator needs Java and the packages jpmml-evaluator (AGPL) and jpype1, which are not installed",
@@ -162,7 +165,7 @@ def _open(document: str) -> Any:
         path = Path(folder) / "model.pmml"
         path.write_text(document, encoding="utf-8")
         try:
-            return make_evaluator(str(path), backend=JPypeBackend())
+            return jpmml_evaluator.make_evaluator(str(path), backend=JPypeBackend())
         except Exception as error:  # noqa: BLE001 - Java's exceptions have no common Python class
             raise ModelError(f"JPMML cannot read the file: {str(error).splitlines()[0][:300]}") from None
 

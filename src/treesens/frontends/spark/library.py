@@ -120,7 +120,8 @@ class Pyspark:
         known = {slot.column for slot in self._slots}
         before = [stage for stage in self._stages if stage.kind in OUTPUTS]
         asked = {name for stage in before for name in stage.columns("input")}
-        fitted = {stage.uid: stage for stage in _parts(self._opened[1])}
+        # In the order of the file: two stages may state the same `uid`.
+        indexers = (stage for stage in _parts(self._opened[1]) if hasattr(stage, "labelsArray"))
         found: dict[str, float | str] = {}
         for stage in before:
             given, made = stage.columns("input"), stage.columns("output")
@@ -128,7 +129,7 @@ class Pyspark:
                 found.update(dict.fromkeys((name for name in given if name not in known), 0.0))
             elif stage.kind == "string indexer":
                 # Labels of classes are made in training alone: no stage asks for their numbers.
-                labels = fitted[stage.metadata["uid"].text()].labelsArray
+                labels = next(indexers).labelsArray
                 for name, target, own in zip(given, made, labels, strict=True):
                     if name not in known and target in asked:
                         found[name] = str(own[0])
