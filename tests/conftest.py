@@ -57,7 +57,7 @@ def place(item: pytest.Item) -> list[int]:
 
 
 def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
-    """What `make test` takes: every fourth of random seeds, and of combinations those on a diagonal that meets each value."""
+    """The tests of `make test`: every fourth random seed, and a diagonal of combinations that meets each value."""
     places = {id(x): place(x) for x in items if x.get_closest_marker("sampled") is not None}
     sizes: dict[object, list[int]] = {}
     for item in items:
@@ -69,7 +69,7 @@ def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def step(sizes: list[int]) -> int:
-    """Every how many places of a diagonal one is taken; the largest axis meets each value of the others if it is that long."""
+    """The distance of sampled places. No more than the second largest axis, so that each value of each axis is met."""
     return min([4, *sorted(sizes)[-2:-1]])
 
 
@@ -81,7 +81,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for x in items
         if part is None or is_quick(x.path, x.get_closest_marker("slow") is not None) == (part == "quick")
     ]
-    if not THOROUGH:
+    named = any("[" in argument for argument in config.args)
+    if not THOROUGH and not named:
         chosen = sampled(chosen)
     kept = set(map(id, chosen))
     config.hook.pytest_deselected(items=[x for x in items if id(x) not in kept])
@@ -89,15 +90,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def at_the_root() -> set[str]:
-    return {entry.name for entry in os.scandir(Path(__file__).parents[1])}
+    """Entries of the checkout, without `build` and the caches of tools."""
+    names = (entry.name for entry in os.scandir(Path(__file__).parents[1]))
+    return {name for name in names if name != "build" and not name.startswith(".")}
 
 
 BEFORE = at_the_root()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """What a test writes belongs into its own folder: nothing new is left where the tests were started."""
-    left = at_the_root() - BEFORE - {".pytest_cache", ".hypothesis", "build"}
+    """Fail a run whose tests left files at the root: tests write into their own folders."""
+    left = at_the_root() - BEFORE
     if left and not hasattr(session.config, "workerinput"):
         print(f"\ntests left at the root: {', '.join(sorted(left))}", file=sys.stderr)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.published import MANIFEST, fetch, is_whole
 
 from tests.benchmarks import small_bench
+from tests.trials import at_night
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(p.stem for p in BENCHMARKS.glob("*.py") if '__name__ == "__main__"' in p.read_text())
@@ -170,9 +171,7 @@ def test_a_script_explains_itself(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.thorough) if name in SECONDS else name for name in SMALLEST]
-)
+@pytest.mark.parametrize("name", [at_night(name) if name in SECONDS else name for name in SMALLEST])
 def test_a_smallest_run(
     name: str, bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.commands.test_command_line import STUMP
+from tests.trials import at_night
 from treesens.editor.positions import Lines
 from treesens.grammar.printing.formatter import format_text
 
@@ -221,9 +222,12 @@ def test_a_request_after_a_document_is_closed_is_no_internal_error(folder: Path)
     session(folder, script)
 
 
-def test_folders_whose_addresses_have_escapes(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["with a blank, é, a+b, a%41 (x) #", *map(at_night, ["with a blank", "é", "a+b", "a%41", "(x)", "#"])]
+)
+def test_folders_whose_addresses_have_escapes(folder: Path, name: str) -> None:
     """Editors of Windows escape every address (`file:///c%3A/...`)."""
-    inside = folder / "with a blank, é, a+b, a%41 (x) #"
+    inside = folder / name
     inside.mkdir()
     for file in ("m.json", "people.csv"):
         (folder / file).rename(inside / file)

@@ -160,7 +160,7 @@ def table() -> str:
 
 
 def differences(text: str, every: int) -> list[str]:
-    """Rows of a page that are not what the program says today, of every so many; reasons are compared by their words."""
+    """Compare every n-th row of the page with the program, with reasons by their words; return today's rows that differ."""
     found = []
     stated = {line.split(" | ")[0].removeprefix("| "): line for line in text.splitlines() if line.startswith("| ")}
     printed = dict(re.findall(r"^(\d+)\. (.*)$", text.partition(BEGIN)[2].partition(END)[0], re.MULTILINE))

@@ -13,7 +13,7 @@ from tests.engine.test_bounds import best_of, bounds_of
 from tests.engine.test_brute import check_point, with_bound
 from tests.engine.tiny import Shape, brute_force, random_problem
 from tests.oracle.schedules import scheduled
-from tests.trials import trials
+from tests.trials import at_night, trials
 from treesens.backends.native import solver as solver_module
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
@@ -84,7 +84,7 @@ def test_a_run_within_a_budget_ends_when_somebody_asks() -> None:
     assert solver.run_within(Budget.of(60, stop)).status == "open", "nothing is left of a budget that was stopped"
 
 
-@pytest.mark.parametrize("cells", [12, pytest.param(20, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("cells", [12, at_night(20)])
 def test_a_moment_before_a_long_run_changes_no_search(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
     """Wherever the moment ends, the nodes are those of one run."""
     shape = Shape(shared=16, sensitive=1, cells=cells, trees=60, depth=4, objective="unary", magnitude=10**6)

@@ -31,7 +31,7 @@ LITTLE = 4_000_000
 def test_a_search_that_is_stopped_has_a_valid_bound(name: str, kind: str, memory: int | None) -> None:
     rng = np.random.default_rng([7, *map(ord, name + kind)])
     stopped = 0
-    for trial in trials(100):
+    for trial in range(100):
         shape = SHAPES[name] if kind == "slack" else dataclasses.replace(SHAPES[name], objective=kind)
         problem = random_problem(rng, shape)
         answers = brute_force(problem)
@@ -54,7 +54,7 @@ def test_a_search_that_is_stopped_has_a_valid_bound(name: str, kind: str, memory
             if result.status == "optimal":
                 assert result.level == best == result.upper
                 break
-    assert stopped > 2
+    assert stopped > 10
 
 
 def long_problem(objective: bool, seed: int = 4) -> SearchProblem:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from tests.engine.test_brute import SHAPES
 from tests.engine.tiny import Answers, Box, Group, assemble, brute_force, random_problem, rows_at, satisfies
-from tests.trials import trials
 from treesens._engine import LevelSearch, RestrictedSearch, SharedProblem
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.solver import Solver
@@ -45,7 +44,7 @@ def check_solution(problem: SearchProblem, bound: NDArray[np.int64], point: list
 def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
     rng = np.random.default_rng(sum(map(ord, name)))
     found = 0
-    for trial in trials(120):
+    for trial in range(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         shared = SharedProblem(Solver(problem)._engine)
@@ -66,7 +65,7 @@ def test_a_box_has_a_solution_if_one_of_its_points_is_one(name: str) -> None:
                     found += 1
                     check_solution(problem, bound, facts["point"])
                     assert allowed[np.array(facts["point"]) + starts(problem)[:-1]].all()
-    assert found > 30
+    assert found > 60
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -74,7 +73,7 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
     """Also of boxes that leave one point, or none."""
     rng = np.random.default_rng(5 + sum(map(ord, name)))
     single = best_of_several = 0
-    for trial in trials(120):
+    for trial in range(60):
         shape = dataclasses.replace(SHAPES[name], objective=["swing", "unary"][trial % 2])
         problem = random_problem(rng, shape)
         answers = brute_force(problem)
@@ -100,8 +99,8 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
             check_solution(problem, bound, facts["point"])
             assert allowed[np.array(facts["point"]) + starts(problem)[:-1]].all()
             assert rows_at(problem, np.array(facts["point"], np.int64)[None])[0, problem.constraints] == worth.max()
-    assert single > 1
-    assert best_of_several > 5
+    assert single > 3
+    assert best_of_several > 10
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -109,7 +108,7 @@ def test_the_best_point_of_a_box_is_that_of_trying_all(name: str) -> None:
 def test_the_least_level_is_that_of_trying_all(name: str, hinted: bool) -> None:
     rng = np.random.default_rng(7 + sum(map(ord, name)))
     levels_seen = set()
-    for trial in trials(120):
+    for trial in range(60):
         problem = random_problem(rng, SHAPES[name])
         answers = brute_force(problem)
         shared = SharedProblem(Solver(problem)._engine)
@@ -187,7 +186,7 @@ def full_tables(rng: np.random.Generator, cells: int = 9) -> SearchProblem:
 def test_deep_trees_are_proved_by_the_boxes_of_what_is_left() -> None:
     """Trees of 64 leaves and more go to a prover that looks at the boxes of leaves instead of at the trees."""
     rng = np.random.default_rng(11)
-    for trial in trials(25):
+    for trial in range(25):
         problem = full_tables(rng)
         answers = brute_force(problem)
         best = int((answers.rows[:, :2] - problem.bound).min(axis=1).max())

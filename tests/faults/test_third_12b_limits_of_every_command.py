@@ -23,7 +23,7 @@ import xgboost
 
 import treesens as ts
 from tests.command import ForkedCommand, run_command
-from tests.trials import THOROUGH
+from tests.trials import THOROUGH, at_night
 from treesens.cli import COMMANDS
 from treesens.data.tables import read_table
 
@@ -225,8 +225,7 @@ def reading(folder: Path) -> float:
 
 def of_the_run(first: int) -> list[Any]:
     """Every second case; the other ones at night."""
-    at_night = [() if number % 2 == first else pytest.mark.thorough for number in range(len(CASES))]
-    return [pytest.param(case, marks=marks) for case, marks in zip(CASES, at_night, strict=True)]
+    return [case if number % 2 == first else at_night(case) for number, case in enumerate(CASES)]
 
 
 @pytest.mark.parametrize("case", of_the_run(0), ids=NAMES)

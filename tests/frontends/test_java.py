@@ -23,7 +23,7 @@ for path in sys.argv[1:]:
 
 @pytest.mark.parametrize("order", [("h2o", "pmml"), ("pmml", "h2o")], ids=" ".join)
 def test_libraries_of_two_formats_share_the_machine(order: tuple[str, ...]) -> None:
-    """JPMML did not find its classes in a machine that had been started for H2O."""
+    """Fixed: JPMML did not find its classes in a machine that H2O started."""
     for package in ("h2o", "jpype", "jpmml_evaluator"):
         pytest.importorskip(package, reason="pip install h2o==3.46.0.6 jpmml-evaluator jpype1, and Java")
     paths = [str(FILES[name]) for name in order]

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.samples import MAKERS
+from tests.trials import at_night
 from treesens.backends.base import BACKENDS, get_backend
 from treesens.backends.solvers.pb import VARIABLE
 
@@ -116,7 +117,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-STARTED = 2.0
+STARTED = 3.0
 """CPU seconds of a command that has loaded everything and searches; each process of a pool takes half of them more."""
 CHILD_STARTED = 1.5
 """CPU seconds of a child that has loaded a solver and searches."""
@@ -217,9 +218,7 @@ AT_NIGHT = {"check with scip", "gap", "bench", "bench in processes"}
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.thorough) if n in AT_NIGHT else n for n in INTERRUPTED]
-)
+@pytest.mark.parametrize("name", [at_night(n) if n in AT_NIGHT else n for n in INTERRUPTED])
 def test_ctrl_c_ends_a_command_with_130(hard: Path, name: str) -> None:
     """Fault 28: `check -j 2` went on to its time limit, `compare` ended with 5."""
     # More than any machine decides before it is interrupted.

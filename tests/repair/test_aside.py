@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.trials import at_night
 
 pytest.importorskip("clarabel")
 
@@ -52,8 +53,8 @@ def is_above(one: Any, two: Any) -> bool:
     return bool(apart.mean() > 2 * apart.std() / np.sqrt(len(apart)))
 
 
-@pytest.mark.parametrize("uses", [pytest.param(0.0, marks=pytest.mark.thorough), 0.25])
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("uses", [at_night(0.0), 0.25])
+@pytest.mark.parametrize("seed", [0, at_night(1)])
 def test_leaves_of_few_rows_cost_no_more_than_the_blend_on_others(seed: int, uses: float, tmp_path: Path) -> None:
     x, y = rows(seed, 240, uses)
     model, data, held_out = train(tmp_path, x, y), table(tmp_path / "d.csv", x, y), rows(1000 + seed, 4000, uses)

@@ -28,7 +28,7 @@ NORMS = ("l1", "l2", "l0")
 
 @pytest.fixture
 def left_over(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The questions to which this search had no answer, so that the usual one is asked; it is never cut short."""
+    """Questions that this search leaves to the general one. It has a minute, so that a busy machine changes nothing."""
     asked_again: list[str] = []
 
     search = least_cost.search_least_cost

@@ -10,6 +10,7 @@ import pytest
 
 import treesens as ts
 from tests.binder.test_decisions import GRID, NAMES
+from tests.trials import at_night
 from treesens.errors import UsageError
 from treesens.studies.shapes import outputs_of
 
@@ -40,10 +41,6 @@ def trained(kind: str, seed: int = 0) -> Any:
         )
         label = (rows.x > 1).astype(int)  # increasing in x, and nothing else
     return model.fit(rows, label)
-
-
-def at_night(kind: str) -> Any:
-    return pytest.param(kind, marks=pytest.mark.thorough)
 
 
 def groups(varied: str) -> list[pd.Index]:

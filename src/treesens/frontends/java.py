@@ -1,4 +1,4 @@
-"""The Java machine of this process, of which there can be one alone: libraries of several formats share it."""
+"""The Java virtual machine of this process. A process has at most one, so libraries of several formats share it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treesens.errors import ModelError
 
 
 def java_with(jars: Iterable[Path]) -> Any:
-    """JPype with the classes of these archives, whether its machine runs already or not.
+    """Add archives to the class path of the Java virtual machine, start it if necessary, and return JPype.
 
     Raises ImportError without JPype, and ModelError if Java does not start.
     """
@@ -23,7 +23,7 @@ def java_with(jars: Iterable[Path]) -> Any:
             jpype.startJVM(convertStrings=False)
         except (OSError, jpype.JVMNotFoundException) as error:
             raise ModelError(f"Java does not start: {error}", remedy="install Java, or use replay=emulated") from None
-    # What a library looks up by name, such as a parser of XML, is searched where this thread says.
+    # Libraries load services such as XML parsers through the class loader of the thread.
     own = jpype.JClass("org.jpype.JPypeContext").getInstance().getClassLoader()
     jpype.JClass("java.lang.Thread").currentThread().setContextClassLoader(own)
     return jpype

@@ -120,7 +120,7 @@ class Pyspark:
         known = {slot.column for slot in self._slots}
         before = [stage for stage in self._stages if stage.kind in OUTPUTS]
         asked = {name for stage in before for name in stage.columns("input")}
-        # In the order of the file: two stages may state the same `uid`.
+        # Matched by position, since two stages may have the same `uid`.
         indexers = (stage for stage in _parts(self._opened[1]) if hasattr(stage, "labelsArray"))
         found: dict[str, float | str] = {}
         for stage in before:
