@@ -31,11 +31,11 @@ from treesens.cli import group as commands
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
+from treesens.extensions.sweeps.instances import read_instances
 from treesens.grammar.parsing.parser import parse
 from treesens.python.questions import bound_tree
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.sweeps.instances import read_instances
 
 STUDIES = {
     "sets": "sets m.json --data d.csv --margin 0.1",

@@ -13,18 +13,18 @@ from pathlib import Path
 
 from benchmarks.certificate_rows import solved
 from benchmarks.forests import table
-from treesens.certificates.treesens_verify.boxes import BoxProof
-from treesens.certificates.treesens_verify.command import unpacked
-from treesens.certificates.treesens_verify.models import no_circles
+from treesens.extensions.certify.treesens_verify.boxes import BoxProof
+from treesens.extensions.certify.treesens_verify.command import unpacked
+from treesens.extensions.certify.treesens_verify.models import no_circles
 
 import treesens as ts
 from treesens.binder.file import bind
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import NoCertificate, statement_of
 from treesens.compiler.result import Verdict
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import NoCertificate, statement_of
+from treesens.extensions.studies.questions import declarations_of, features_node
 from treesens.grammar.tree import ast
-from treesens.studies.questions import declarations_of, features_node
 
 VERIFY = Path(checker.__file__).parents[1]
 HEAD = (

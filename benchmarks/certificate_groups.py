@@ -14,11 +14,11 @@ from typing import Any
 from benchmarks.certificate_rows import Models, Row, none_row, row_of
 
 from treesens.binder.file import bind
-from treesens.certificates.attach import beyond_gap
 from treesens.compiler.result import Verdict
+from treesens.extensions.certify.attach import beyond_gap
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
 from treesens.grammar.parsing.parser import parse
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GAP_MODELS = ("adult_t300_d5", "german_credit_t500_d5")

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treesens.binder.file import ResolvedQuestion, bind
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import _problem, refutation
-from treesens.certificates.statement import NoCertificate, statement_of
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.produce import _problem, refutation
+from treesens.extensions.certify.statement import NoCertificate, statement_of
+from treesens.extensions.sweeps.instances import Instance, model_path
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.sweeps.instances import Instance, model_path
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from benchmarks.certificate_groups import example_rows, gap_rows
 from benchmarks.certificate_rows import Models, Row, none_row
 from benchmarks.published import FOLDER, VERDICTS
 
-from treesens.sweeps.instances import Instance, read_instances
+from treesens.extensions.sweeps.instances import Instance, read_instances
 
 HERE = Path(__file__).parent
 

@@ -30,15 +30,15 @@ from benchmarks.forests import table
 from benchmarks.published import FOLDER
 
 from treesens.binder.file import ResolvedQuestion, bind
-from treesens.commands.check_parts import QuestionFile, shipment_of
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict
+from treesens.extensions.sweeps.commands.check_parts import QuestionFile, shipment_of
+from treesens.extensions.sweeps.conquer import Coordinator
+from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.worker import Outcome, cpu_seconds
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.sweeps.conquer import Coordinator
-from treesens.sweeps.executor import Executor
-from treesens.sweeps.worker import Outcome, cpu_seconds
 
 HEAD = (
     "| question | workers | answer | parts | tasks | nodes | nodes / those of one process | CPU s | nodes / CPU s "

@@ -27,9 +27,9 @@ from treesens.binder.file import bind
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Pipeline
+from treesens.extensions.sweeps.instances import Instance, Level
 from treesens.grammar.tree import ast
 from treesens.report.markdown import markdown_table
-from treesens.sweeps.instances import Instance, Level
 
 CHOSEN = [
     ("diabetes_unrobust", 4, 1.0),

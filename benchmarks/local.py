@@ -71,9 +71,9 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
     """Every row by the search of `treesens robust`; binding and compiling count for the first one."""
     from treesens.compiler.result import Verdict
     from treesens.data.tables import read_table
+    from treesens.extensions.studies.robust import RobustOptions
+    from treesens.extensions.studies.robustness import robustness
     from treesens.frontends.registry import load
-    from treesens.studies.robust import RobustOptions
-    from treesens.studies.robustness import robustness
 
     loaded, data = load(model, None), read_table(table)
     options = RobustOptions(rows=rows, time_limit=seconds, range=(Fraction(0), Fraction(1)))

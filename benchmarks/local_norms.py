@@ -40,9 +40,9 @@ def attacked(bench: Path, model: str, norm: str) -> dict[int, float]:
 def measure(model: Path, table: Path, norm: str, rows: list[int], seconds: float) -> tuple[list[Any], list[float]]:
     """What is known of each row, and CPU seconds; binding counts for the first."""
     from treesens.data.tables import read_table
+    from treesens.extensions.studies.robust import RobustOptions
+    from treesens.extensions.studies.robustness import robustness
     from treesens.frontends.registry import load
-    from treesens.studies.robust import RobustOptions
-    from treesens.studies.robustness import robustness
 
     loaded, data = load(model, None), read_table(table)
     options = RobustOptions(rows=rows, norm=norm, time_limit=seconds, range=(Fraction(0), Fraction(1)))

@@ -17,8 +17,8 @@ from benchmarks.published import FOLDER
 
 import treesens as ts
 from treesens.compiler.result import Verdict
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
 
 HERE = Path(__file__).resolve().parent / "instances"
 MODELS = {

@@ -22,10 +22,10 @@ import numpy as np
 from benchmarks.published import FOLDER
 
 from treesens.data.tables import Table, read_table
+from treesens.extensions.studies.reasons import Reason, reasons
+from treesens.extensions.studies.why import WhyOptions
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
-from treesens.studies.reasons import Reason, reasons
-from treesens.studies.why import WhyOptions
 
 MODELS = {
     "adult_t300_d5": "adult",

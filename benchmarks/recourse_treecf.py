@@ -38,8 +38,8 @@ class Side:
 
 
 def ours(model: Any, table: Any, rows: list[int], seconds: float) -> Side:
-    from treesens.studies.robust import RobustOptions
-    from treesens.studies.robustness import robustness
+    from treesens.extensions.studies.robust import RobustOptions
+    from treesens.extensions.studies.robustness import robustness
 
     side, last = Side(), time.process_time()
 

@@ -24,7 +24,7 @@ from examples.train import LOAN, applicants
 import treesens as ts
 from treesens.compiler.base.arrays import FloatArray
 from treesens.data.tables import read_table
-from treesens.studies.losses import area_under_curve
+from treesens.extensions.studies.losses import area_under_curve
 
 Method = Literal["average", "blend", "leaves"]
 METHODS: tuple[Method, ...] = ("average", "blend", "leaves")

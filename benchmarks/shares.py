@@ -25,15 +25,15 @@ from tests.measure.xcount import ensemble_of, searches
 from treesens.compiler.base.budget import Budget
 from treesens.data.alignment import align_table
 from treesens.data.tables import read_table
+from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.measures import measure_of
+from treesens.extensions.measure.precision import Precision
+from treesens.extensions.measure.search import ShareSearch
+from treesens.extensions.measure.share import Share, ShareRun
+from treesens.extensions.studies.count import CountOptions
+from treesens.extensions.studies.questions import gaps_of
+from treesens.extensions.studies.shares import Unit, units_of
 from treesens.frontends.registry import load
-from treesens.measure.counted import counted_of
-from treesens.measure.precision import Precision
-from treesens.measure.search import ShareSearch
-from treesens.measure.share import Share, ShareRun
-from treesens.solve.measures import measure_of
-from treesens.studies.count import CountOptions
-from treesens.studies.questions import gaps_of
-from treesens.studies.shares import Unit, units_of
 
 DATA = {
     "adult": "adult", "churn": "churn", "german": "german_credit", "pimadiabetes": "pimadiabetes",

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from treesens.report.pdf import browser
+from treesens.extensions.studies.report.pdf import browser
 
 TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 SCHEMES = {"light": "1", "dark": "0"}

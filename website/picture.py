@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import treesens as ts
-from treesens.report.plots import new_axes, save_plot
+from treesens.extensions.studies.report.plots import new_axes, save_plot
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "examples" / "out"

@@ -122,7 +122,7 @@ def _forest(path: Path, frame: object, label: str) -> Path:
 def make(folder: Path) -> list[dict[str, object]]:
     """Writes all reports into a folder; what was written, with the title and the figures of each."""
     from treesens.errors import UsageError
-    from treesens.report.pdf import browser
+    from treesens.extensions.studies.report.pdf import browser
 
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.published import VERDICTS
 
-from treesens.sweeps.instances import Instance, Level, class_of
+from treesens.extensions.sweeps.instances import Instance, Level, class_of
 
 MARGINS = (0.5, 1.0, 1.5)
 LEARNING_RATE = 0.3

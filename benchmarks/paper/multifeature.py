@@ -13,7 +13,7 @@ from benchmarks.paper.experiment import ENGINE, NOTICEABLE, Experiment, Finding,
 from benchmarks.paper.models import Plan, used_features
 from benchmarks.paper.runtime import binary_models
 
-from treesens.sweeps.instances import Instance, Level
+from treesens.extensions.sweeps.instances import Instance, Level
 
 NAME = "multifeature"
 SIZES = range(1, 6)

@@ -11,7 +11,7 @@ import random
 from benchmarks.paper.experiment import ENGINE, Experiment, Finding, Item, Measured, settings_of
 from benchmarks.paper.models import Plan, available, dataset, trained
 
-from treesens.sweeps.instances import Instance, Level
+from treesens.extensions.sweeps.instances import Instance, Level
 
 NAME = "scaling"
 TREES = {"tiny": (2, 4), "small": (10, 25, 50, 100, 200), "full": (50, 100, 200, 300, 500, 800)}

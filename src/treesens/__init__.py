@@ -47,6 +47,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from treesens import errors
+    from treesens.extensions.repair.swing_budget import SwingBudget
+    from treesens.extensions.studies.python.calls import *
     from treesens.python import builder as query
     from treesens.python.api import (
         Answer,
@@ -67,9 +69,7 @@ if TYPE_CHECKING:
         load,
         sensitivity,
     )
-    from treesens.python.calls import *
     from treesens.python.sessions import session
-    from treesens.python.swing_budget import SwingBudget
 
 _MODULES = {"query": "treesens.python.builder", "errors": "treesens.errors"}
 
@@ -82,9 +82,9 @@ def __getattr__(name: str) -> Any:
     if name == "session":
         return import_module("treesens.python.sessions").session
     if name == "SwingBudget":
-        return import_module("treesens.python.swing_budget").SwingBudget
-    if not name.startswith("_") and import_module("treesens.studies.registry").is_call(name):
-        return getattr(import_module("treesens.python.calls"), name)
+        return import_module("treesens.extensions.repair.swing_budget").SwingBudget
+    if not name.startswith("_") and import_module("treesens.extensions.studies.registry").is_call(name):
+        return getattr(import_module("treesens.extensions.studies.python.calls"), name)
     if name in __all__:
         return getattr(import_module("treesens.python.api"), name)
     raise AttributeError(f"module 'treesens' has no attribute {name!r}")

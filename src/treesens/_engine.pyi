@@ -382,7 +382,7 @@ class RegionGrower:
     def region(self, cells: NDArray[np.int32]) -> bytes: ...
 
 class ShareSearch:
-    """Branch and bound for a share of a measure; treesens.measure documents the arrays."""
+    """Branch and bound for a share of a measure; treesens.extensions.measure documents the arrays."""
 
     def __init__(
         self,

@@ -16,13 +16,13 @@ import click
 from treesens import __version__
 from treesens.compiler.base.files import one_run
 from treesens.errors import TreesensError, UsageError, unexpected
+from treesens.extensions.studies.registry import STUDIES
 from treesens.report.terminal import say, use_any_encoding
-from treesens.studies.registry import STUDIES
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
     **STUDIES,
-    "vnnlib": ("treesens.commands.vnnlib", "Decide a VNN-LIB property of an ONNX tree ensemble."),
+    "vnnlib": ("treesens.extensions.vnnlib.command", "Decide a VNN-LIB property of an ONNX tree ensemble."),
     "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
     "emit": ("treesens.commands.emit", "Write what a solver would get."),
     "opt": ("treesens.commands.opt", "Run passes and show the IR."),
@@ -30,13 +30,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("treesens.commands.init", "Write a first .sens file and treesens.toml for a model."),
     "info": ("treesens.commands.info", "Describe a model file."),
     "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
-    "verify": ("treesens.commands.verify", "Check certificates in a process of its own."),
+    "verify": ("treesens.extensions.certify.command", "Check certificates in a process of its own."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
-    "schema": ("treesens.commands.schema", "Show the JSON Schema of the records of a command."),
+    "schema": ("treesens.extensions.studies.commands.schema", "Show the JSON Schema of the records of a command."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
-    "lsp": ("treesens.commands.lsp", "Serve editors: messages while typing, completion, hover, formatting."),
-    "sweep": ("treesens.commands.sweep", "Ask thousands of questions, with a journal, on many processes or machines."),
-    "bench": ("treesens.commands.bench", "Run a list of instances on chosen backends."),
+    "lsp": (
+        "treesens.extensions.editor.command",
+        "Serve editors: messages while typing, completion, hover, formatting.",
+    ),
+    "sweep": (
+        "treesens.extensions.sweeps.commands.sweep",
+        "Ask thousands of questions, with a journal, on many processes or machines.",
+    ),
+    "bench": ("treesens.extensions.sweeps.commands.bench", "Run a list of instances on chosen backends."),
 }
 INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.beside"
@@ -75,7 +81,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in STUDIES:
-            from treesens.commands.study import command_of
+            from treesens.extensions.studies.commands.study import command_of
 
             return command_of(cmd_name)
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from treesens.backends.base import BACKENDS, get_backend, packages_of, solver_names
+from treesens.extensions.sweeps.run import Settings, versions
 from treesens.records.installation import package_versions, solver_packages
 from treesens.solve.options import Options
-from treesens.sweeps.run import Settings, versions
 
 
 def test_every_file_of_solvers_is_a_backend_of_that_name() -> None:

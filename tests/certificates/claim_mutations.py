@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treesens.certificates.treesens_verify.shares import negated
+from treesens.extensions.certify.treesens_verify.shares import negated
 
 from tests.certificates.given import Inputs, Reached
 from tests.certificates.models import FEATURES, train
@@ -32,7 +32,7 @@ from tests.certificates.mutations import changed, spots
 from tests.certificates.share_truth import Known, share_of
 from tests.certificates.test_random_wholes import Dice, cases, is_false
 from tests.certificates.truth import NotJudged, Truth
-from treesens.certificates import treesens_verify as checker
+from treesens.extensions.certify import treesens_verify as checker
 
 ROUND = 2_000
 PER_DRAW = 8

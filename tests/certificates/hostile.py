@@ -14,8 +14,8 @@ from typing import Any
 
 from tests.certificates.made import query_of
 from tests.certificates.models import train
-from treesens.certificates.produce import existence, refutation
-from treesens.certificates.statement import NoCertificate
+from treesens.extensions.certify.produce import existence, refutation
+from treesens.extensions.certify.statement import NoCertificate
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

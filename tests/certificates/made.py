@@ -11,9 +11,9 @@ from typing import Any
 from tests.certificates.models import DECLARATIONS, FEATURES, QUESTIONS, file_of, train
 from tests.certificates.truth import Truth
 from treesens.binder.file import bind
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import NoCertificate
 from treesens.compiler.query.query import Query
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import NoCertificate
 from treesens.grammar.parsing.parser import parse
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.certificates.made import Made, make
 from tests.certificates.truth import NotJudged
-from treesens.certificates import treesens_verify as checker
+from treesens.extensions.certify import treesens_verify as checker
 
 ROUND, MODELS = 50_000, 3
 

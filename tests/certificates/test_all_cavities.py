@@ -13,16 +13,16 @@ import jsonschema
 import numpy as np
 import pytest
 import xgboost
-from treesens.certificates.treesens_verify import shares
-from treesens.certificates.treesens_verify.by_value import Given
+from treesens.extensions.certify.treesens_verify import shares
+from treesens.extensions.certify.treesens_verify.by_value import Given
 
 from tests.certificates.given import Inputs, Reached
 from tests.certificates.models import train
 from treesens.binder.file import bind
-from treesens.certificates import produce, row_cells
-from treesens.certificates import treesens_verify as checker
-from treesens.commands.verify import run_checker
 from treesens.compiler.result import Result
+from treesens.extensions.certify import produce, row_cells
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost
-from treesens.certificates.treesens_verify import bits, boxes
-from treesens.certificates.treesens_verify.core import MALFORMED
+from treesens.extensions.certify.treesens_verify import bits, boxes
+from treesens.extensions.certify.treesens_verify.core import MALFORMED
 
 from tests.certificates.made import make, query_of
 from tests.certificates.mutations import mutant
-from treesens.certificates import produce
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import NoCertificate
-from treesens.commands.verify import run_checker
+from treesens.extensions.certify import produce
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import NoCertificate
 
 Document = dict[str, Any]
 QUESTIONS = {

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import treesens.certificates.treesens_verify as checker
+import treesens.extensions.certify.treesens_verify as checker
 import xgboost as xgb
 
 from tests.solve.test_attainable_sums import domain, stumps
 from treesens.binder.file import bind
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import NoCertificate
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import NoCertificate
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
 
@@ -127,8 +127,8 @@ def test_two_points_that_agree_on_some_features(additive: tuple[Path, np.ndarray
 
 def statement_of_none(query: Query) -> dict[str, Any]:
     """A certificate without its proof."""
-    from treesens.certificates.produce import _document
-    from treesens.certificates.statement import statement_of
+    from treesens.extensions.certify.produce import _document
+    from treesens.extensions.certify.statement import statement_of
 
     return _document(statement_of(query), query, "none")
 

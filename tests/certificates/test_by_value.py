@@ -17,18 +17,18 @@ import jsonschema
 import numpy as np
 import pytest
 import xgboost
-from treesens.certificates.treesens_verify.cases import check_found
-from treesens.certificates.treesens_verify.numbers import exp_bounds
+from treesens.extensions.certify.treesens_verify.cases import check_found
+from treesens.extensions.certify.treesens_verify.numbers import exp_bounds
 
 from tests.certificates.given import Inputs, Reached
 from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
-from treesens.certificates import produce
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.whole import whole_of
-from treesens.commands.verify import run_checker
 from treesens.compiler.result import Result
+from treesens.extensions.certify import produce
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
+from treesens.extensions.certify.whole import whole_of
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

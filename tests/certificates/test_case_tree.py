@@ -12,14 +12,14 @@ import pytest
 from tests.certificates.made import parts_of, query_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.answers import certified_none
-from treesens.certificates.case_tree import proved_in_parts
-from treesens.certificates.cases import MOST, cases_of
-from treesens.commands.verify import run_checker
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Verdict
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.answers import certified_none
+from treesens.extensions.certify.case_tree import proved_in_parts
+from treesens.extensions.certify.cases import MOST, cases_of
+from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

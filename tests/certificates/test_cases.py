@@ -14,12 +14,12 @@ import pytest
 
 from tests.certificates.made import query_of
 from tests.certificates.models import train
-from treesens.certificates.cases import MOST, cases_of
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import statement_of
-from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.query.query import AtLeast, CellSet, Query, SameExcept
 from treesens.compiler.query.values import ValueSum
+from treesens.extensions.certify.cases import MOST, cases_of
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import statement_of
+from treesens.extensions.certify.sums import with_cell_rows
 from treesens.values.stated_changes import least_changes
 
 HEAD = (

@@ -23,9 +23,9 @@ import xgboost
 
 from tests.certificates.made import query_of
 from tests.certificates.models import train
-from treesens.certificates import produce
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import refutation
+from treesens.extensions.certify import produce
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.produce import refutation
 
 SOURCE = Path(checker.__file__).parent
 

@@ -14,10 +14,10 @@ import xgboost
 
 from tests.certificates.made import query_of
 from tests.certificates.test_coq_agreement import export, program
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.clashes import may_clash, proof_by_clash
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import NoCertificate, statement_of
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.clashes import may_clash, proof_by_clash
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import NoCertificate, statement_of
 
 __all__ = ["export", "program"]
 NAMES = ["x", "y", "z", "s"]

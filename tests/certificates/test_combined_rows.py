@@ -13,13 +13,13 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
-from treesens.certificates import combined_rows
-from treesens.certificates.combined_rows import with_combined_rows
-from treesens.commands.verify import run_checker
 from treesens.compiler.base.units import Unit
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Term, ValueSum
 from treesens.compiler.result import Result, Verdict
+from treesens.extensions.certify import combined_rows
+from treesens.extensions.certify.combined_rows import with_combined_rows
+from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
@@ -126,6 +126,6 @@ def test_what_no_relation_says_alone_has_a_certificate(
         monkeypatch.setattr(combined_rows, "_solved", lambda es: by_two(es) if len(es) == 1 else None)
     else:
         for place in ("produce", "whole"):
-            monkeypatch.setattr(f"treesens.certificates.{place}.with_combined_rows", lambda *_: None)
+            monkeypatch.setattr(f"treesens.extensions.certify.{place}.with_combined_rows", lambda *_: None)
     without = ask(folder, question, f"{name}_without").certificates
     assert not all(one.path for one in without if one.claim == claim)

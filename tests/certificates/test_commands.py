@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import treesens.certificates.treesens_verify as checker
+import treesens.extensions.certify.treesens_verify as checker
 
 from tests.certificates.models import train
 from tests.command import run_command

@@ -22,8 +22,8 @@ from tests.certificates.made import make, query_of
 from tests.certificates.models import train
 from tests.certificates.mutations import mutant
 from tests.certificates.test_formats import MODELS
-from treesens.certificates.produce import refutation
-from treesens.certificates.statement import NoCertificate
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.statement import NoCertificate
 from treesens.frontends.registry import load
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ import pytest
 from tests.certificates.made import query_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
-from treesens.certificates.statement import statement_of
-from treesens.certificates.sums import with_cell_rows
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir import Linear
 from treesens.compiler.result import Verdict
+from treesens.extensions.certify.statement import statement_of
+from treesens.extensions.certify.sums import with_cell_rows
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import treesens.certificates.treesens_verify as checker
-from treesens.certificates.treesens_verify.models import neutral_tree
+import treesens.extensions.certify.treesens_verify as checker
+from treesens.extensions.certify.treesens_verify.models import neutral_tree
 
 from tests.certificates.made import query_of
 from treesens.binder.file import bind
-from treesens.certificates.produce import refutation
-from treesens.certificates.trees import trees_file
+from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.trees import trees_file
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

@@ -21,12 +21,12 @@ from tests.certificates.made import query_of
 from tests.certificates.models import train
 from tests.certificates.test_coq_agreement import export, program
 from treesens.binder.file import bind
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import Certificate, bound, refutation
-from treesens.certificates.statement import NoCertificate
 from treesens.cli import group as commands
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.produce import Certificate, bound, refutation
+from treesens.extensions.certify.statement import NoCertificate
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

@@ -12,14 +12,14 @@ import xgboost
 
 from tests.certificates.made import query_of
 from treesens.binder.file import bind
-from treesens.certificates.answers import certified_none
-from treesens.certificates.lines import with_lines
-from treesens.commands.verify import run_checker
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.probabilities import sums_in
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, ProbabilitySum, Query
 from treesens.compiler.result import Verdict
+from treesens.extensions.certify.answers import certified_none
+from treesens.extensions.certify.command import run_checker
+from treesens.extensions.certify.lines import with_lines
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.methods.probability_rows import lines_of
 from treesens.solve.options import Options

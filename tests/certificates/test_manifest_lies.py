@@ -13,7 +13,7 @@ import pytest
 import xgboost
 
 from tests.certificates.models import train
-from treesens.certificates import treesens_verify as checker
+from treesens.extensions.certify import treesens_verify as checker
 
 Document = dict[str, Any]
 

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 from tests.certificates.made import parts_of
 from tests.certificates.models import train
-from treesens.certificates import treesens_verify as checker
 from treesens.cli import group
-from treesens.commands.verify import run_checker
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
 
 ROWS = "f0,f1,f2\n0,0,0\n1,0.5,1.5\n0.5,1,1\n1.5,1.5,0\n"
 STUDIES = {

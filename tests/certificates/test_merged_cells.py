@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.certificates.made import query_of
-from treesens.certificates import produce
-from treesens.certificates.statement import statement_of
+from treesens.extensions.certify import produce
+from treesens.extensions.certify.statement import statement_of
 
 xgboost = pytest.importorskip("xgboost")
 

@@ -12,12 +12,12 @@ import xgboost
 from tests.certificates.made import query_of
 from tests.certificates.models import QUESTIONS, file_of, train
 from treesens.backends.native.tree_question import decide_on_trees
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.produce import _document, _prove_on_trees
-from treesens.certificates.statement import statement_of
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.produce import _document, _prove_on_trees
+from treesens.extensions.certify.statement import statement_of
 
 ABOUT_SCORES = ("pair", "two", "one", "free")
 

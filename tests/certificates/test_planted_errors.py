@@ -22,13 +22,13 @@ from treesens.backends.native.score_constraints import score_constraints_of
 from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_proof import proof_of
 from treesens.backends.native.tree_question import RunningSearch, TreeQuestion, ask
-from treesens.certificates import treesens_verify as checker
-from treesens.certificates.layout import layout_of_module
-from treesens.certificates.produce import _document, _problem, _text, _text_on_trees
-from treesens.certificates.statement import NoCertificate, Statement, statement_of
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query.query import CellSet
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.layout import layout_of_module
+from treesens.extensions.certify.produce import _document, _problem, _text, _text_on_trees
+from treesens.extensions.certify.statement import NoCertificate, Statement, statement_of
 
 RUNS, MOST_MODELS = 100, 130
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.certificates.models import FEATURES, train
 from tests.certificates.truth import NotJudged, Truth
-from treesens.certificates import treesens_verify as checker
+from treesens.extensions.certify import treesens_verify as checker
 
 LISTS = ("domain", "rows", "clauses", "orders")
 MOST_PAIRS = 60_000

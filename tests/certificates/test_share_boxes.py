@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from treesens.certificates.treesens_verify.shares import lies_in, negated
+from treesens.extensions.certify.treesens_verify.shares import lies_in, negated
 
 from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from tests.certificates.share_truth import share_of
 from tests.certificates.truth import Truth
 from treesens.binder.file import bind
-from treesens.certificates import treesens_verify as checker
-from treesens.commands.verify import run_checker
 from treesens.compiler.result import Result
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from tests.certificates.made import parts_of
 from tests.certificates.models import train
-from treesens.certificates import treesens_verify as checker
 from treesens.cli import group
-from treesens.commands.verify import run_checker
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
 
 HEAD = (
     'model m from "m.json"\ndata d from "d.csv"\nmeasure r: rows of d\nmeasure t: chow-liu of d\n'
@@ -126,7 +126,7 @@ def test_a_share_of_rows_that_nobody_proves_does_not_pass(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If more rows are needed than are proved one by one, the share stays, but not if certificates are required."""
-    monkeypatch.setattr("treesens.solve.tasks.claims.MOST_ROWS", 2)
+    monkeypatch.setattr("treesens.extensions.certify.claims.MOST_ROWS", 2)
     text = f"{QUESTIONS['a pair'][0]} share of r"
     _, record = asked(folder, text, tmp_path)
     assert [one["reason"] for one in record["certificates"] if not one["file"]] == [

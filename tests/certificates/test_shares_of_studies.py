@@ -16,9 +16,9 @@ from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from tests.certificates.share_truth import share_of
 from tests.certificates.truth import Truth
-from treesens.certificates import treesens_verify as checker
 from treesens.cli import group
-from treesens.commands.verify import run_checker
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
 
 Document = dict[str, Any]
 COUNT = ["count", "m.json", "--data", "d.csv", "--vary", "f0", "--margin", "0.5"]
@@ -100,7 +100,7 @@ def test_the_share_of_every_group_is_proved(measure: str, folder: Path) -> None:
 
 
 def test_a_share_that_boxes_do_not_reach_in_time_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treesens.certificates.share_boxes.MOST_PARTS", 2)
+    monkeypatch.setattr("treesens.extensions.certify.share_boxes.MOST_PARTS", 2)
     code, document = run(*COUNT, "--measure", "marginals")
     assert code == 5
     (one,) = document["manifest"]["without"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.certificates.made import make, query_of
 from tests.certificates.models import DECLARATIONS, QUESTIONS, file_of
-from treesens.certificates.statement import statement_of
+from treesens.extensions.certify.statement import statement_of
 
 
 @pytest.mark.parametrize("seed", range(2))

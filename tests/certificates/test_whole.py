@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from treesens.certificates.treesens_verify.cases import widest
+from treesens.extensions.certify.treesens_verify.cases import widest
 
 from tests.certificates.made import parts_of
 from tests.certificates.models import train
 from treesens.binder.file import bind
-from treesens.certificates import treesens_verify as checker
-from treesens.commands.verify import run_checker
 from treesens.compiler.result import Verdict
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from treesens.certificates.treesens_verify.words import names_of
+from treesens.extensions.certify.treesens_verify.words import names_of
 
 from tests.certificates.mutations import spots
 from tests.trials import THOROUGH
-from treesens.certificates import treesens_verify as checker
+from treesens.extensions.certify import treesens_verify as checker
 
 Document = dict[str, Any]
 

@@ -15,8 +15,8 @@ import pytest
 
 import treesens as ts
 from tests.command import CLI
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
 
 xgboost = pytest.importorskip("xgboost")
 

@@ -18,7 +18,7 @@ pytest.importorskip("pygls", reason="the language server is an extra")
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from treesens.editor.occurrences import DECLARES, ROLES, occurrences
+from treesens.extensions.editor.occurrences import DECLARES, ROLES, occurrences
 
 __all__ = ["folder"]
 

@@ -20,7 +20,7 @@ from treesens.cli import COMMANDS, group
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import one_run, open_regular, will_write, write_atomically
 from treesens.errors import MissingPackageError, OverwriteError, UsageError
-from treesens.studies.registry import STUDIES
+from treesens.extensions.studies.registry import STUDIES
 
 READ = {
     "codes",
@@ -112,7 +112,7 @@ def test_the_records_of_an_audit_are_there_although_the_page_fails(
     def broken(*_: object) -> str:
         raise UsageError("the page cannot be drawn")
 
-    monkeypatch.setattr("treesens.report.audit_page.page", broken)
+    monkeypatch.setattr("treesens.extensions.studies.report.audit_page.page", broken)
     asked = ["audit", str(tmp_path / "m.json"), "--data", str(tmp_path / "d.csv"), "--margin", "9"]
     done = CliRunner().invoke(group, [*asked, "--report", str(tmp_path / "a.html")])
     assert "the page cannot be drawn" in done.output

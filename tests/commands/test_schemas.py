@@ -12,7 +12,7 @@ import pytest
 from tests.studies.grids import several_classes, two_classes
 from treesens.cli import COMMANDS, main
 from treesens.errors import UsageError
-from treesens.studies.schemas import schema_names, schema_of
+from treesens.extensions.studies.schemas import schema_names, schema_of
 
 jsonschema = pytest.importorskip("jsonschema")
 QUESTIONS = """model m from "m.json"

@@ -24,8 +24,8 @@ from treesens.data.arrays import table_of_array
 from treesens.data.columns import Column
 from treesens.data.tables import read_table, table_of_columns
 from treesens.errors import DataError, InternalError, TreesensError
-from treesens.studies.registry import CALLS, STUDIES, study_of
-from treesens.studies.study import Door, declared
+from treesens.extensions.studies.registry import CALLS, STUDIES, study_of
+from treesens.extensions.studies.study import Door, declared
 
 SMALL = {"objective": "binary:logistic", "max_depth": 2, "eta": 1.0, "base_score": 0.5, "seed": 1, "nthread": 1}
 

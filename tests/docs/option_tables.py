@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from treesens.cli import group
-from treesens.studies.registry import STUDIES, study_of
-from treesens.studies.study import Door, declared
+from treesens.extensions.studies.registry import STUDIES, study_of
+from treesens.extensions.studies.study import Door, declared
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "cli-study.md", DOCS / "cli-compare.md")

@@ -30,7 +30,7 @@ def test_commands_and_settings_are_those_of_the_code() -> None:
 
 
 def test_the_server_has_the_options_that_it_is_given() -> None:
-    from treesens.commands.lsp import command
+    from treesens.extensions.editor.command import command
 
     options = {text for parameter in command.params for text in parameter.opts}
     given = set(re.findall(r'"(--[\w-]+)"', CODE))

@@ -16,9 +16,9 @@ import pytest
 from benchmarks.paper import ablation, runtime
 from benchmarks.paper.experiment import Experiment, Item, Measured, settings_of, standing
 
-from treesens.report.curves import curves_svg
+from treesens.extensions.studies.report.curves import curves_svg
+from treesens.extensions.sweeps.instances import Instance, Level, Setting
 from treesens.report.markdown import markdown_table
-from treesens.sweeps.instances import Instance, Level, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = {

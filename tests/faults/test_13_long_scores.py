@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from tests.faults.asking import ask
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
 from treesens.frontends.registry import load
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
 
 NAMES = list("pqr")
 DECLARED = "\n".join(f"feature {f}: integer in [0, 3]" for f in NAMES)

@@ -9,7 +9,7 @@ import pytest
 
 import treesens as ts
 from treesens.compiler.base.diagnostics import Diagnostics, Source
-from treesens.editor.occurrences import occurrences, renamed
+from treesens.extensions.editor.occurrences import occurrences, renamed
 from treesens.grammar.parsing.parser import parse_source
 from treesens.grammar.tree import ast
 

@@ -18,8 +18,8 @@ import treesens as ts
 from tests.faults.asking import ask
 from treesens.cli import group
 from treesens.errors import UsageError
+from treesens.extensions.studies.difference import difference
 from treesens.frontends.registry import load
-from treesens.studies.difference import difference
 
 xgboost = pytest.importorskip("xgboost")
 

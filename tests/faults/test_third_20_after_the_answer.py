@@ -53,7 +53,7 @@ def fails(*_args: Any, **_named: Any) -> Any:
     [
         ("region", "treesens.data.regions.RegionFinder.region", ()),
         ("region", "treesens.solve.tasks.data_rows.nearest_row", ()),
-        ("certificate", "treesens.certificates.answers.certified", ("--certificate",)),
+        ("certificate", "treesens.extensions.certify.answers.certified", ("--certificate",)),
         ("core", "treesens.solve.tasks.unsat_core.core_of", ("--core",)),
     ],
 )

@@ -28,33 +28,36 @@ OUTPUTS = {
     "check markdown": (["check", "q.sens", "--markdown", "OUT.md"], "treesens.commands.check_cases._write_cases"),
     "audit page": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--report", "OUT.html"],
-        "treesens.report.audit_page.write_report",
+        "treesens.extensions.studies.report.audit_page.write_report",
     ),
     "why plot": (
         ["why", "c.json", "--data", "d.csv", "--row", "0", "--plot", "OUT.svg"],
-        "treesens.report.plots.save_plot",
+        "treesens.extensions.studies.report.plots.save_plot",
     ),
     "why out": (
         ["why", "c.json", "--data", "d.csv", "--row", "0", "--out", "OUT.csv"],
-        "treesens.commands.why.write_csv",
+        "treesens.extensions.studies.commands.why.write_csv",
     ),
     "robust plot": (
         ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--plot", "OUT.svg"],
-        "treesens.report.plots.save_plot",
+        "treesens.extensions.studies.report.plots.save_plot",
     ),
     "robust out": (
         ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--out", "OUT.csv"],
-        "treesens.commands.robust._write_points",
+        "treesens.extensions.studies.commands.robust._write_points",
     ),
     "sets plot": (
         ["sets", "c.json", "--data", "d.csv", "--margin", "0.1", "--plot", "OUT.svg"],
-        "treesens.report.plots.save_plot",
+        "treesens.extensions.studies.report.plots.save_plot",
     ),
     "sweep report": (
         ["sweep", "s.toml", "--report", "OUT.csv", "--jobs", "1"],
-        "treesens.report.sweep_table.write_answers",
+        "treesens.extensions.sweeps.sweep_table.write_answers",
     ),
-    "learn file": (["learn", "rules", "d.csv", "-o", "OUT.sens"], "treesens.commands.learn.write_atomically"),
+    "learn file": (
+        ["learn", "rules", "d.csv", "-o", "OUT.sens"],
+        "treesens.extensions.studies.commands.learn.write_atomically",
+    ),
 }
 
 
@@ -125,7 +128,7 @@ def test_a_file_that_cannot_be_written_has_the_code_of_the_user(folder: Path, mo
     def refused(*_args: Any, **_named: Any) -> Any:
         raise UsageError("the disk is full", place="p.svg")
 
-    monkeypatch.setattr("treesens.report.plots.save_plot", refused)
+    monkeypatch.setattr("treesens.extensions.studies.report.plots.save_plot", refused)
     line, _ = OUTPUTS["why plot"]
     outcome = asked(folder, line, "p", json_too=False)
     assert outcome.return_value == 1
@@ -136,7 +139,7 @@ def test_a_file_that_cannot_be_written_has_the_code_of_the_user(folder: Path, mo
 STEPS = {
     "audit nearest": (
         ["audit", "c.json", "--data", "far.csv", "--domain", "wide.sens", "--margin", "0.1"],
-        "treesens.studies.audit_set.SetAudit._nearer",
+        "treesens.extensions.studies.audit_set.SetAudit._nearer",
     ),
     "audit region": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
@@ -144,33 +147,36 @@ STEPS = {
     ),
     "audit settled": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
-        "treesens.studies.audit_set.SetAudit._settled",
+        "treesens.extensions.studies.audit_set.SetAudit._settled",
     ),
     "audit swing": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
-        "treesens.studies.audit_set.SetAudit._swing",
+        "treesens.extensions.studies.audit_set.SetAudit._swing",
     ),
     "audit typical": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--typical", "90"],
-        "treesens.studies.audit_set.SetAudit._typical",
+        "treesens.extensions.studies.audit_set.SetAudit._typical",
     ),
     "audit share": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--measure", "rows"],
-        "treesens.studies.shares._counted",
+        "treesens.extensions.studies.shares._counted",
     ),
     "audit certificate": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--certificate", "certs"],
-        "treesens.certificates.attach.written",
+        "treesens.extensions.certify.attach.written",
     ),
     "gap certificate": (
         ["gap", "c.json", "--data", "d.csv", "--certificate", "certs"],
-        "treesens.certificates.answers.refutation",
+        "treesens.extensions.certify.answers.refutation",
     ),
     "range certificate": (
         ["range", "c.json", "--data", "d.csv", "--certificate", "certs"],
-        "treesens.certificates.answers.refutation",
+        "treesens.extensions.certify.answers.refutation",
     ),
-    "check certificate": (["check", "q.sens", "--certificate", "certs"], "treesens.certificates.answers.refutation"),
+    "check certificate": (
+        ["check", "q.sens", "--certificate", "certs"],
+        "treesens.extensions.certify.answers.refutation",
+    ),
 }
 
 
@@ -223,7 +229,7 @@ def test_a_manifest_that_fails_costs_no_answer(
     line = [*CERTIFIED[study], "--certificate", "certs"]
     whole = asked(folder, line, "whole", json_too=True)
     assert whole.exception is None
-    monkeypatch.setattr(f"treesens.certificates.together.{where}", fails)
+    monkeypatch.setattr(f"treesens.extensions.certify.together.{where}", fails)
     outcome = asked(folder, line, "planted", json_too=True)
     assert outcome.exception is None
     assert outcome.return_value == 6, outcome.stderr

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from treesens.certificates import treesens_verify as checker
 from treesens.errors import ModelError
+from treesens.extensions.certify import treesens_verify as checker
 
 xgboost = pytest.importorskip("xgboost")
 A, B = {"name": "a", "model": 0}, {"name": "b", "model": 0}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.certificates.made import query_of
-from treesens.certificates.produce import refutation
+from treesens.extensions.certify.produce import refutation
 
 xgboost = pytest.importorskip("xgboost")
 

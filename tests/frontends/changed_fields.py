@@ -32,17 +32,17 @@ import numpy as np
 from google.protobuf import json_format
 from google.protobuf.json_format import ParseError
 
-from treesens.certificates import treesens_verify as checker
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import Predicted
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
+from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions.formats.catboost.known import TABLE as CATBOOST
+from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
+from treesens.extensions.formats.onnx.known import TABLE as ONNX
 from treesens.frontends import load
-from treesens.frontends.catboost.known import TABLE as CATBOOST
-from treesens.frontends.interpret.known import TABLE as INTERPRET
 from treesens.frontends.known_fields import Meaning, Table
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
-from treesens.frontends.onnx.known import TABLE as ONNX
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
 from treesens.frontends.tables_of_numbers import closed_over

@@ -17,8 +17,8 @@ from tests.frontends.damage import refusals
 from tests.frontends.trained_catboost import MODELS, catboost, with_categories
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.formats.catboost.frontend import CatBoostFrontend
 from treesens.frontends import conformance, load
-from treesens.frontends.catboost.frontend import CatBoostFrontend
 
 
 @cache

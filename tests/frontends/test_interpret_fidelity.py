@@ -17,8 +17,8 @@ from tests.frontends.damage import refusals
 from tests.frontends.trained_interpret import MODELS, made
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.formats.interpret.frontend import InterpretFrontend
 from treesens.frontends import conformance, load
-from treesens.frontends.interpret.frontend import InterpretFrontend
 
 
 def saved(name: str, folder: Path, detail: str = "all") -> Path:

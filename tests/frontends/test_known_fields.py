@@ -15,18 +15,18 @@ import pytest
 from tests.frontends import trained, trained_catboost, trained_lightgbm, trained_onnx, trained_sklearn
 from tests.frontends.changed_fields import ABSENT, FORMATS, Format, changed, judge
 from treesens.errors import ModelError
+from treesens.extensions.formats.catboost.known import TABLE as CATBOOST
+from treesens.extensions.formats.h2o.known import TABLE as H2O
+from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
+from treesens.extensions.formats.onnx.known import TABLE as ONNX
+from treesens.extensions.formats.pmml.known import TABLE as PMML
+from treesens.extensions.formats.spark.known import TABLE as SPARK
+from treesens.extensions.formats.treelite_fields import TABLE as TREELITE
 from treesens.frontends import load
-from treesens.frontends.catboost.known import TABLE as CATBOOST
-from treesens.frontends.h2o.known import TABLE as H2O
-from treesens.frontends.interpret.known import TABLE as INTERPRET
 from treesens.frontends.known_fields import ANY, Table, check_document
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
-from treesens.frontends.onnx.known import TABLE as ONNX
-from treesens.frontends.pmml.known import TABLE as PMML
 from treesens.frontends.sklearn.known import TABLE as SKLEARN
 from treesens.frontends.sklearn.known import unknown_attributes
-from treesens.frontends.spark.known import TABLE as SPARK
-from treesens.frontends.treelite_fields import TABLE as TREELITE
 from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
 from treesens.frontends.xgboost.known import TABLE as XGBOOST
 

@@ -17,9 +17,9 @@ from tests.frontends.trained_onnx import MODELS, by_hand, onnx
 from tests.frontends.versions import since
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
+from treesens.extensions.formats.onnx.frontend import ONNXFrontend
+from treesens.extensions.formats.onnx.graph import graph_scores
 from treesens.frontends import conformance, load
-from treesens.frontends.onnx.frontend import ONNXFrontend
-from treesens.frontends.onnx.graph import graph_scores
 
 
 @cache

@@ -16,9 +16,9 @@ from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.widen import widened
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.formats.pmml.fields import Column, Number, identity
+from treesens.extensions.formats.pmml.frontend import PMMLFrontend
 from treesens.frontends import conformance
-from treesens.frontends.pmml.fields import Column, Number, identity
-from treesens.frontends.pmml.frontend import PMMLFrontend
 from treesens.frontends.registry import load
 
 FOLDER = Path(__file__).parents[1] / "data" / "pmml"

@@ -17,8 +17,8 @@ import treesens as ts
 from tests.frontends.test_pmml import FOLDER, START, rows_of
 from treesens.compiler.model import Link
 from treesens.errors import ModelError
+from treesens.extensions.formats.pmml.votes import vote_values
 from treesens.frontends import conformance
-from treesens.frontends.pmml.votes import vote_values
 from treesens.frontends.registry import load
 
 NAMES = tuple("xyzw")

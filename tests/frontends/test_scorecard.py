@@ -13,9 +13,9 @@ import treesens
 from tests.frontends.damage import refusals
 from treesens.cli import group
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.formats.scorecard.frontend import ScorecardFrontend
 from treesens.frontends import conformance
 from treesens.frontends.registry import load
-from treesens.frontends.scorecard.frontend import ScorecardFrontend
 
 OPTBINNING = """,Variable,Bin,Points
 0,age,"(-inf, 23.50)",338.0

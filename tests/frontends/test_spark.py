@@ -21,9 +21,9 @@ from tests.frontends.spark_files import CLASSES, NUMBERS, Leaf, Node, Split, cou
 from treesens.compiler.model import Link
 from treesens.compiler.query.predicted_classes import hides_sums, sure_classes
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.formats.spark.frontend import SparkFrontend
 from treesens.frontends import conformance
 from treesens.frontends.registry import load
-from treesens.frontends.spark.frontend import SparkFrontend
 
 pytest.importorskip("pyarrow")
 FOLDER = Path(__file__).parents[1] / "data" / "spark"
@@ -1055,7 +1055,7 @@ def test_a_bucket_that_begins_at_0_is_told(tmp_path: Path) -> None:
 
 
 def test_splits_that_make_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treesens.frontends.spark.unfolding._MOST_NODES", 6)
+    monkeypatch.setattr("treesens.extensions.formats.spark.unfolding._MOST_NODES", 6)
     with pytest.raises(ModelError, match="become more than 6 nodes") as refused:
         load(in_buckets(tmp_path, [1, 3], "keep"))
     assert refused.value.remedy

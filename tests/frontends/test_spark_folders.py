@@ -17,8 +17,8 @@ from tests.frontends.damage import damaged
 from treesens.compiler.base import folders
 from treesens.compiler.base.files import one_run, will_write, write_atomically
 from treesens.compiler.base.folders import folder_digest, folder_stamp, read_folder
-from treesens.editor.library import Library
 from treesens.errors import ModelError, OverwriteError, TreesensError
+from treesens.extensions.editor.library import Library
 from treesens.frontends.registry import load
 
 pytest.importorskip("pyarrow")
@@ -117,7 +117,7 @@ def test_a_certificate_names_the_folder_and_the_checker_reads_it(tmp_path: Path)
 
 def test_a_name_that_stands_for_other_files_is_no_model(tmp_path: Path) -> None:
     """One file whose name holds the line of another one: the same list, and so the same SHA-256, without that file."""
-    from treesens.certificates.treesens_verify.command import listed
+    from treesens.extensions.certify.treesens_verify.command import listed
 
     honest, forged = tmp_path / "honest", tmp_path / "forged"
     honest.mkdir()
@@ -169,8 +169,8 @@ def test_an_audit_in_python_writes_nothing_into_its_model(folder: Path) -> None:
 
 def test_workers_of_a_cluster_get_the_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They see none of our paths: the model that they read has the same digest."""
-    from treesens.sweeps import worker
-    from treesens.sweeps.questions import document_of
+    from treesens.extensions.sweeps import worker
+    from treesens.records.questions import document_of
 
     base = folder.parent
     document, session = document_of(
@@ -304,7 +304,7 @@ def test_spark_itself_reads_the_folder(tmp_path: Path) -> None:
 
 
 def test_names_of_an_archive_stay_below_the_place_where_spark_finds_them(tmp_path: Path) -> None:
-    from treesens.frontends.spark.folder import folder_of
+    from treesens.extensions.formats.spark.folder import folder_of
 
     outside = tmp_path / "outside"
     for name in ("../outside", f"{outside}", "a/../../outside", "..\\outside", "c:outside"):

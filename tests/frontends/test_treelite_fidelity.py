@@ -16,8 +16,8 @@ from tests.frontends.damage import refusals
 from tests.frontends.trained_treelite import MODELS
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.formats.treelite import TreeliteFrontend
 from treesens.frontends import conformance, load
-from treesens.frontends.treelite import TreeliteFrontend
 
 
 @cache

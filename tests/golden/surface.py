@@ -24,7 +24,7 @@ import click
 
 import treesens
 from treesens.cli import COMMANDS, group, main
-from treesens.studies.schemas import schema_names, schema_of
+from treesens.extensions.studies.schemas import schema_names, schema_of
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 STUDIES = {

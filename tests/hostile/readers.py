@@ -58,7 +58,7 @@ def read_question(path: Path) -> None:
 
 
 def read_sweep(path: Path) -> None:
-    from treesens.sweeps.spec import read_spec
+    from treesens.extensions.sweeps.spec import read_spec
 
     read_spec(path)
 
@@ -76,7 +76,7 @@ def read_module(path: Path) -> None:
 
 def read_journal(path: Path) -> None:
     """As `sweep` does: looks up, reads, writes, ends."""
-    from treesens.sweeps.journal import Entry, Journal
+    from treesens.records.journal import Entry, Journal
 
     with Journal(path) as journal:
         for i in range(0, 60, 7):
@@ -88,7 +88,7 @@ def read_journal(path: Path) -> None:
 
 def read_list(path: Path) -> None:
     """As `bench` does before it asks anything."""
-    from treesens.sweeps.instances import questions_of, read_instances, read_records
+    from treesens.extensions.sweeps.instances import questions_of, read_instances, read_records
 
     read_records(path)
     questions_of(read_instances(path), path.parent)

@@ -290,7 +290,7 @@ def _sir(folder: Path) -> bytes:
 
 
 def _journal(folder: Path) -> bytes:
-    from treesens.sweeps.journal import Entry, Journal
+    from treesens.records.journal import Entry, Journal
 
     path = folder / "journal.tmp"
     path.unlink(missing_ok=True)

@@ -192,7 +192,7 @@ def test_a_pipe_named_in_a_question_is_an_error(tmp_path: Path) -> None:
 def test_a_damaged_page_of_a_journal_is_an_error(folder: Path) -> None:
     """Fault 22: pages that SQLite finds damaged in the middle of a sweep were a traceback."""
     from treesens.errors import DataError
-    from treesens.sweeps.journal import Journal
+    from treesens.records.journal import Journal
 
     data = bytearray((folder / "samples" / "journal.sqlite").read_bytes())
     size = int.from_bytes(data[16:18], "big")

@@ -36,9 +36,9 @@ from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
-from treesens.report.csv_file import write_csv
+from treesens.extensions.studies.report.csv_file import write_csv
+from treesens.extensions.sweeps.sweep_table import write_answers
 from treesens.report.markdown import markdown_table
-from treesens.report.sweep_table import write_answers
 from treesens.report.tables import Table
 from treesens.visible import label, spreadsheet, visible, visible_json
 
@@ -202,9 +202,9 @@ def _on_a_terminal(command: list[str], folder: Path) -> str:
 
 def test_nothing_reaches_the_terminal_past_the_one_way() -> None:
     """Fault 17, the class: `report/terminal.py` alone writes to the terminal; commands that print for programs are listed."""
-    allowed = {"report/terminal.py", "grammar/printing/textmate.py", "commands/lsp.py", "cli.py"}
+    allowed = {"report/terminal.py", "grammar/printing/textmate.py", "extensions/editor/command.py", "cli.py"}
     # A fixed sentence; and a program of one file, with an escape of its own (test_checker_alone.py).
-    allowed |= {"compiler/base/interruption.py", "certificates/checker.py"}
+    allowed |= {"compiler/base/interruption.py", "extensions/certify/checker.py"}
     past = {"print", "click.echo", "click.secho", "click.style", "Console"}
     root = Path(treesens.__file__).parent
     found = []
@@ -255,7 +255,7 @@ def test_no_cell_and_no_header_of_a_csv_is_a_formula(text: str, tmp_path: Path) 
 
 
 def test_one_function_writes_csv() -> None:
-    """Rows to train with again (`repairs/twins.py`) keep the texts of the table: an apostrophe would be another category."""
+    """Rows to train with again (`twins.py`) keep the texts of the table: an apostrophe would be another category."""
     writes = re.compile(r"csv\.(Dict)?[wW]riter|\bto_csv\(|\.write_csv\(")
     found = [path for path in sources() if writes.search(path.read_text())]
     assert {path.name for path in found} == {"csv_file.py", "twins.py"}

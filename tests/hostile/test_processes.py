@@ -427,7 +427,7 @@ def test_no_child_imports_from_the_working_directory(tmp_path: Path, command: tu
 
 
 def test_no_module_needs_what_only_posix_has() -> None:
-    """`sweeps/worker.py` imported `resource`: `sweep` and `check -j 2` could not start on Windows."""
+    """`extensions/sweeps/worker.py` imported `resource`: `sweep` and `check -j 2` could not start on Windows."""
     script = """
 import importlib, pkgutil, sys
 for name in ("resource", "fcntl", "termios", "pwd", "grp", "pty", "tty", "syslog", "crypt", "spwd"):

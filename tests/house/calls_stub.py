@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from treesens.python.study import stub
+from treesens.extensions.studies.python.study import stub
 
-STUB = Path(__file__).parents[2] / "src" / "treesens" / "python" / "calls.pyi"
+STUB = Path(__file__).parents[2] / "src" / "treesens" / "extensions" / "studies" / "python" / "calls.pyi"
 
 
 def formatted() -> str:

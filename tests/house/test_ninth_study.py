@@ -16,8 +16,8 @@ FILE = '''
 
 from dataclasses import dataclass
 
-from treesens.studies.kinds import Whole
-from treesens.studies.study import Asking, Found, Option, Study, given
+from treesens.extensions.studies.kinds import Whole
+from treesens.extensions.studies.study import Asking, Found, Option, Study, given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ STUDY = Study(
     record=DepthRecord,
 )
 '''
-LINE = 'from treesens.studies.registry import STUDIES; STUDIES["depth"] = ("depth_study", "How deep trees are.")'
+LINE = 'from treesens.extensions.studies.registry import STUDIES; STUDIES["depth"] = ("depth_study", "How deep trees are.")'
 MODEL = Path(__file__).parents[1] / "data" / "golden" / "model.json"
 
 

@@ -10,20 +10,20 @@ import treesens
 
 ROOT = Path(treesens.__file__).parent
 SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "src" / "treesens"
-ROOMS = ("solve", "certificates", "python", "commands", "sweeps")
+ROOMS = ("solve", "python", "commands", "extensions")
 BEGUN = {
     # Where a question begins.
     "commands/check.py": 1,
-    "commands/check_parts.py": 1,
+    "extensions/sweeps/commands/check_parts.py": 1,
     "commands/compare.py": 1,
     "python/questions.py": 1,
     "python/sessions.py": 1,
-    "sweeps/worker.py": 1,
+    "extensions/sweeps/worker.py": 1,
     # `Options.budget` itself; without a budget from a caller; and the time that an answer leaves for its core.
     "solve/options.py": 1,
     "solve/question.py": 3,
     # A certificate made on its own, and that of a claim of a study: neither has the budget of a question.
-    "certificates/produce.py": 2,
+    "extensions/certify/produce.py": 2,
     # The limit of a command that compiles.
     "commands/common.py": 1,
 }

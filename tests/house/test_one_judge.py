@@ -15,12 +15,12 @@ SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "sr
 JUDGE = "solve/conclude.py"
 BUILT_ELSEWHERE = {
     # Records of studies, and answers that a sweep keeps or infers: no verdicts of a search.
-    "studies/audit_set.py",
-    "studies/audit_typical.py",
-    "studies/difference.py",
-    "studies/largest_gap.py",
-    "sweeps/run.py",
-    "sweeps/worker.py",
+    "extensions/studies/audit_set.py",
+    "extensions/studies/audit_typical.py",
+    "extensions/studies/difference.py",
+    "extensions/studies/largest_gap.py",
+    "extensions/sweeps/run.py",
+    "extensions/sweeps/worker.py",
 }
 
 

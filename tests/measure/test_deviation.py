@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from treesens.measure.deviation import _LEVELS, Bet, Limits, Round
+from treesens.extensions.measure.deviation import _LEVELS, Bet, Limits, Round
 
 stats = pytest.importorskip("scipy.stats")
 

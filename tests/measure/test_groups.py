@@ -12,19 +12,19 @@ import pytest
 from tests.measure.test_learnt import probability
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
+from treesens.data.learnt_measure import chow_liu
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
+from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.measures import MeasureName, measure_of
+from treesens.extensions.measure.search import CONCERNED, ShareSearch
+from treesens.extensions.studies.count import CountOptions
+from treesens.extensions.studies.questions import gaps_of
+from treesens.extensions.studies.shares import Unit, count_shares, units_of
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
-from treesens.measure.counted import counted_of
-from treesens.measure.learnt import chow_liu
-from treesens.measure.search import CONCERNED, ShareSearch
 from treesens.python.questions import load
 from treesens.records.plain import plain
-from treesens.solve.measures import MeasureName, measure_of
-from treesens.studies.count import CountOptions
-from treesens.studies.questions import gaps_of
-from treesens.studies.shares import Unit, count_shares, units_of
 
 GROUP = ["red", "green", "blue"]
 NAMES = ["age", "green", "hours", "red", "blue"]

@@ -9,8 +9,8 @@ import pytest
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
-from treesens.measure.learnt import BINS, chow_liu, marginals
-from treesens.measure.measure import Measure
+from treesens.data.learnt_measure import BINS, chow_liu, marginals
+from treesens.data.measure import Measure
 
 
 def grid_of(*cells: int, missing: bool = False) -> Grid:

@@ -14,15 +14,15 @@ from tests.studies.share_cases import FEATURES, NAMES, Case, forest_case, xgboos
 from tests.studies.test_shares import units
 from tests.trials import trials
 from treesens.compiler.base.budget import Budget
-from treesens.measure.counted import counted_of
-from treesens.measure.hunt import hunt
-from treesens.measure.measure import Measure
-from treesens.measure.precision import Precision
-from treesens.measure.proposal import tilts_for
-from treesens.measure.sampler import Sampler
-from treesens.measure.search import CONCERNED, ShareSearch
-from treesens.solve.measures import measure_of
-from treesens.studies.shares import Unit
+from treesens.data.measure import Measure
+from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.hunt import hunt
+from treesens.extensions.measure.measures import measure_of
+from treesens.extensions.measure.precision import Precision
+from treesens.extensions.measure.proposal import tilts_for
+from treesens.extensions.measure.sampler import Sampler
+from treesens.extensions.measure.search import CONCERNED, ShareSearch
+from treesens.extensions.studies.shares import Unit
 
 
 def built(seed: int, make: Any = xgboost_case, varied: tuple[int, ...] = (0,)) -> tuple[Case, Unit, Measure]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Feature, Link, ModelSource, Task
-from treesens.measure.measure import Measure, product
-from treesens.measure.search import ShareSearch
-from treesens.measure.sides import Sides
+from treesens.data.measure import Measure, product
+from treesens.extensions.measure.search import ShareSearch
+from treesens.extensions.measure.sides import Sides
 
 FEATURES = 10
 

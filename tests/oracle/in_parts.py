@@ -25,12 +25,12 @@ def ask_in_parts(case: Case, questions: Sequence[dict[str, Any]], options: dict[
     """Records by name, of those questions that can be asked in boxes."""
     from treesens.compiler.base.budget import Budget
     from treesens.compiler.base.diagnostics import DiagnosticsError
+    from treesens.extensions.sweeps.conquer import Coordinator, can_be_parted
+    from treesens.extensions.sweeps.executor import Executor
+    from treesens.extensions.sweeps.worker import ship
     from treesens.records.answers import record
+    from treesens.records.questions import document_of
     from treesens.solve.options import Options
-    from treesens.sweeps.conquer import Coordinator, can_be_parted
-    from treesens.sweeps.executor import Executor
-    from treesens.sweeps.questions import document_of
-    from treesens.sweeps.worker import ship
 
     wanted, found = {q["name"] for q in questions}, dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:

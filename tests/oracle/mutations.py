@@ -193,49 +193,49 @@ MUTATIONS = (
 
 STUDIES = (
     Mutation(
-        "audit: a row more flips", "studies/audit_set.py",
+        "audit: a row more flips", "extensions/studies/audit_set.py",
         r'"rows_flipped": len\(order\)', '"rows_flipped": len(order) + 1', True,
     ),
     Mutation(
-        "gap: half of the bound", "studies/largest_gap.py",
+        "gap: half of the bound", "extensions/studies/largest_gap.py",
         r"bound = bound if bound is None else max\(bound, value\)", "bound = bound if bound is None else bound / 2", True,
     ),
     Mutation(
-        "count: a row more is concerned", "studies/shares.py", r'"rows_concerned": sure', '"rows_concerned": sure + 1', True,
+        "count: a row more is concerned", "extensions/studies/shares.py", r'"rows_concerned": sure', '"rows_concerned": sure + 1', True,
     ),
     Mutation(
-        "sets: a feature too few", "studies/minimal_sets.py",
+        "sets: a feature too few", "extensions/studies/minimal_sets.py",
         r"features=self\._named\(one\), minimal", "features=self._named(one)[1:], minimal", True,
     ),
     Mutation(
-        "range: the ends swapped", "studies/score_range.py",
+        "range: the ends swapped", "extensions/studies/score_range.py",
         r'end="smallest" if self\.sense == "minimize"', 'end="smallest" if self.sense == "maximize"', True,
     ),
     Mutation(
-        "robust: a bound too large", "studies/robustness.py",
+        "robust: a bound too large", "extensions/studies/robustness.py",
         r"best\.distance, best\.bound, best\.point", "best.distance, best.bound and 2 * best.bound, best.point", True,
     ),
     Mutation(
-        "why: a contrast cut short", "studies/reasons.py", r"sorted\(known\.contrast\)\)", "sorted(known.contrast)[:1])", True,
+        "why: a contrast cut short", "extensions/studies/reasons.py", r"sorted\(known\.contrast\)\)", "sorted(known.contrast)[:1])", True,
     ),
     Mutation(
-        "diff: a row more changes", "studies/difference.py",
+        "diff: a row more changes", "extensions/studies/difference.py",
         r'"changed": len\(self\.changed\)', '"changed": len(self.changed) + 1', True,
     ),
     Mutation(
-        "shape: half of a bound", "studies/shapes.py",
+        "shape: half of a bound", "extensions/studies/shapes.py",
         r"bound = min\(bound, max\(result\.objective\.bound, 0\.0\)\)", "bound = min(bound, result.objective.bound / 2)", True,
     ),
     Mutation(
-        "groups: a share of one row less", "studies/group_shares.py",
+        "groups: a share of one row less", "extensions/studies/group_shares.py",
         r"share = Fraction\(number, len\(rows\)\)", "share = Fraction(number, max(1, len(rows) - 1))", True,
     ),
     Mutation(
-        "reasons: one feature fewer may suffice", "studies/denials.py",
+        "reasons: one feature fewer may suffice", "extensions/studies/denials.py",
         r"if len\(chosen\) > self\.options\.most:(\s+reason = f\"no values)", r"if len(chosen) >= self.options.most:\1", True,
     ),
     Mutation(
-        "learn: a row more supports", "studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
+        "learn: a row more supports", "extensions/studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
     ),
 )  # fmt: skip
 """An error in each study; the questions of the language do not see them."""
@@ -251,13 +251,13 @@ READERS = (
         test="tests/frontends/test_lightgbm_fidelity.py",
     ),
     Mutation(
-        "onnx: a threshold is a float lower", "frontends/onnx/trees.py",
+        "onnx: a threshold is a float lower", "extensions/formats/onnx/trees.py",
         r"threshold = np\.where\(strict, next_down_array\(values, NumberType\.FLOAT32\), values\)",
         "threshold = next_down_array(values, NumberType.FLOAT32)",
         test="tests/frontends/test_onnx_fidelity.py",
     ),
     Mutation(
-        "catboost: the last splits come first", "frontends/catboost/frontend.py",
+        "catboost: the last splits come first", "extensions/formats/catboost/frontend.py",
         r"asked = \[question\(split\) for split in fields\.items\(\)\]",
         "asked = [question(split) for split in fields.items()][::-1]",
     ),
@@ -274,49 +274,49 @@ READERS = (
 
 PROOFS = (
     Mutation(
-        "a disjunction is proved without its last part", "certificates/cases.py",
+        "a disjunction is proved without its last part", "extensions/certify/cases.py",
         r"for part in constraint\.parts\]", "for part in constraint.parts[:-1]]",
         test="tests/certificates/test_cases.py",
     ),
     Mutation(
-        "fewer changes are proved than are asked for", "certificates/cases.py",
+        "fewer changes are proved than are asked for", "extensions/certify/cases.py",
         r"combinations\(mine, min\(most, len\(mine\)\)\)", "combinations(mine, min(max(most - 1, 0), len(mine)))",
         test="tests/certificates/test_cases.py",
     ),
     Mutation(
-        "costs of cells are rounded down", "certificates/sums.py",
+        "costs of cells are rounded down", "extensions/certify/sums.py",
         r"unit\.ceil\(-\(min\(present\) if v is None else v\)\)",
         "unit.floor(-(min(present) if v is None else v)) - (1 << 24)",
         test="tests/certificates/test_cases.py",
     ),
     Mutation(
-        "a manifest needs no set inside of one that has none", "certificates/treesens_verify/together.py",
+        "a manifest needs no set inside of one that has none", "extensions/certify/treesens_verify/together.py",
         r"require\(any\(rest <= n for n in lacking\)", "require(True or any(rest <= n for n in lacking)",
         test="tests/certificates/test_manifests.py",
     ),
     Mutation(
-        "parts of a domain may leave a hole", "certificates/treesens_verify/together.py",
+        "parts of a domain may leave a hole", "extensions/certify/treesens_verify/together.py",
         r"    require\(start <= .*\n", "",
         test="tests/certificates/test_manifests.py",
     ),
     Mutation(
-        "a case of a question is answered by no part", "certificates/treesens_verify/cases.py",
+        "a case of a question is answered by no part", "extensions/certify/treesens_verify/cases.py",
         r"require\(any\(one\.varied is None", "require(True or any(one.varied is None",
         test="tests/certificates/test_whole.py",
     ),
     Mutation(
-        "a part asks for more than its case", "certificates/treesens_verify/cases.py",
+        "a part asks for more than its case", "extensions/certify/treesens_verify/cases.py",
         r" and other\.asked <= self\.asked", "",
         test="tests/certificates/test_whole.py",
     ),
     Mutation(
-        "the first cell of the upper part is in no part", "sweeps/parts.py",
+        "the first cell of the upper part is in no part", "extensions/sweeps/parts.py",
         r"frozen\(\(np\.arange\(n_cells\) >= self\.cell\) == self\.upper, bool\)",
         "frozen(np.arange(n_cells) > self.cell if self.upper else np.arange(n_cells) < self.cell, bool)",
         test="tests/sweeps/test_parts.py",
     ),
     Mutation(
-        "open parts are forgotten", "sweeps/conquer.py",
+        "open parts are forgotten", "extensions/sweeps/conquer.py",
         r"done = not known\.open and not known\.lost and set\(known\.leaves\(\)\) == set\(known\.closed\)",
         "done = bool(known.closed)",
         test="tests/sweeps/test_parts.py",
@@ -332,222 +332,222 @@ PROOFS = (
         test="tests/certificates/test_shares.py",
     ),
     Mutation(
-        "an answer of a row satisfies less than any case asks", "certificates/treesens_verify/cases.py",
+        "an answer of a row satisfies less than any case asks", "extensions/certify/treesens_verify/cases.py",
         r"if shown\.has_all_of\(Asked\(case\)\) and ", "if ",
         test="tests/certificates/test_answers_in_cases.py",
     ),
     Mutation(
-        "an answer of a row satisfies the statement alone", "certificates/treesens_verify/cases.py",
+        "an answer of a row satisfies the statement alone", "extensions/certify/treesens_verify/cases.py",
         r"if at_once and shown\.has_all_of", "if shown.has_all_of",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "the output of other learnt trees is taken for that of a question", "certificates/treesens_verify/cases.py",
+        "the output of other learnt trees is taken for that of a question", "extensions/certify/treesens_verify/cases.py",
         r"    at_once = at_once and shown\.places == own\.places\n", "",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "a strict limit of a sum of values is reached", "certificates/treesens_verify/by_value.py",
+        "a strict limit of a sum of values is reached", "extensions/certify/treesens_verify/by_value.py",
         r"total < most if relation\[\"strict\"\] else total <= most", "total <= most",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "a row that is too close to a bound counts as none", "certificates/treesens_verify/by_value.py",
+        "a row that is too close to a bound counts as none", "extensions/certify/treesens_verify/by_value.py",
         r"choose = min if self\.sure else max", "choose = min",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "a calibrated probability is that without its calibration", "certificates/treesens_verify/by_value.py",
+        "a calibrated probability is that without its calibration", "extensions/certify/treesens_verify/by_value.py",
         r"ends = share\(\[-x\]\) if curve\[\"of_probability\"\] else \[x\]", "ends = [x]",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "a missing value is near to every other", "certificates/treesens_verify/by_value.py",
+        "a missing value is near to every other", "extensions/certify/treesens_verify/by_value.py",
         r"not all\(gone\) and \(any\(gone\) or x != y\)", "not any(gone) and x != y",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "one of several alternatives holds without being looked at", "certificates/treesens_verify/by_value.py",
+        "one of several alternatives holds without being looked at", "extensions/certify/treesens_verify/by_value.py",
         r"all\(any\(map\(self\.satisfies, alternatives\)\)", "all(bool(alternatives)",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "a constraint of an answer that no statement says is left out", "certificates/whole.py",
+        "a constraint of an answer that no statement says is left out", "extensions/certify/whole.py",
         r"elif isinstance\(constraint, ValueSum\) and not is_order\(constraint\):", "elif False:",
         test="tests/certificates/test_by_value.py",
     ),
     Mutation(
-        "a cavity is looked for among one feature less", "certificates/treesens_verify/by_value.py",
+        "a cavity is looked for among one feature less", "extensions/certify/treesens_verify/by_value.py",
         r"return can_hit\(apart, cavities\[\"width\"\]\)", 'return can_hit(apart, cavities["width"] - 1)',
         test="tests/certificates/test_all_cavities.py",
     ),
     Mutation(
-        "a row has the cells of a point in all features but one", "certificates/treesens_verify/by_value.py",
+        "a row has the cells of a point in all features but one", "extensions/certify/treesens_verify/by_value.py",
         r"item in min\(sets, key=len\)\)", "item in list(min(sets, key=len))[1:])",
         test="tests/certificates/test_all_cavities.py",
     ),
     Mutation(
-        "a box of answers does not mind cavities", "certificates/treesens_verify/shares.py",
+        "a box of answers does not mind cavities", "extensions/certify/treesens_verify/shares.py",
         r"for name in BY_VALUE\), \"a box", 'for name in BY_VALUE[:2]), "a box',
         test="tests/certificates/test_all_cavities.py",
     ),
     Mutation(
-        "an answer is shown by rows that leave a cavity", "certificates/row_cells.py",
+        "an answer is shown by rows that leave a cavity", "extensions/certify/row_cells.py",
         r"apart = few\.separating\(cells, 1\)", "apart = []",
         test="tests/certificates/test_all_cavities.py",
     ),
     Mutation(
-        "two relations are bounded by the first one's limit", "certificates/combined_rows.py",
+        "two relations are bounded by the first one's limit", "extensions/certify/combined_rows.py",
         r"limit = sum\(\(weight \* one\.limit", "limit = sum(((weight == 1) * one.limit",
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(
-        "merged cells are named by the first of them", "certificates/layout.py",
+        "merged cells are named by the first of them", "extensions/certify/layout.py",
         r"        ends=True,", "        ends=False,",
         test="tests/certificates/test_merged_cells.py",
     ),
     Mutation(
-        "relations are taken together with negative numbers, too", "certificates/combined_rows.py",
+        "relations are taken together with negative numbers, too", "extensions/certify/combined_rows.py",
         r"if rest is not None and min\(rest\) > 0", "if rest is not None and any(rest)",
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(
-        "a square lies above its tangents by nothing", "certificates/combined_rows.py",
+        "a square lies above its tangents by nothing", "extensions/certify/combined_rows.py",
         r"yield line, term\.factor \* rise", "yield line, 0 * rise",
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(
-        "a distance of points that may be missing has slopes", "certificates/combined_rows.py",
+        "a distance of points that may be missing has slopes", "extensions/certify/combined_rows.py",
         r"if not term\.unordered and not \(grid\.missing and legal\[grid\.missing_cell\]\):", "if not term.unordered:",
         test="tests/certificates/test_combined_rows.py",
     ),
     Mutation(
-        "a row about one of two models is said on the grid of both", "certificates/statement.py",
+        "a row about one of two models is said on the grid of both", "extensions/certify/statement.py",
         r" or self\._is_about_some_models\(constraint\.form\):", ":",
         test="tests/certificates/test_formats.py",
     ),
     Mutation(
-        "rows that clash have no proof of one line", "certificates/produce.py",
+        "rows that clash have no proof of one line", "extensions/certify/produce.py",
         r"if may_clash\(statement\):", "if False:",
         test="tests/certificates/test_clashes.py",
     ),
     Mutation(
-        "boxes of a share may meet", "certificates/treesens_verify/shares.py",
+        "boxes of a share may meet", "extensions/certify/treesens_verify/shares.py",
         r"            apart\(below, above, problem\.number\)\n", "",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "what lies in a box in part counts", "certificates/treesens_verify/shares.py",
+        "what lies in a box in part counts", "extensions/certify/treesens_verify/shares.py",
         r"if not wide or ", "if not wide and ",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "values beyond the domain are answers of a share", "certificates/treesens_verify/shares.py",
+        "values beyond the domain are answers of a share", "extensions/certify/treesens_verify/shares.py",
         r"seen\.mass\(\(\*path, \*seen\.allowed\(\)\)\)", "seen.mass(path)",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "one row of a share is not looked at", "certificates/treesens_verify/shares.py",
+        "one row of a share is not looked at", "extensions/certify/treesens_verify/shares.py",
         r'require\(len\(certificates\) == len\(stated\["rows"\]\), "one part for each row is needed"\)\n', "pass\n",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "answers of a share may miss a clause", "certificates/treesens_verify/shares.py",
+        "answers of a share may miss a clause", "extensions/certify/treesens_verify/shares.py",
         r"require\(met or self\.mass\(counted, rest\) == 0, ", "require(True, ",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "what a group is drawn after does not matter", "certificates/treesens_verify/shares.py",
+        "what a group is drawn after does not matter", "extensions/certify/treesens_verify/shares.py",
         r"waiting\[after\] = list\(map\(mul, waiting\[after\], said\)\) if after in waiting else said", "pass",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "a share is proved of bins without their parents", "certificates/draws.py",
+        "a share is proved of bins without their parents", "extensions/certify/draws.py",
         r"after = self\._number\.get\(parent\)  # other", "after = None  # other",
         test="tests/certificates/test_share_boxes.py",
     ),
     Mutation(
-        "cases of what is not proved as a whole are left behind", "certificates/answers.py",
+        "cases of what is not proved as a whole are left behind", "extensions/certify/answers.py",
         r"return whole_or_nothing\(claim, folder, query, prove_cases\)", "return prove_cases(folder)",
         test="tests/certificates/test_what_has_none.py",
     ),
     Mutation(
-        "models are the same if their trees have as many nodes", "certificates/treesens_verify/models.py",
+        "models are the same if their trees have as many nodes", "extensions/certify/treesens_verify/models.py",
         r"return self\.nodes == other\.nodes", "return self.size == other.size",
         test="tests/certificates/test_formats.py",
     ),
     Mutation(
-        "a node of a trees file may have two parents", "certificates/treesens_verify/models.py",
+        "a node of a trees file may have two parents", "extensions/certify/treesens_verify/models.py",
         r"len\(\{\*left, \*right\}\) == 2 \* len\(left\)", "True",
         test="tests/certificates/test_formats.py",
     ),
     Mutation(
-        "the columns of a tree are put together the other way round", "certificates/treesens_verify/models.py",
+        "the columns of a tree are put together the other way round", "extensions/certify/treesens_verify/models.py",
         r"zip\(self\.at, zip\(\*self\.splits\)\)", "zip(self.at[::-1], zip(*self.splits))",
         test="tests/certificates/test_formats.py",
     ),
     Mutation(
-        "values of boxes are rounded down", "certificates/treesens_verify/boxes.py",
+        "values of boxes are rounded down", "extensions/certify/treesens_verify/boxes.py",
         r"return -\(-x >> shift\)", "return x >> shift",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "boxes hold no missing values", "certificates/treesens_verify/boxes.py",
+        "boxes hold no missing values", "extensions/certify/treesens_verify/boxes.py",
         r"meets \|= self\.column\(v, 2\)\.take\(boxes\)", "pass",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "a box ends a cell too early", "certificates/treesens_verify/boxes.py",
+        "a box ends a cell too early", "extensions/certify/treesens_verify/boxes.py",
         r"self\.column\(v, 1\)\.take\(boxes\) > low", "self.column(v, 1).take(boxes) > low + 1",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "a few boxes have the values of other ones", "certificates/treesens_verify/bits.py",
+        "a few boxes have the values of other ones", "extensions/certify/treesens_verify/bits.py",
         r"True, layer\.value\.take\(boxes\), factor", "True, layer.value[: len(boxes)], factor",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "bits forget boxes with a missing value alone", "certificates/treesens_verify/bits.py",
+        "bits forget boxes with a missing value alone", "extensions/certify/treesens_verify/bits.py",
         r"packed\(meets \| self\.column\(v, 2\) if kind == ABOVE_OR_MISSING else meets\)", "packed(meets)",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "a value that may no longer be missing needs no cell", "certificates/treesens_verify/bits.py",
+        "a value that may no longer be missing needs no cell", "extensions/certify/treesens_verify/bits.py",
         r"second\[i\] = self\.number\(v, ABOVE, start\)", "pass",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "the last cell below a cut is left out in bits", "certificates/treesens_verify/bits.py",
+        "the last cell below a cut is left out in bits", "extensions/certify/treesens_verify/bits.py",
         r"mine < cells if", "mine < cells - 1 if",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "a tree whose best boxes are far behind counts for nothing", "certificates/treesens_verify/bits.py",
+        "a tree whose best boxes are far behind counts for nothing", "extensions/certify/treesens_verify/bits.py",
         r"np\.add\.at\(total, leaf, self\.best\(at, found\)\)", "pass",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "leaves with weights that few have are not looked at", "certificates/treesens_verify/bits.py",
+        "leaves with weights that few have are not looked at", "extensions/certify/treesens_verify/bits.py",
         r"require\(bound\(now, weights, exponent\) < 0", "require(bound is not None",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "cells left out of a domain are taken to be there in bits", "certificates/treesens_verify/bits.py",
+        "cells left out of a domain are taken to be there in bits", "extensions/certify/treesens_verify/bits.py",
         r"if allowed is not None and low < high:", "if False:",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "two points that take one way are at one leaf from the first split on", "certificates/treesens_verify/boxes.py",
+        "two points that take one way are at one leaf from the first split on", "extensions/certify/treesens_verify/boxes.py",
         r"np\.where\(along, child, n\)", "np.where(n == old[j], child, n)",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "only the last split of a path counts for the greatest value", "certificates/treesens_verify/boxes.py",
+        "only the last split of a path counts for the greatest value", "extensions/certify/treesens_verify/boxes.py",
         r"np\.maximum\(top\[self\.left\[level\]\], top\[self\.right\[level\]\]\)", "top[self.right[level]]",
         test="tests/certificates/test_boxes.py",
     ),
     Mutation(
-        "points that part below a node go along", "certificates/treesens_verify/boxes.py",
+        "points that part below a node go along", "extensions/certify/treesens_verify/boxes.py",
         r"along\[level\] &= along\[self\.left\[level\]\] & along\[self\.right\[level\]\]", "pass",
         test="tests/certificates/test_boxes.py",
     ),
@@ -586,17 +586,17 @@ ROOMS = (
         test="tests/compiler/legalise/test_rounding.py",
     ),
     Mutation(
-        "a group of just the smallest size is not compared", "studies/group_shares.py",
+        "a group of just the smallest size is not compared", "extensions/studies/group_shares.py",
         r"len\(group\.rows\) >= options\.smallest \* rows", "len(group.rows) > options.smallest * rows",
         test="tests/studies/test_groups.py",
     ),
     Mutation(
-        "the key of an answer leaves the tolerance out", "sweeps/run.py",
+        "the key of an answer leaves the tolerance out", "extensions/sweeps/run.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"tolerance", "absolute_tolerance", ',
         test="tests/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),
     Mutation(
-        "the key of an answer leaves the demand for a certificate out", "sweeps/run.py",
+        "the key of an answer leaves the demand for a certificate out", "extensions/sweeps/run.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"require_certificate", ',
         test="tests/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),
@@ -622,7 +622,7 @@ def mutate(mutation: Mutation, folder: Path) -> None:
     copy = folder / "treesens"
     shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     _add_extension(copy)
-    shutil.copytree(CHECKER, copy / "certificates" / CHECKER.name, dirs_exist_ok=True)
+    shutil.copytree(CHECKER, copy / "extensions" / "certify" / CHECKER.name, dirs_exist_ok=True)
     path = copy / mutation.file
     changed, times = re.subn(mutation.pattern, mutation.replacement, path.read_text(), count=1)
     if not times:

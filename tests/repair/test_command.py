@@ -149,7 +149,7 @@ def test_a_live_model_has_no_file_to_write(place: Path) -> None:
 
 def test_a_promise_without_a_proof_writes_no_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file that rounding would break: as if the last proof had found a pair each time."""
-    from treesens.repairs import file_proof as room
+    from treesens.extensions.repair import file_proof as room
 
     monkeypatch.setattr(room.FileProof, "prove", lambda *_: ("gap: found", {}))
     found = run(place, f"{COMMON} --gap 0.1 -o out.json --json")
@@ -200,7 +200,7 @@ def test_missing_values_of_the_rows_belong_to_the_promise(tmp_path: Path) -> Non
 def test_the_curve_of_prices_is_drawn_and_a_journal_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second run answers from the journal; a file that is gone or changed is made again, the same one."""
     pytest.importorskip("matplotlib")
-    from treesens.repairs.repair import Repair
+    from treesens.extensions.repair.repair import Repair
 
     line = f"{COMMON} --gap 0.05,0.2 --method blend -o out.json --journal {place / 'j.sqlite'} --json"
     first = json.loads(run(place, f"{line} --plot {place / 'curve.svg'}").stdout)["results"]
@@ -241,9 +241,9 @@ def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     """The search is stopped where the blend is proved, long before its time is over."""
     from treesens.data.alignment import align_table
     from treesens.data.tables import read_table
-    from treesens.repairs.repair import Repair
-    from treesens.studies.losses import labelled
-    from treesens.studies.repair import RepairOptions
+    from treesens.extensions.repair.repair import Repair
+    from treesens.extensions.repair.study import RepairOptions
+    from treesens.extensions.studies.losses import labelled
 
     model = ts.load(place / "m.json")
     rows = labelled(model, align_table(model, read_table(place / "d.csv", label="y")), "y")

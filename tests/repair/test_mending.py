@@ -54,7 +54,7 @@ def test_the_price_is_that_of_a_repair_on_rows_that_were_held_out(place: Path) -
 
 
 def test_a_failure_of_the_repair_costs_no_answer(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from treesens.repairs.repair import Repair
+    from treesens.extensions.repair.repair import Repair
 
     def fails(*_: Any) -> Any:
         raise InternalError("as if it had failed")

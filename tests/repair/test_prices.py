@@ -17,7 +17,7 @@ from tests.studies.grids import two_classes
 from treesens.cli import group
 from treesens.data.tables import read_table
 from treesens.errors import DataError, UsageError
-from treesens.studies.losses import labelled
+from treesens.extensions.studies.losses import labelled
 
 pytest.importorskip("clarabel")
 metrics = pytest.importorskip("sklearn.metrics")

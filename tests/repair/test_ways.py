@@ -12,12 +12,12 @@ import pytest
 
 import treesens as ts
 from tests.repair.models import predict, train
-from treesens.repairs.pairs import Climber
-from treesens.repairs.proof import decided_by, questions_for
-from treesens.repairs.repair import Repair
-from treesens.repairs.ways import Ways
-from treesens.studies.losses import Labelled
-from treesens.studies.repair import RepairOptions
+from treesens.extensions.repair.pairs import Climber
+from treesens.extensions.repair.proof import decided_by, questions_for
+from treesens.extensions.repair.repair import Repair
+from treesens.extensions.repair.study import RepairOptions
+from treesens.extensions.repair.ways import Ways
+from treesens.extensions.studies.losses import Labelled
 
 pytest.importorskip("clarabel")
 

@@ -17,9 +17,9 @@ import pytest
 
 from tests.command import run_command
 from tests.studies.grids import two_classes
-from treesens.report.heat_map import colour, contrast, ink_on
-from treesens.report.pdf import BROWSERS
-from treesens.report.purpose import read_purpose
+from treesens.extensions.studies.report.heat_map import colour, contrast, ink_on
+from treesens.extensions.studies.report.pdf import BROWSERS
+from treesens.extensions.studies.report.purpose import read_purpose
 
 pytest.importorskip("jinja2")
 

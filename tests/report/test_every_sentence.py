@@ -22,8 +22,8 @@ import pandas as pd
 import pytest
 
 import treesens as ts
-from treesens.report.audit_table import show_audit
-from treesens.report.audit_words import limits, trusted
+from treesens.extensions.studies.report.audit_table import show_audit
+from treesens.extensions.studies.report.audit_words import limits, trusted
 
 pytest.importorskip("jinja2")
 NAMES = ["p", "q", "r", "s"]
@@ -627,10 +627,10 @@ def test_every_sentence_is_true(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "2000")
     if way == "cut":
-        monkeypatch.setattr("treesens.studies.audit_set._MOMENT", 0.0)
+        monkeypatch.setattr("treesens.extensions.studies.audit_set._MOMENT", 0.0)
     if way == "incomplete":
         monkeypatch.setattr("treesens.data.flips.MOST_COMBINATIONS", 2)
-        monkeypatch.setattr("treesens.studies.sweeps._FEWEST", 2, raising=False)
+        monkeypatch.setattr("treesens.extensions.studies.sweeps._FEWEST", 2, raising=False)
     case = case_of(kind, way)
     text, shown, facts = read(case, tmp_path, capsys)
     judge = Judge(case, facts, facts["results"])

@@ -9,7 +9,7 @@ import pytest
 import treesens as ts
 from tests.studies.grids import rows_that_flip, two_classes
 from treesens.errors import OverwriteError, UsageError
-from treesens.report.model_card import BEGIN, END
+from treesens.extensions.studies.report.model_card import BEGIN, END
 
 CARD = f"# A card\r\n\nBy hand.\n\n{BEGIN}\nold\n{END}\n\nÜber das Ende.\n"
 

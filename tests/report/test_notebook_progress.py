@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from treesens.report.notebook_progress import in_notebook, progress_bar
+from treesens.extensions.studies.report.notebook_progress import in_notebook, progress_bar
 
 CELL = """
 from tests.studies.grids import two_classes
-from treesens.report import notebook_progress
+from treesens.extensions.studies.report import notebook_progress
 import treesens as ts
 
 notebook_progress._SECONDS = 0.0

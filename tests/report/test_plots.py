@@ -72,7 +72,7 @@ def test_gaps_are_drawn_into_given_axes(audit: ts.Audit) -> None:
 
 
 def test_names_are_text_and_no_mathematics() -> None:
-    from treesens.report.plots import curves_plot, values_plot
+    from treesens.extensions.studies.report.plots import curves_plot, values_plot
 
     axes = values_plot({"$x^2$": (1.0, 2.0), "_y": (None, None), "a\x1bb": (0.5, None)}, "unit")
     axes.figure.canvas.draw()
@@ -91,7 +91,7 @@ def test_without_matplotlib_the_message_says_what_to_install() -> None:
     code = """
 import sys
 sys.modules["matplotlib"] = None
-from treesens.report.plots import values_plot
+from treesens.extensions.studies.report.plots import values_plot
 values_plot({}, "")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -8,8 +8,8 @@ import pytest
 
 from treesens.compiler.base.tolerance import EXACT, Tolerance
 from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
+from treesens.records.kept import is_decided
 from treesens.solve.bounds import CLOSE, left_open
-from treesens.sweeps.kept import is_decided
 
 USUAL = Tolerance()
 

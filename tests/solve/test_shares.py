@@ -252,7 +252,7 @@ def truth_of(case: Case) -> float | None:
 
 
 def test_a_journal_keeps_a_share_and_judges_it_again() -> None:
-    from treesens.sweeps.kept import from_json, is_decided, to_json
+    from treesens.records.kept import from_json, is_decided, to_json
 
     case = next(c for seed in range(100, 200) for c in cases(seed) if 0.02 < (truth_of(c) or 0) < 0.9)
     answer = asked(case, "query q: sensitive m to f0 margin 0.2 share of w expect share <= 0.99")

@@ -25,12 +25,12 @@ from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.model.scores import leaf_values
 from treesens.compiler.query.evaluate import form_value, holds
 from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, LinearForm, Query, ScoreTerm
+from treesens.extensions.studies.running import library_of
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
 from treesens.solve.dispatch import search_cells
 from treesens.solve.methods.trees import answer_on_trees
 from treesens.solve.options import Options
-from treesens.studies.running import library_of
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -12,7 +12,7 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
-from treesens.studies.registry import CALLS, STUDIES, study_of
+from treesens.extensions.studies.registry import CALLS, STUDIES, study_of
 
 DOMAIN = "".join(f"feature {name}: real in [0, 50]\n" for name in ("f0", "f1", "f2"))
 ASKED: dict[str, dict[str, Any]] = {

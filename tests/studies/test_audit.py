@@ -13,14 +13,14 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.data.settings import BENCH, model, needs_bench, table
-from treesens.commands.study import command_of
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.alignment import align_table
 from treesens.data.tables import Table, read_table
 from treesens.errors import DataError, UsageError
-from treesens.studies.audit import AuditOptions
-from treesens.studies.feature_audit import audit
-from treesens.studies.questions import gaps_of, questions_of
+from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.commands.study import command_of
+from treesens.extensions.studies.feature_audit import audit
+from treesens.extensions.studies.questions import gaps_of, questions_of
 
 pytestmark = needs_bench
 DIABETES = str(BENCH / "models/diabetes_unrobust.json"), "--data", str(BENCH / "data/diabetes/train.csv")

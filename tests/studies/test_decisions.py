@@ -16,16 +16,16 @@ from tests.studies.grids import NAMES, Trained, regressor, several_classes, two_
 from treesens.cli import main
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
+from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.decisions import Asked, decisions_of
+from treesens.extensions.studies.domain_file import read_domain
+from treesens.extensions.studies.feature_audit import audit
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.questions import gaps_of, sizes_of
+from treesens.extensions.studies.report.audit_table import show_audit
 from treesens.records.plain import plain
-from treesens.report.audit_table import show_audit
 from treesens.report.terminal import console
-from treesens.studies.audit import AuditOptions
-from treesens.studies.decisions import Asked, decisions_of
-from treesens.studies.domain_file import read_domain
-from treesens.studies.feature_audit import audit
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
-from treesens.studies.questions import gaps_of, sizes_of
 
 SEVERAL = ["forest", "tree", "histogram", "xgboost", "lightgbm"]
 CLOSE = 1e-6
@@ -294,7 +294,7 @@ def test_tables_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     long = {name: f"number_of_{name}_within_the_last_year" for name in NAMES}
     records = [{**r, "varied": [long[r["varied"][0]]]} for r in records_of(trained, margin=["0"])]
     facts = {"model": {"file": "m", "trees": 1, "leaves": 9}, "data": {"file": "d", "rows": 90}, "seconds": 1.0}
-    monkeypatch.setattr("treesens.report.audit_table.out", lambda: console(width=80))
+    monkeypatch.setattr("treesens.extensions.studies.report.audit_table.out", lambda: console(width=80))
     show_audit(records, {**facts, "interrupted": False})
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80

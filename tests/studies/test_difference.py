@@ -14,7 +14,7 @@ from tests.studies.grids import GRID, NAMES, several_classes, two_classes
 from treesens.cli import main as cli
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
-from treesens.studies.difference import difference
+from treesens.extensions.studies.difference import difference
 
 xgboost = pytest.importorskip("xgboost")
 

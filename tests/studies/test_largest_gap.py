@@ -14,8 +14,8 @@ import treesens as ts
 from tests.data.settings import BENCH, needs_bench
 from treesens.cli import main
 from treesens.compiler.result import Verdict
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
 
 xgboost = pytest.importorskip("xgboost")
 

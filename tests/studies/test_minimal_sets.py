@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from treesens.commands.memory import remembered
 from treesens.compiler.base.floats import next_down_array
 from treesens.errors import UsageError
+from treesens.extensions.studies.commands.memory import remembered
+from treesens.extensions.studies.minimal_sets import MinimalSets, minimal_sets
+from treesens.extensions.studies.sets import SetOptions
 from treesens.frontends.registry import load
 from treesens.records.plain import plain
-from treesens.studies.minimal_sets import MinimalSets, minimal_sets
-from treesens.studies.sets import SetOptions
 
 NAMES = ("f0", "f1", "f2", "f3", "f4")
 Scores = Callable[[NDArray[Any]], NDArray[np.float64]]

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.binder.test_decisions import GRID, NAMES, credit, model
-from treesens.commands.study import command_of
 from treesens.errors import TreesensError, UsageError
+from treesens.extensions.studies.commands.study import command_of
 
 __all__ = ["model"]  # the fixture
 

@@ -10,8 +10,8 @@ import pytest
 import treesens as ts
 from tests.frontends.test_sklearn_blends import GRID, NAMES, fitted
 from treesens.data.tables import read_table
-from treesens.studies.range import RangeOptions
-from treesens.studies.score_range import ScoreRanges, score_ranges
+from treesens.extensions.studies.range import RangeOptions
+from treesens.extensions.studies.score_range import ScoreRanges, score_ranges
 
 
 def ranges(case: str, **options: object) -> ScoreRanges:

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from treesens.studies.running import as_finished
+from treesens.extensions.studies.running import as_finished
 
 
 @pytest.mark.parametrize("threads", [1, 4])

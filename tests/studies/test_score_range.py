@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from treesens.cli import group
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
+from treesens.extensions.studies.range import RangeOptions
+from treesens.extensions.studies.score_range import ScoreRanges, score_ranges
 from treesens.frontends.registry import load
 from treesens.records.plain import plain
-from treesens.studies.range import RangeOptions
-from treesens.studies.score_range import ScoreRanges, score_ranges
 
 LEVELS = 8
 GRID = np.stack(np.meshgrid(*[np.arange(LEVELS)] * 3, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.float64)

@@ -16,8 +16,8 @@ import treesens as ts
 from tests.studies.grids import NAMES, Trained, regressor, rows_of, several_classes, two_classes
 from treesens.cli import main
 from treesens.errors import ModelError, UsageError
+from treesens.extensions.studies.tree_shapes import tree_shapes, widest_shapes
 from treesens.frontends.monotone import directions_of
-from treesens.studies.tree_shapes import tree_shapes, widest_shapes
 
 
 def reversals(values: np.ndarray, axis: int) -> tuple[float, float]:

@@ -11,15 +11,15 @@ import pytest
 
 from tests.studies.share_cases import CASES, FEATURES, NAMES, Case, concerned_inputs, crosses
 from treesens.data.tables import read_table
-from treesens.measure.counted import counted_of
-from treesens.measure.search import ShareSearch
+from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.measures import MeasureName, measure_of
+from treesens.extensions.measure.search import ShareSearch
+from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.count import CountOptions
+from treesens.extensions.studies.feature_audit import audit
+from treesens.extensions.studies.questions import gaps_of
+from treesens.extensions.studies.shares import Unit, count_shares, units_of
 from treesens.records.plain import plain
-from treesens.solve.measures import MeasureName, measure_of
-from treesens.studies.audit import AuditOptions
-from treesens.studies.count import CountOptions
-from treesens.studies.feature_audit import audit
-from treesens.studies.questions import gaps_of
-from treesens.studies.shares import Unit, count_shares, units_of
 
 STOPS = (1, 2, 4, 8, 10**6)
 """Boxes after which a search stops: what is proved at any time has to hold the truth."""
@@ -195,7 +195,7 @@ def test_scores_too_long_for_exact_sums_leave_the_interval_true(
     make: Any, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer bits than a model has: what rounding leaves open stays open, and nothing else changes."""
-    monkeypatch.setattr("treesens.measure.sides.SCORE_BITS", bits)
+    monkeypatch.setattr("treesens.extensions.measure.sides.SCORE_BITS", bits)
     open_ones = 0
     for seed in range(4):
         case = make(np.random.default_rng(500 + seed))

@@ -9,12 +9,12 @@ import treesens as ts
 from tests.solve.test_tolerances import DOMAIN, regressor
 from tests.studies.grids import GRID, NAMES
 from treesens.data.tables import read_table
+from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.feature_audit import audit
+from treesens.extensions.studies.gap import GapOptions
+from treesens.extensions.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.questions import gaps_of
 from treesens.frontends.registry import load
-from treesens.studies.audit import AuditOptions
-from treesens.studies.feature_audit import audit
-from treesens.studies.gap import GapOptions
-from treesens.studies.largest_gap import largest_gaps
-from treesens.studies.questions import gaps_of
 
 ASK = """model m from "m"
 {domain}

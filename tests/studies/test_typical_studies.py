@@ -19,10 +19,10 @@ from treesens.cli import group
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast
 from treesens.errors import UsageError
+from treesens.extensions.studies.report import audit_words
+from treesens.extensions.studies.schemas import schema_of
+from treesens.extensions.studies.typicality import typical_level
 from treesens.grammar.parsing.parser import parse
-from treesens.report import audit_words
-from treesens.studies.schemas import schema_of
-from treesens.studies.typicality import typical_level
 
 TOPS = {"age": 4, "school": 4, "pay": 4, "coin": 1}
 DOMAIN = "".join(f"feature {name}: integer in [0, {top}]\n" for name, top in TOPS.items())

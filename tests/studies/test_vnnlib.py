@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from tests.frontends.trained_onnx import MODELS
 from treesens.cli import group
 from treesens.errors import ModelError, QueryError
+from treesens.extensions.vnnlib.parsing import parse_property
+from treesens.extensions.vnnlib.property import decide_property
 from treesens.frontends.registry import load
-from treesens.grammar.parsing.vnnlib import parse_property
-from treesens.studies.vnnlib import decide_property
 
 onnxruntime = pytest.importorskip("onnxruntime")
 # (model, number of outputs, assertion about outputs y, the same in numbers)

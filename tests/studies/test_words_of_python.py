@@ -11,7 +11,7 @@ import pytest
 import treesens as ts
 from tests.studies.grids import two_classes
 from treesens.errors import UsageError
-from treesens.python.study import calls, signature_of
+from treesens.extensions.studies.python.study import calls, signature_of
 from treesens.python.wording import as_arguments
 
 

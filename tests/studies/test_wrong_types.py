@@ -11,8 +11,8 @@ import pytest
 
 import treesens as ts
 from tests.studies.whole_numbers import xgboost_of_whole_numbers
-from treesens.studies.registry import CALLS, STUDIES, study_of
-from treesens.studies.study import Door, declared
+from treesens.extensions.studies.registry import CALLS, STUDIES, study_of
+from treesens.extensions.studies.study import Door, declared
 
 WRONG: dict[str, Any] = {
     "a whole number": 1,

@@ -16,12 +16,12 @@ import xgboost
 from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS, SPEC
 from treesens.binder.file import bind
+from treesens.extensions.sweeps.run import Settings, key_of
+from treesens.extensions.sweeps.spec import read_spec
+from treesens.extensions.sweeps.worker import Task, answer_task, ship
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.sweeps.run import Settings, key_of
-from treesens.sweeps.spec import read_spec
-from treesens.sweeps.worker import Task, answer_task, ship
 
 
 def records(text: str) -> dict[tuple[str, str], dict[str, Any]]:

@@ -22,16 +22,16 @@ from tests.sweeps.conftest import QUESTIONS
 from tests.sweeps.test_answers import records
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Verdict
+from treesens.extensions.sweeps.bundles import bundle_size
+from treesens.extensions.sweeps.conquer import Coordinator
+from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.part_certificates import with_part_certificates
+from treesens.extensions.sweeps.run import Settings, sweep
+from treesens.extensions.sweeps.spec import read_spec
+from treesens.extensions.sweeps.worker import Task, answer_task, ship
+from treesens.records.journal import Entry, Journal
+from treesens.records.questions import Question, document_of
 from treesens.solve.options import Options
-from treesens.sweeps.bundles import bundle_size
-from treesens.sweeps.conquer import Coordinator
-from treesens.sweeps.executor import Executor
-from treesens.sweeps.journal import Entry, Journal
-from treesens.sweeps.part_certificates import with_part_certificates
-from treesens.sweeps.questions import Question, document_of
-from treesens.sweeps.run import Settings, sweep
-from treesens.sweeps.spec import read_spec
-from treesens.sweeps.worker import Task, answer_task, ship
 
 Cluster = tuple[str, dict[int, subprocess.Popen[bytes]]]
 

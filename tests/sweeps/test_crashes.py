@@ -19,14 +19,14 @@ import pytest
 from tests.command import CLI
 from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS
+from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.on_processes import Worker
+from treesens.extensions.sweeps.run import Settings, sweep
+from treesens.extensions.sweeps.spec import read_spec
+from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
+from treesens.records.journal import Entry, Journal
+from treesens.records.questions import Document, Question, file_digest
 from treesens.solve.options import Options
-from treesens.sweeps.executor import Executor
-from treesens.sweeps.journal import Entry, Journal
-from treesens.sweeps.on_processes import Worker
-from treesens.sweeps.questions import Document, Question, file_digest
-from treesens.sweeps.run import Settings, sweep
-from treesens.sweeps.spec import read_spec
-from treesens.sweeps.worker import Outcome, Shipment, Task
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 

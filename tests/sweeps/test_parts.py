@@ -20,21 +20,21 @@ from click.testing import CliRunner
 
 from tests.certificates.models import train
 from treesens.cli import group
-from treesens.commands.verify import run_checker
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError
+from treesens.extensions.certify.command import run_checker
+from treesens.extensions.sweeps.conquer import Coordinator, can_be_parted
+from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.part_certificates import with_part_certificates
+from treesens.extensions.sweeps.part_journal import PartJournal
+from treesens.extensions.sweeps.parts import Cut, Part, Splitter, within
+from treesens.extensions.sweeps.worker import Outcome, ship
+from treesens.records.journal import Journal
+from treesens.records.questions import document_of
 from treesens.solve.conclude import leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.sweeps.conquer import Coordinator, can_be_parted
-from treesens.sweeps.executor import Executor
-from treesens.sweeps.journal import Journal
-from treesens.sweeps.part_certificates import with_part_certificates
-from treesens.sweeps.part_journal import PartJournal
-from treesens.sweeps.parts import Cut, Part, Splitter, within
-from treesens.sweeps.questions import document_of
-from treesens.sweeps.worker import Outcome, ship
 
 HEAD = "feature f1: real in [0, 2] or missing\n"
 QUESTIONS = {
@@ -427,7 +427,7 @@ def test_certificates_that_fail_cost_no_answer(folder: Path, tmp_path: Path, mon
         return False  # or the question would be decided as a whole
 
     monkeypatch.setattr(Coordinator, "_is_final", as_it_is)
-    monkeypatch.setattr("treesens.sweeps.part_certificates.with_part_certificates", fails)
+    monkeypatch.setattr("treesens.extensions.sweeps.part_certificates.with_part_certificates", fails)
     words = ["check", str(file), "--workers", "2", "--json", "--certificate", str(tmp_path / "out")]
     done = CliRunner().invoke(group, words, standalone_mode=False)
     assert done.return_value == 6

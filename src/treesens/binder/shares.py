@@ -6,10 +6,10 @@ from treesens.binder.scope import Scope
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.errors import UsageError
+from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.uniform import uniform
 from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
-from treesens.measure.counted import counted_of
-from treesens.measure.uniform import uniform
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:

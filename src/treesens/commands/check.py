@@ -18,7 +18,6 @@ from treesens.commands.beside import write_beside
 from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
 from treesens.commands.check_faults import Faults
 from treesens.commands.check_journal import AnswerMemory
-from treesens.commands.check_parts import InParts, QuestionFile, executor_of_parts
 from treesens.commands.common import (
     EXPECTED,
     INCONCLUSIVE,
@@ -37,10 +36,11 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
-from treesens.commands.memory import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError
+from treesens.extensions.studies.commands.memory import journal_option, open_journal
+from treesens.extensions.sweeps.commands.check_parts import InParts, QuestionFile, executor_of_parts
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
 
@@ -149,7 +149,7 @@ def command(
         say(text, err=True)
     write_ci(run.asked, junit_file, sarif_file, markdown_file)
     if certificates is not None:
-        from treesens.certificates.attach import summary
+        from treesens.extensions.certify.attach import summary
         from treesens.records.answers import certificate_records
 
         results = [result for asked in run.asked for _, result in asked.results]
@@ -275,10 +275,10 @@ def _side_by_side(
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
     """In processes, through the executor of sweeps; answers come in the order of the file, whichever is ready first."""
+    from treesens.extensions.sweeps.executor import Executor
+    from treesens.extensions.sweeps.worker import Shipment, Task
     from treesens.grammar.parsing.parser import load
-    from treesens.sweeps.executor import Executor
-    from treesens.sweeps.questions import document_of
-    from treesens.sweeps.worker import Shipment, Task
+    from treesens.records.questions import document_of
 
     document, _ = document_of(str(file), load(file).text, file.parent, trust_pickle=trust_pickle)
     waiting = iter(asked)

@@ -16,8 +16,8 @@ from treesens.compiler.result import Result
 from treesens.errors import DataError
 
 if TYPE_CHECKING:
+    from treesens.records.journal import Journal
     from treesens.solve.options import Options
-    from treesens.sweeps.journal import Journal
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class AnswerMemory:
 
     def keep(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, result: Result) -> None:
         """Keeps an answer. An undecided one is kept for its time limit alone; one that an error or Ctrl-C ended is not."""
-        from treesens.sweeps.journal import Entry
-        from treesens.sweeps.kept import is_decided, to_json
+        from treesens.records.journal import Entry
+        from treesens.records.kept import is_decided, to_json
 
         if self.journal is None or result.from_journal or result.reason.startswith(("error", "interrupted")):
             return
@@ -55,7 +55,7 @@ class AnswerMemory:
         self.journal.write(entry, self.options.time_limit, kept)
 
     def _recalled(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion) -> Result | None:
-        from treesens.sweeps.kept import from_json
+        from treesens.records.kept import from_json
 
         assert self.journal is not None
         for final in (True, False):
@@ -78,8 +78,8 @@ class AnswerMemory:
 
     def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
         """What an answer is kept under: the key of sweeps, and what `check` adds to a question."""
-        from treesens.sweeps.questions import contents_of, context_of, digest_of, sha256
-        from treesens.sweeps.run import Settings, key_of
+        from treesens.extensions.sweeps.run import Settings, key_of
+        from treesens.records.questions import contents_of, context_of, digest_of, sha256
 
         if path not in self._texts:
             self._texts[path] = context_of(bound.file, contents_of(bound.file, path.parent))
@@ -94,7 +94,7 @@ def _exact(query: ResolvedQuestion, kept: Mapping[str, Any]) -> ResolvedQuestion
     """The question that a kept answer is judged by: numbers that stand in steps have the values of its points alone."""
     if query.in_steps is None or "points" not in kept:
         return query
+    from treesens.records.kept import values_of
     from treesens.solve.tasks.in_steps import at_values
-    from treesens.sweeps.kept import values_of
 
     return at_values(query, values_of(query.query, kept["points"]))

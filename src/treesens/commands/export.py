@@ -22,7 +22,7 @@ def command(model: Path, format_name: str | None, trust_pickle: bool, output: Pa
 
     `treesens info MODEL --check` compares what was read with the library that made the model.
     """
-    from treesens.certificates.trees import trees_file
+    from treesens.extensions.certify.trees import trees_file
     from treesens.frontends.registry import load
 
     content = trees_file(load(model, format_name, trust_pickle=trust_pickle).ensemble)

@@ -13,7 +13,7 @@ from treesens.compiler.ir.module import ModuleSize
 
 if TYPE_CHECKING:  # each process of a solver imports this module, and needs none of these
     from treesens.compiler.query.share import ShareAsked
-    from treesens.measure.sampler import Estimate
+    from treesens.extensions.measure.sampler import Estimate
     from treesens.values.concretise import NoValues
     from treesens.values.witness import Witness
 

@@ -17,8 +17,8 @@ from treesens.compiler.base.units import Unit
 from treesens.compiler.model.grid import Grid
 from treesens.compiler.model.kinds import Feature
 from treesens.compiler.query.forest import Forest
-from treesens.measure.cell_forest import ForestBuilder
-from treesens.measure.pair_tables import SHIFT
+from treesens.data.cell_forest import ForestBuilder
+from treesens.data.pair_tables import SHIFT
 
 TREES, SEED = 100, 0
 _ROUNDED = 1e-9

@@ -20,9 +20,9 @@ from treesens.compiler.base.units import Unit
 from treesens.compiler.model.grid import FeatureGrid, Grid, category_codes
 from treesens.compiler.model.kinds import Feature
 from treesens.compiler.query.forest import Forest, forest_scores
+from treesens.data.cell_forest import forest_of_pairs
 from treesens.data.isolation import isolation_forest
-from treesens.measure.cell_forest import forest_of_pairs
-from treesens.measure.pair_tables import SHIFT, PairTables, learn_pairs
+from treesens.data.pair_tables import SHIFT, PairTables, learn_pairs
 
 Method = Literal["chow-liu", "isolation"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -23,6 +23,9 @@ from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
+from treesens.extensions.studies.python.rows import Reasons, Robustness, Sets
+from treesens.extensions.studies.python.shares import Count
+from treesens.extensions.studies.python.studies import Audit, Diff, Gap, Repair
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
 from treesens.python.answer import Answer, Answers
@@ -30,11 +33,8 @@ from treesens.python.arguments import public
 from treesens.python.builder import File, Question, file
 from treesens.python.notes import notes_of, warn
 from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
-from treesens.python.rows import Reasons, Robustness, Sets
 from treesens.python.settings import path_of
-from treesens.python.shares import Count
 from treesens.python.shown import Explanations, Info
-from treesens.python.studies import Audit, Diff, Gap, Repair
 from treesens.python.types import Data, Model
 from treesens.report.explain import Explanation
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from treesens.errors import TreesensError, unexpected
-from treesens.studies import kinds
-from treesens.studies.assumed import REAL
-from treesens.studies.registry import STUDIES, study_of
-from treesens.studies.study import Door, declared
+from treesens.extensions.studies import kinds
+from treesens.extensions.studies.assumed import REAL
+from treesens.extensions.studies.registry import STUDIES, study_of
+from treesens.extensions.studies.study import Door, declared
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 

@@ -13,10 +13,10 @@ from treesens.data.rule import RuleOptions
 from treesens.data.rules import Mined, mine
 from treesens.data.tables import Table
 from treesens.errors import UsageError
+from treesens.extensions.studies.rules_text import domain_lines
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
-from treesens.studies.rules_text import domain_lines
 
 
 def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, folder: Path) -> str:

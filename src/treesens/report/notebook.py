@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING
 from typing import Any
 
-from treesens.report.audit_table import rows_that_flip
+from treesens.extensions.studies.report.audit_table import rows_that_flip
+from treesens.extensions.studies.report.largest_words import rounded
 from treesens.report.changes import changed_features
-from treesens.report.largest_words import rounded
 from treesens.report.reason_words import reason_words
 from treesens.visible import visible
 
@@ -99,7 +99,7 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
 
 def diff_html(record: Mapping[str, Any]) -> str:
     """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
-    from treesens.report.diff_table import words_of_rounding
+    from treesens.extensions.studies.report.diff_table import words_of_rounding
 
     bound = (
         ""

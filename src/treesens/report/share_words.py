@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from treesens.records.largest import Status, swing_of_record
-from treesens.report.largest_words import largest_words
+from treesens.extensions.studies.largest import Status, swing_of_record
+from treesens.extensions.studies.report.largest_words import largest_words
 
 MEANINGS = {
     "uniform": "of all inputs of the domain, by length of ranges and number of values",

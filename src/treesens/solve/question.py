@@ -137,7 +137,7 @@ def _without_share(query: Query, result: Result, why: str) -> Result:
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
     """The result with the share that the question asks for, in what is left of the time."""
-    from treesens.solve.tasks.shares import share_of
+    from treesens.extensions.measure.shares import share_of
 
     start = time.perf_counter()
 
@@ -156,8 +156,8 @@ def _certified_share(query: Query, result: Result, options: Options, budget: Bud
         return result
 
     def work() -> Result:
-        from treesens.certificates.together import write_manifest
-        from treesens.solve.tasks.share_claim import claim_of_share
+        from treesens.extensions.certify.share_claim import claim_of_share
+        from treesens.extensions.certify.together import write_manifest
 
         bare = replace(options, certificates=None, require_certificate=False)
         claim, proved = claim_of_share(query, share, lambda asked: answer(asked, bare, budget), budget, folder)
@@ -174,7 +174,7 @@ def _certified_share(query: Query, result: Result, options: Options, budget: Bud
 
 def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
     """As `with_certificates`, for a claim of a study, which is proved after its question and in a time of its own."""
-    from treesens.certificates.produce import proof_budget
+    from treesens.extensions.certify.produce import proof_budget
 
     return with_certificates(query, result, options, proof_budget(seconds))
 
@@ -192,7 +192,7 @@ def _certified(query: Query, result: Result, options: Options, budget: Budget) -
     folder = options.certificates
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:
-        from treesens.certificates.answers import certified
+        from treesens.extensions.certify.answers import certified
         from treesens.solve.methods.probability_rows import lines_of
 
         plain = replace(options, certificates=None, require_certificate=False)
@@ -203,8 +203,8 @@ def _certified(query: Query, result: Result, options: Options, budget: Budget) -
             budget=budget,
             lines=lambda asked: lines_of(answer, asked, plain, budget.share(0.5)),
         )
-    from treesens.certificates.together import write_manifest
-    from treesens.solve.tasks.claims import claims_of
+    from treesens.extensions.certify.claims import claims_of
+    from treesens.extensions.certify.together import write_manifest
 
     bare = replace(options, certificates=None, require_certificate=False)
     claims = claims_of(query, result, lambda asked: answer(asked, bare, budget))

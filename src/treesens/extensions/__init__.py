@@ -1,0 +1,1 @@
+"""What comes with the compiler and is not part of its core; each extension registers in `treesens/builtin.py`."""

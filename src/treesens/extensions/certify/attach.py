@@ -1,0 +1,122 @@
+"""One claim with its certificate: a file in a folder, or the reason why there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.files import write_atomically
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.query import AtLeast, Objective, Query
+from treesens.compiler.result import Certified
+from treesens.errors import told
+from treesens.extensions.certify.produce import Certificate
+from treesens.extensions.certify.statement import NoCertificate, ensembles_of, model_file
+
+SUFFIX, TREES = ".cert.xz", ".trees.json"
+
+
+def beyond_gap(query: Query, gap: float) -> Query:
+    """The question with every bound of a row higher by more than the gap."""
+    return with_more(query, gap + 1e-12 * max(1.0, abs(gap)), strict=True)
+
+
+def with_more(query: Query, gap: float, *, strict: bool = False) -> Query:
+    """The question with every bound of a row of scores higher by the gap."""
+    more = LogRational(Fraction(gap) * query.models[0].ensemble.average)
+    rows = tuple(
+        replace(c, bound=c.bound + more, strict=strict or c.strict) if isinstance(c, AtLeast) and c.form.scores else c
+        for c in query.constraints
+    )
+    return replace(query, constraints=rows)
+
+
+def form_limit(goal: Objective, shown: float) -> float:
+    """The bound of an objective as its form counts it, a few units in the last place away from what is shown."""
+    squared = shown * shown if goal.kind == "distance l2" else shown
+    value = (squared - float(goal.offset)) / float(goal.unit)
+    return value + (1 if goal.maximize else -1) * 1e-12 * max(1.0, abs(value))
+
+
+def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
+    """One claim with its certificate, or with the reason why it has none: making one never costs an answer."""
+    try:
+        return written(claim, produce(), folder, query.name)
+    except NoCertificate as reason:
+        return Certified(claim, reason=str(reason))
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        return _failed(claim, error, query)
+
+
+def _failed(claim: str, error: Exception, query: Query) -> Certified:
+    failed = told(error, f"a certificate for {query.name}")
+    return Certified(claim, reason=f"error[{failed.code}]: certificate: {failed.message}")
+
+
+def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:
+    """Writes a certificate under a name of its question and its content."""
+    one = _written(claim, made.packed(), folder, name)
+    write_trees(zip(made.document["statement"]["models"], made.files, strict=True), folder)
+    left_out = tuple(made.document["about"]["left_out"])
+    return replace(one, produced_in=made.produced_in, checked_in=made.checked_in, left_out=left_out)
+
+
+def written_packed(packed: bytes, query: Query, folder: Path) -> Certified:
+    """Writes a certificate of a question that another process has made."""
+    write_trees(map(model_file, ensembles_of(query)), folder)
+    return _written("none", packed, folder, query.name)
+
+
+def _written(claim: str, packed: bytes, folder: Path, name: str) -> Certified:
+    digest = hashlib.sha256(packed).hexdigest()
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]
+    path = folder / f"{plain}.{claim}.{digest[:12]}{SUFFIX}"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, packed)
+    return Certified(claim, str(path), digest, len(packed))
+
+
+def whole_or_nothing(
+    claim: str, folder: Path, query: Query, prove: Callable[[Path], list[Certified]]
+) -> list[Certified]:
+    """What is proved in a folder of its own, moved into `folder` if every claim of it has a certificate.
+
+    What has none as a whole leaves no part behind that could be taken for the answer.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
+            made = prove(Path(scratch))
+            if not all(one.path for one in made):
+                return made
+            names = {Path(one.path).name for one in made}
+            for file in Path(scratch).iterdir():
+                if file.name in names or file.name.endswith(TREES):
+                    file.replace(folder / file.name)
+            return [replace(one, path=str(folder / Path(one.path).name)) for one in made]
+    except OSError as error:
+        return [_failed(claim, error, query)]
+
+
+def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:
+    """The trees of models, as they are stated, in a folder, if these are no files that the user has."""
+    for stated, content in files:
+        path = folder / f"{stated['sha256'][:12]}{TREES}"
+        if stated["format"] == "treesens-trees" and not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
+
+
+def summary(records: Iterable[dict[str, Any]]) -> str:
+    """How many claims of some records have certificates, and why others have none."""
+    claims = [c for record in records for c in record.get("certificates") or ()]
+    reasons = sorted({c["reason"] for c in claims if not c["file"]})
+    missing = sum(not c["file"] for c in claims)
+    words = f"certificates: {len(claims) - missing} accepted"
+    return words + (f", {missing} claims without one ({'; '.join(reasons)})" if missing else "")

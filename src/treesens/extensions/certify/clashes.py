@@ -1,0 +1,58 @@
+"""Proofs of one line: two rows about one sum of scores that leave nothing between them.
+
+Two points have one score if no tree of it asks for what they may differ in (`values/score_clashes.py`). With weights for which
+both rows cancel there is a leaf without messages; a search would round its rows, and might not see it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from math import gcd
+from typing import Any
+
+import treesens.extensions.certify.treesens_verify as checker
+from treesens.extensions.certify.statement import Statement
+from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
+
+MOST_ROWS = 64
+"""That are compared with each other."""
+
+
+def may_clash(statement: Statement) -> bool:
+    """Whether two rows do."""
+    equal = equal_scores(statement.query)
+    return next(_clashing(statement, equal), None) is not None
+
+
+def _clashing(statement: Statement, equal: Mapping[Score, Score]) -> Iterator[tuple[int, int]]:
+    rows = statement.rows[:MOST_ROWS]
+    for one, other in itertools.combinations(range(len(rows)), 2):
+        if rows_clash(rows[one], rows[other], equal):
+            yield one, other
+
+
+def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, Any] | None:
+    """A proof by two rows that the checker accepts; None if no two of them clash."""
+    equal = equal_scores(statement.query)
+    for one, other in _clashing(statement, equal):
+        weights = [0] * len(statement.rows)
+        mine, yours = (_coefficient(statement, problem, row, equal) for row in (one, other))
+        common = gcd(mine, yours) or 1
+        weights[one], weights[other] = abs(yours) // common, abs(mine) // common
+        leaf = [weights, 0, []]
+        try:
+            checker.Proof(problem).check([leaf])
+        except checker.Rejected:
+            continue
+        return {"apart": [], "nodes": [leaf]}
+    return None
+
+
+def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal: Mapping[Score, Score]) -> int:
+    """Of the first score of a row in its normal form, in the units of the checker."""
+    normal = normal_form(statement.rows[row], equal)
+    assert normal is not None
+    place = normal[0][0][:2]
+    found: int = sum(c for score, c in problem.coefficients[row].items() if equal.get(score, score) == place)
+    return found

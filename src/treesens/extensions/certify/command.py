@@ -1,0 +1,76 @@
+"""`treesens verify DIR`: the checker of certificates in a process of its own, which imports nothing of treesens."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from treesens.commands.common import EXPECTED, VIOLATED, Number, Whole
+from treesens.errors import UsageError
+
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verify import main; sys.exit(main())"
+
+
+@click.command("verify")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="A model file (or folder) that certificates are about; may be repeated. Trees beside the certificates are found.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Only the last line of each certificate.")
+@click.option(
+    "--first-trees", is_flag=True, help="Accept claims about the first trees of a model alone (early stopping)."
+)
+@click.option(
+    "--trees-alone", is_flag=True, help="Believe a trees file without the model that it says to be made from."
+)
+@click.option("--numpy", is_flag=True, help="Check proofs of deep trees with numpy, much faster.")
+@click.option("--seconds", type=Number(0, min_open=True), help="At most so long for each certificate.  [default: 600]")
+@click.option("--megabytes", type=Whole(min=64), help="At most so much memory.  [default: 4096]")
+@click.option("--entries", type=Whole(min=1), help="At most so many combinations of leaves.  [default: 2000000]")
+def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
+    """Check certificates and manifests (files, or all of a folder) against the original model files.
+
+    Says in words what each one claims, and whether it is accepted. A manifest is accepted if all its parts are, and if what it
+    claims follows from them. Trees files beside the certificates are found; each counts
+    if the model that it says to be made from is among the models. Exit codes: 0 all are accepted, 10 one is not.
+    """
+    certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
+    if not certificates:
+        remedy = "name files that end in .cert.xz or .manifest.json, or a folder with some"
+        raise UsageError("no certificates there", remedy=remedy)
+    known = [*models, *_in([p if p.is_dir() else p.parent for p in paths], ".trees.json")]
+    if not known:
+        raise UsageError("no model file to check them against", remedy="add --model FILE, the original model")
+    code = run_checker(certificates, known, asked)
+    if code not in (0, 1):
+        raise UsageError("a file cannot be read, or the checker was stopped", remedy="see the line above")
+    return EXPECTED if code == 0 else VIOLATED
+
+
+def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str, float | None]) -> int:
+    """The exit code of the checker, which prints on standard output. `asked` are its options by name; a flag is true or not."""
+    import treesens.extensions.certify.treesens_verify as checker
+
+    folder = Path(checker.__file__).parents[1]
+    named = [part for model in models for part in ("--model", str(model.resolve()))]
+    files = [str(path.resolve()) for path in certificates]
+    options = []
+    for name, value in asked.items():
+        if value is not None and value is not False:
+            options += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)]
+    return subprocess.run(
+        [sys.executable, "-I", "-c", _PROGRAM, str(folder), *options, *named, "--", *files], check=False
+    ).returncode
+
+
+def _in(paths: tuple[Path, ...] | list[Path], suffix: str) -> list[Path]:
+    found = [q for p in paths for q in (sorted(p.iterdir()) if p.is_dir() else [p]) if q.name.endswith(suffix)]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,160 @@
+"""From the numbers of the native engine (variables, positions, groups, rows) to those of the checker."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treesens.compiler.base.units import Unit
+from treesens.extensions.certify.layout import Layout
+from treesens.extensions.certify.statement import NoCertificate, Statement
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts
+
+BY_CLAUSES, BY_MESSAGES = -1, -2
+"""What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
+
+
+class ProofText:
+    """A proof that the engine has written down in its own numbers, as nodes of a certificate.
+
+    `layout` says what these numbers stand for; `problem` is the checker's own view of the statement. What does not fit it is
+    noticed when the certificate is checked.
+    """
+
+    def __init__(self, layout: Layout, problem: Any, statement: Statement) -> None:
+        self.layout = layout
+        self.problem = problem
+        self.statement = statement
+        self.variable = [problem.variable[place] for place in layout.places]
+        self.starts: dict[int, list[int]] = {}
+        self.state: dict[tuple[int, int], list[int]] = {}
+        self.odd = 1
+        """How often a message is counted, where units of rows have odd denominators: they divide by a number of trees."""
+
+    def _starts_of(self, variable: int) -> list[int]:
+        """Of every position of a variable the first cell of the checker that lies in it, or beyond it."""
+        feature = self.layout.places[variable][1]
+        grid = self.statement.query.space.grid[feature]
+        # What lies below all categories is no category; the first one stands for it. So does the first of merged cells.
+        starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[feature]]
+        cells = grid.cell_of(np.array(starts)).tolist()
+        cells.append(grid.missing_cell if grid.missing else cells[-1])
+        mine = self.layout.cells[variable]
+        if self.layout.ends:
+            positions = np.minimum(np.searchsorted(mine, cells, side="left"), len(mine) - 1)
+        else:
+            positions = np.maximum(np.searchsorted(mine, cells, side="right") - 1, 0)
+        return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
+
+    def document(self, found: ProofFacts) -> dict[str, Any]:
+        """The nodes of a proof, and the trees whose copies are factors of their own."""
+        factors, apart = self._factors(found)
+        weights, exponents, self.odd = self._weights(found)
+        nodes: list[list[Any]] = []
+        leaf = 0
+        for variable, cut in zip(found["variable"], found["cut"], strict=True):
+            if variable == BY_CLAUSES:
+                nodes.append([])
+            elif variable == BY_MESSAGES:
+                messages = self._messages(found, leaf, factors)
+                nodes.append([weights[leaf], exponents[leaf], self._changes(messages, exponents[leaf])])
+                leaf += 1
+            else:
+                nodes.append(self._cut(variable, cut))
+        return {"apart": sorted(apart), "nodes": nodes}
+
+    def _cut(self, variable: int, cut: int) -> list[int]:
+        if variable >= len(self.variable):
+            raise NoCertificate("a choice between constraints")
+        return [self.variable[variable], self._start(variable, cut + 1)]
+
+    def _start(self, variable: int, position: int) -> int:
+        if variable not in self.starts:
+            self.starts[variable] = self._starts_of(variable)
+        return self.starts[variable][position]
+
+    def _factors(self, found: ProofFacts) -> tuple[list[tuple[int, ...]], set[int]]:
+        """The checker's factors of every factor of the engine, and the trees whose copies are separate."""
+        offset, group = found["factor_offset"], found["factor_group"]
+        keys = []
+        for start, end in itertools.pairwise(offset):
+            trees = {self.layout.groups[g][1] for g in group[start:end]}
+            points = {p for g in group[start:end] for p in self.layout.groups[g][0]}
+            keys.append((min(trees), tuple(sorted(points))))
+        apart: set[int] = set()
+        if self.problem.joint:
+            apart = {t for t, points in keys if len(points) < len(self.problem.points)}
+        if apart:
+            self.problem.make_factors(apart)
+        number = {key: i for i, key in enumerate(self.problem.factors)}
+        wanted = {(t, ps) for t, points in keys for ps in self._split(t, points, apart)}
+        if not wanted <= number.keys():
+            raise NoCertificate("trees that the checker takes together in another way")
+        return [tuple(number[t, ps] for ps in self._split(t, points, apart)) for t, points in keys], apart
+
+    def _split(self, tree: int, points: tuple[int, ...], apart: set[int]) -> list[tuple[int, ...]]:
+        return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
+
+    def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int], int]:
+        """Whole weights of the statement's rows for every leaf, and what makes messages whole in the same units: an exponent of
+        two for every leaf, and an odd factor.
+        """
+        leaves, flat = len(found["exponent"]), found["multiplier"]
+        rows = len(flat) // max(leaves, 1)
+        shifts = [tuple(found["row_shift"][leaf * rows : (leaf + 1) * rows]) for leaf in range(leaves)]
+        units = {shift: self._units(shift) for shift in shifts}
+        scale = lcm(1, *(unit.denominator for mine in units.values() for _, unit in mine))
+        power = scale & -scale
+        weights = []
+        for leaf, shift in enumerate(shifts):
+            mine = [0] * len(self.problem.constant)
+            for multiplier, (row, unit) in zip(flat[leaf * rows : (leaf + 1) * rows], units[shift], strict=False):
+                mine[row] += multiplier * int(unit * scale)
+            weights.append(mine)
+        return weights, [exponent + power.bit_length() - 1 for exponent in found["exponent"]], scale // power
+
+    def _units(self, row_shift: tuple[int, ...]) -> list[tuple[int, Fraction]]:
+        """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
+        return [
+            (row, unit / Unit(shift).size / self.problem.units[row])
+            for (row, unit), shift in zip(self.layout.rows, row_shift, strict=False)
+        ]
+
+    def _messages(
+        self, found: ProofFacts, leaf: int, factors: list[tuple[int, ...]]
+    ) -> dict[tuple[int, int], list[int]]:
+        """The messages of a leaf by factor and variable: where runs start, and their values in the unit of the leaf."""
+        result: dict[tuple[int, int], list[int]] = {}
+        offset, runs = found["message_offset"], found["run_offset"]
+        for m in range(offset[leaf], offset[leaf + 1]):
+            variable = found["message_variable"][m]
+            if variable >= len(self.variable):
+                continue  # a Boolean of a formula: the statement knows none
+            mine = self._runs(variable, found, range(runs[m], runs[m + 1]))
+            for factor in factors[found["message_factor"][m]]:
+                if self.variable[variable] in self.problem.scope[factor]:
+                    result[factor, self.variable[variable]] = mine
+        return result
+
+    def _runs(self, variable: int, found: ProofFacts, runs: range) -> list[int]:
+        """Starts and values; runs of cells that the checker does not part are one, and the last value counts."""
+        by_start = {self._start(variable, found["run_start"][r]): self.odd * found["run_value"][r] for r in runs}
+        return [x for pair in sorted(by_start.items()) for x in pair]
+
+    def _changes(self, messages: dict[tuple[int, int], list[int]], exponent: int) -> list[list[int]]:
+        """The messages that differ from those of the leaf before."""
+        changes = []
+        for key in sorted(self.state.keys() | messages.keys()):
+            mine = messages.get(key, [])
+            exact = [x << exponent if i % 2 else x for i, x in enumerate(mine)]
+            if self.state.pop(key, []) != exact:
+                changes.append([*key, *mine])
+            if exact:
+                self.state[key] = exact
+        return changes

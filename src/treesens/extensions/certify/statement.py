@@ -1,0 +1,397 @@
+"""The statement of a certificate: a question in terms of the model file alone, for a checker that knows nothing else.
+
+What the format cannot say is left out. A statement with fewer constraints is a stronger claim, so that a proof of it is a
+proof of the question, too; whether it can be proved is another matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.kept import Kept
+from treesens.compiler.base.units import Unit
+from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.grid import FeatureGrid
+from treesens.compiler.query import query as q
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.forest import Forest, ForestTerm
+from treesens.compiler.query.known_cavities import all_cavities_in, with_known
+from treesens.compiler.query.values import LinearTerm, ValueSum
+from treesens.errors import ModelError
+from treesens.extensions.certify.grids import on_own_grid
+from treesens.extensions.certify.trees import trees_file
+
+FORMATS = ("xgboost-json", "xgboost-ubj")
+"""Formats of model files that the checker reads; any other model is stated as the trees that `trees_file` writes."""
+
+
+_sent: dict[str, bytes] = {}
+_MOST_SENT = 4
+
+
+class NoCertificate(Exception):
+    """Why an answer has no certificate, in a few words."""
+
+
+def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
+    """The learnt trees that rows name, each once, in their order: that in which they are compiled."""
+    return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
+
+
+def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
+    """The learnt trees that constraints of a question and rows beside it name anywhere, also in disjunctions."""
+    return forests_of([*(c for c in q.parts_in(query.constraints) if isinstance(c, q.AtLeast)), *extra])
+
+
+def ensembles_of(query: q.Query) -> list[Ensemble]:
+    """The models of a question, and the learnt trees that it names."""
+    goal = [] if query.objective is None else [q.AtLeast(query.objective.form, LogRational(Fraction(0)))]
+    return [*(m.ensemble for m in query.models), *(forest.ensemble for forest in learnt_of(query, goal))]
+
+
+@dataclass
+class Statement:
+    """`text` is the JSON object; `query` the question without what was left out; `rows` its score constraints in order.
+
+    `files` are the contents of the model files that it names.
+    """
+
+    text: dict[str, Any]
+    files: tuple[bytes, ...]
+    query: q.Query
+    rows: list[q.AtLeast]
+    left_out: list[str] = field(default_factory=list)
+
+
+def statement_of(
+    query: q.Query,
+    extra: tuple[q.AtLeast, ...] = (),
+    learnt: Sequence[Forest] | None = None,
+    *,
+    own_grids: bool = False,
+) -> Statement:
+    """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read.
+
+    It names the trees that its rows need, or those that are `learnt`. If the question names any, all bounds stand on the grids
+    of their own sums. A case of such a question may name none itself: with `own_grids` it says its bounds as the whole does.
+    """
+    rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
+    forests = forests_of(rows) if learnt is None else list(learnt)
+    models = [model_file(e) for e in (*(m.ensemble for m in query.models), *(f.ensemble for f in forests))]
+    parts = _Parts(query, forests, own_grids or bool(forests or learnt_of(query, extra)))
+    kept = [_as_stated(c) for c in _named_apart(_flat(with_known(query).constraints)) if parts.add(c)]
+    if next(all_cavities_in(query.constraints), None) is not None:
+        parts.left_out.append("cavities of which there is no list")
+    for row in extra:
+        if not parts.add(row):
+            raise NoCertificate(f"objectives of the kind `{row.name}`")
+        kept.append(row)
+    text = {
+        "models": [text for text, _ in models],
+        "points": [{"name": name, "model": p.model} for name, p in zip(_names(query), query.points, strict=True)],
+        "same_except": parts.same_except,
+        "domain": [*domains_of(query), *parts.domain],
+        "rows": parts.rows,
+        "clauses": parts.clauses,
+        "orders": parts.orders,
+    }
+    if forests:
+        text["learnt"] = list(range(len(query.models), len(models)))
+    reduced = replace(query, constraints=tuple(kept), objective=None, top=1, diverse=False)
+    if reduced.constraints == query.constraints and query.objective is None and query.top == 1 and not query.diverse:
+        reduced = query  # compiled already
+    return Statement(text, tuple(data for _, data in models), reduced, parts.kept_rows, parts.left_out)
+
+
+def _names(query: q.Query) -> list[str]:
+    """The names of the points, if each is an identifier that nobody can take for another one."""
+    names = [p.name for p in query.points]
+    plain = all(name.isascii() and name.isidentifier() for name in names)
+    return names if plain else [f"p{i}" for i in range(len(names))]
+
+
+_FILES: Kept[tuple[dict[str, Any], bytes]] = Kept(8, lambda made: len(made[1]))
+
+
+def model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
+    """What a statement says of a model, and the content of the file that it names."""
+    return _FILES.of((ensemble,), None, lambda: _model_file(ensemble))
+
+
+def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
+    name, data = ensemble.source.format, _original(ensemble)
+    if data is None:
+        name = "treesens-trees"
+        try:
+            data = trees_file(ensemble)
+        except ModelError as error:
+            raise NoCertificate(error.message) from None
+    base = [str(Fraction(float(b))) for b in ensemble.base]
+    sha256 = hashlib.sha256(data).hexdigest()
+    return {"sha256": sha256, "format": name, "trees": ensemble.n_trees, "base": base}, data
+
+
+def remember_file(content: bytes) -> None:
+    """Keeps the content of a model file whose path means nothing here, as in workers of a cluster; a few of them."""
+    _sent[hashlib.sha256(content).hexdigest()] = content
+    while len(_sent) > _MOST_SENT:
+        del _sent[next(iter(_sent))]
+
+
+def _original(ensemble: Ensemble) -> bytes | None:
+    """The content of the model's own file, if the checker reads it as the model was read."""
+    if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any() or ensemble.tables:
+        # Of a linear booster there are trees over a domain alone, and none in its file.
+        return None
+    if ensemble.source.sha256 in _sent:
+        return _sent[ensemble.source.sha256]
+    try:
+        data = Path(ensemble.source.path).read_bytes()
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest() == ensemble.source.sha256 else None
+
+
+def _flat(constraints: tuple[q.Constraint, ...]) -> list[q.Constraint]:
+    result: list[q.Constraint] = []
+    for constraint in constraints:
+        result += _flat(constraint.parts) if isinstance(constraint, q.AllOf) else [constraint]
+    return result
+
+
+def domains_of(query: q.Query) -> list[list[Any]]:
+    result: list[list[Any]] = []
+    for feature, domain in enumerate(query.space.domains):
+        grid = query.space.grid[feature]
+        allowed: dict[str, Any]
+        if isinstance(domain, RealDomain):
+            allowed = {"runs": [_ends(domain.low, domain.high, grid)]}
+            if domain.whole:
+                allowed["whole"] = True
+        else:
+            allowed = {"values": [float(v) for v in domain.values]}
+        if domain.missing:
+            allowed["missing"] = True
+        if allowed != {"runs": [[None, None]]}:
+            result += [[p, feature, allowed] for p in range(len(query.points))]
+    return result
+
+
+def _ends(low: float, high: float, grid: FeatureGrid) -> list[float | None]:
+    limit = grid.number_type.max
+    return [None if low <= -limit else float(low), None if high >= limit else float(high)]
+
+
+def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
+    """The values of some cells of an ordered feature, as runs with both ends."""
+    present = grid.n_cells - (1 if grid.missing else 0)
+    low, high = runs_of(np.asarray(mask[:present]))
+    result: dict[str, Any] = {
+        "runs": [
+            _ends(grid.interval(int(a))[0], grid.interval(int(b))[1], grid) for a, b in zip(low, high, strict=True)
+        ]
+    }
+    if grid.missing and mask[grid.missing_cell]:
+        result["missing"] = True
+    return result
+
+
+def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
+    """Constraints, with rows of one name numbered: a row of a compiled question is found again by its name."""
+    seen: Counter[str] = Counter()
+    found: list[q.Constraint] = []
+    for one in constraints:
+        if not isinstance(one, q.AtLeast):
+            found.append(one)
+            continue
+        found.append(replace(one, name=f"{one.name} ({seen[one.name] + 1})") if seen[one.name] else one)
+        seen[one.name] += 1
+    return found
+
+
+class _Parts:
+    """The constraints of a question as parts of a statement."""
+
+    def __init__(self, query: q.Query, forests: list[Forest], own_grids: bool) -> None:
+        self.query = query
+        self.forests = forests
+        self.own_grids = own_grids
+        self.grid = query.space.grid
+        self.same_except: list[int] | None = None
+        self.domain: list[list[Any]] = []
+        self.rows: list[dict[str, Any]] = []
+        self.kept_rows: list[q.AtLeast] = []
+        self.clauses: list[list[list[Any]]] = []
+        self.orders: list[list[int]] = []
+        self.left_out: list[str] = []
+
+    def add(self, constraint: q.Constraint) -> bool:
+        """Whether a constraint could be stated; what could not is noted by name."""
+        match constraint:
+            case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
+                known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
+                self.same_except = sorted(known)
+            case q.CellSet():
+                self.domain.append([constraint.point, constraint.feature, self._set(constraint)])
+            case q.AtLeast() if is_plain(constraint.form):
+                self.rows.append(self._row(constraint))
+                self.kept_rows.append(constraint)
+            case q.AvoidBoxes():
+                self._avoid(constraint)
+            case q.OneHot():
+                self._one_hot(constraint)
+            case q.AnyOf() if all(isinstance(part, q.CellSet) for part in constraint.parts):
+                self.clauses.append([self._literal(part) for part in constraint.parts if isinstance(part, q.CellSet)])
+            case q.Difference() | ValueSum() if orders := _orders_of(constraint):
+                self.orders += orders
+                if not is_order(constraint):
+                    self.left_out.append("the part of a relation between values that is more than an order")
+            case _:
+                self.left_out.append(_name_of(constraint))
+                return False
+        return True
+
+    def _set(self, constraint: q.CellSet) -> dict[str, Any]:
+        return set_of_cells(self.grid[constraint.feature], constraint.mask)
+
+    def _literal(self, constraint: q.CellSet) -> list[Any]:
+        return [constraint.point, constraint.feature, self._set(constraint)]
+
+    def _avoid(self, constraint: q.AvoidBoxes) -> None:
+        for row in range(len(constraint.indptr) - 1):
+            clause = []
+            for i in range(constraint.indptr[row], constraint.indptr[row + 1]):
+                feature = int(constraint.feature[i])
+                outside = np.ones(self.grid[feature].n_cells, bool)
+                outside[constraint.low[i] : constraint.high[i] + 1] = False
+                clause.append([constraint.point, feature, set_of_cells(self.grid[feature], outside)])
+            self.clauses.append(clause)
+
+    def _one_hot(self, constraint: q.OneHot) -> None:
+        self.clauses.append([self._literal(member) for member in constraint.members])
+        for i, left in enumerate(constraint.members):
+            for right in constraint.members[:i]:
+                self.clauses.append([self._literal(replace(m, mask=~m.mask)) for m in (left, right)])
+
+    def _row(self, constraint: q.AtLeast) -> dict[str, Any]:
+        if not constraint.form.scores or self.own_grids or self._is_about_some_models(constraint.form):
+            constraint = on_own_grid(self.query, constraint)
+        form = constraint.form
+        terms = scores_of(self.query, form.scores)
+        terms += [[str(t.coefficient), t.point, self._output(t)] for t in form.forests]
+        return {
+            "name": constraint.name,
+            "terms": terms,
+            "costs": [self._cost(c) for c in form.costs],
+            "bound": _bound_text(constraint.bound),
+            "strict": constraint.strict,
+        }
+
+    def _is_about_some_models(self, form: q.LinearForm) -> bool:
+        """Whether the points see models that a row does not: their leaves may be finer than its own."""
+        points = self.query.points
+        return len({points[t.point].model for t in form.scores}) < len({point.model for point in points})
+
+    def _output(self, term: ForestTerm) -> int:
+        """Those of learnt trees follow the ones of the model."""
+        model = self.query.models[self.query.points[term.point].model]
+        return len(model.ensemble.base) + self.forests.index(term.forest)
+
+    def _cost(self, cost: q.CellCost) -> list[Any]:
+        """Steps from the left: where a cost begins, and what it is; then that of a missing value."""
+        grid = self.grid[cost.feature]
+        whole = [int(c) for c in cost.costs]
+        written = {c: str(Unit(cost.shift).value(c)) for c in {*whole}}
+        numbers = [written[c] for c in whole]
+        # A category begins at its number; the other cells begin at their cuts.
+        lows = np.arange(float(grid.present_cells)) if grid.categories else grid.intervals()[0]
+        steps: list[list[Any]] = []
+        for cell in range(grid.present_cells):
+            if steps and steps[-1][1] == numbers[cell]:
+                continue
+            steps.append([None if cell == 0 else float(lows[cell]), numbers[cell]])
+        return [cost.point, cost.feature, steps, numbers[grid.missing_cell] if grid.missing else "0"]
+
+
+def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
+    """Terms of scores: a form adds up trees, and a margin is their average."""
+    average = [query.models[p.model].ensemble.average for p in query.points]
+    return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
+
+
+def is_plain(form: q.LinearForm) -> bool:
+    """Whether it has nothing but scores and costs of single cells."""
+    return not (form.changes or form.pairs or form.levels)
+
+
+def _bound_text(bound: LogRational) -> dict[str, Any]:
+    return {"rational": str(bound.rational), "logs": [[str(c), str(a)] for c, a in bound.logs]}
+
+
+def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
+    """The orders "feature at one point <= feature at the other" that a relation implies."""
+    if isinstance(constraint, ValueSum):
+        terms = constraint.terms
+        if len(terms) != 2 or not all(isinstance(t, LinearTerm) for t in terms):
+            return []
+        one, other = terms
+        assert isinstance(one, LinearTerm)
+        assert isinstance(other, LinearTerm)
+        if one.feature != other.feature or one.factor + other.factor != 0 or constraint.limit > 0:
+            return []
+        small, large = (one, other) if one.factor > 0 else (other, one)
+        return [[small.point, large.point, one.feature]]
+    same = constraint.feature == constraint.other and constraint.left_factor == constraint.right_factor > 0
+    orders = []
+    if same and constraint.high is not None and constraint.high <= 0:
+        orders.append([constraint.left, constraint.right, constraint.feature])
+    if same and constraint.low is not None and constraint.low >= 0:
+        orders.append([constraint.right, constraint.left, constraint.feature])
+    return orders
+
+
+def _as_stated(constraint: q.Constraint) -> q.Constraint:
+    """A constraint without what the statement leaves out of it: of a relation between values its orders are left."""
+    if isinstance(constraint, ValueSum) and not is_order(constraint):
+        return replace(constraint, limit=Fraction(0), strict=False)
+    if isinstance(constraint, q.Difference) and not is_order(constraint):
+        high = Fraction(0) if constraint.high is not None and constraint.high <= 0 else None
+        low = Fraction(0) if constraint.low is not None and constraint.low >= 0 else None
+        return replace(constraint, low=low, high=high, low_strict=False, high_strict=False)
+    return constraint
+
+
+def is_order(constraint: q.Difference | ValueSum) -> bool:
+    """Whether orders are all that a relation says."""
+    if not _orders_of(constraint):
+        return False
+    if isinstance(constraint, ValueSum):
+        return constraint.limit == 0 and not constraint.strict
+    strict = constraint.low_strict or constraint.high_strict
+    return not strict and {constraint.low, constraint.high} <= {None, Fraction(0)}
+
+
+def _name_of(constraint: q.Constraint) -> str:
+    match constraint:
+        case q.AtLeast():
+            return f"the constraint `{constraint.name}` of pairs of cells or changes"
+        case q.ProbabilitySum():
+            return "a sum of probabilities, or one of a softmax"
+        case q.Difference() | ValueSum():
+            return "a relation between values"
+        case q.AnyOf():
+            return "a disjunction of constraints that are no sets of values"
+        case q.SameExcept():
+            return "a second pair of points that agree"
+        case _:
+            return f"a constraint of the kind `{type(constraint).__name__}`"

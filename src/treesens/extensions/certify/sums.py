@@ -1,0 +1,145 @@
+"""Sums over values as rows of costs, which statements can say: what single cells say of a relation between values.
+
+Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is
+at least 0, and at least their difference, either way (`distance_bounds.py`). So a row has every input of the relation, and
+perhaps more. Of a sum of probabilities the rows are those that the search begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from treesens.compiler.base.arrays import frozen
+from treesens.compiler.base.units import Unit
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.probabilities import relaxed
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    CellCost,
+    CellSet,
+    Constraint,
+    Difference,
+    LinearForm,
+    ProbabilitySum,
+    Query,
+    Space,
+)
+from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
+from treesens.extensions.certify.cases import flat
+from treesens.extensions.certify.distance_bounds import Bounds, CellValues, bounds_of_distance
+from treesens.extensions.certify.least_values import least_together
+from treesens.values.distance_costs import cell_reaches
+
+_BITS = 44
+"""Of the greatest cost of a row."""
+MOST_ROWS = 405
+"""Of one relation: ways to bound all its distances."""
+
+
+def with_cell_rows(query: Query) -> Query:
+    """The question with rows and sets beside every relation between values, and every sum of probabilities, that has some."""
+    found = tuple(_with_rows(query.space, query.constraints))
+    return query if len(found) == len(query.constraints) else replace(query, constraints=found)
+
+
+def _with_rows(space: Space, constraints: tuple[Constraint, ...]) -> Iterator[Constraint]:
+    for constraint in constraints:
+        if isinstance(constraint, AllOf):
+            yield from _with_rows(space, constraint.parts)
+            continue
+        yield constraint
+        if isinstance(constraint, ValueSum):
+            yield from _present(space, [t.places[0] for t in constraint.terms if isinstance(t, LinearTerm)])
+            yield from _row_of(space, constraint)
+        elif isinstance(constraint, ProbabilitySum):
+            rows = flat([relaxed(constraint)])
+            yield from (row for row in rows if isinstance(row, AtLeast) and row not in constraints)
+        elif isinstance(constraint, Difference):
+            yield from _present(space, [(constraint.left, constraint.feature), (constraint.right, constraint.other)])
+            for relation in sums_of(constraint):
+                yield from _row_of(space, relation)
+
+
+def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
+    """That values are not missing, which satisfy a linear relation."""
+    for point, feature in dict.fromkeys(places):
+        missing = space.grid[feature].missing_cell
+        if space.grid[feature].missing and space.legal[feature][missing]:
+            yield CellSet(point, feature, frozen(np.arange(len(space.legal[feature])) != missing, bool))
+
+
+def sums_of(relation: Difference) -> Iterator[ValueSum]:
+    """The two ends of a relation, as sums that are at most something."""
+    one = LinearTerm(relation.left, relation.feature, relation.left_factor)
+    other = LinearTerm(relation.right, relation.other, -relation.right_factor)
+    if relation.high is not None:
+        yield ValueSum((one, other), relation.high, relation.high_strict)
+    if relation.low is not None:
+        turned = (replace(one, factor=-one.factor), replace(other, factor=-other.factor))
+        yield ValueSum(turned, -relation.low, relation.low_strict)
+
+
+def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
+    """The rows of a sum, if single cells say anything about it: one for all ways to bound its distances of two points.
+
+    Distances of two points alone are never below 0 in sum: if the limit is, nothing satisfies the relation.
+    """
+    known, together = list[CellValues](), dict[Place, list[Term]]()
+    added, taken = list[Bounds](), list[Bounds]()
+    for term in relation.terms:
+        if not isinstance(term, DistanceTerm) or term.other is None:
+            together.setdefault(term.places[0], []).append(term)
+        else:
+            bounds = bounds_of_distance(space, term, relation.limit, len(relation.terms))
+            (added if term.factor > 0 else taken).append(bounds)
+    for place, terms in together.items():
+        known.append(least_together(place, terms, cell_reaches(space, place[1]), space.legal[place[1]]))
+    if not known and not taken and not relation.allows(Fraction(0)):
+        yield AnyOf(())
+    for values in _chosen(added, taken):
+        row = least_row(relation, [*known, *values])
+        if row is not None:
+            yield row
+
+
+def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
+    """What distances are at least, in several ways. Those that are `added` are also at least 0, and if there are too many ways,
+    one of them is looked at alone; those that are `taken` away count each time.
+    """
+    if prod(map(len, taken)) > MOST_ROWS:
+        return
+    ways = prod(len(bounds) + 1 for bounds in added) * prod(map(len, taken))
+    for least in product(*taken):
+        sets: list[list[list[CellValues]]] = [[], *([bound] for one in added for bound in one)]
+        if ways <= MOST_ROWS:
+            sets = [[*more] for more in product(*([[], *one] for one in added))]
+        for more in sets:
+            yield [values for bound in (*least, *more) for values in bound]
+
+
+def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
+    """The sum of least values is within the limit: as a row of costs."""
+    known = [[v for v in least if v is not None] for _, least in values]
+    if not values or not all(known):
+        return None
+    most = max(abs(v) for mine in known for v in mine)
+    unit = Unit(_BITS - max(1, most.__ceil__().bit_length()))
+    costs = []
+    for ((point, feature), least), present in zip(values, known, strict=True):
+        # Rounded up: no input is lost. A cell without a value of the term is left out by the relation, not by its row.
+        whole = [unit.ceil(-(min(present) if v is None else v)) for v in least]
+        costs.append(CellCost(point, feature, frozen(np.array(whole, np.int64)), unit.shift))
+    wanted = -relation.limit
+    count = (
+        unit.floor(wanted) + 1 if relation.strict and unit.floor(wanted) == unit.count(wanted) else unit.ceil(wanted)
+    )
+    bound = LogRational(Fraction(count) * unit.size)
+    return AtLeast(LinearForm(costs=tuple(costs)), bound, name=f"{relation.name}.cells")

@@ -1,0 +1,253 @@
+"""What certificates claim together: parts that are made one by one, and a manifest that names them (docs/certificates.md).
+
+A claim is a kind that the checker knows, with the numbers of its parts. Nothing is written that the checker does not find to
+follow from the parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import treesens.extensions.certify.treesens_verify as checker
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.files import write_atomically
+from treesens.compiler.model import Ensemble
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import MANIFEST, Certified
+from treesens.extensions.certify.attach import write_trees
+from treesens.extensions.certify.produce import read_stated
+from treesens.extensions.certify.statement import NoCertificate, ensembles_of, model_file
+
+FLATTENED = ("reason", "cases")
+"""Kinds whose parts may be the cases of one question."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A certificate that a claim needs, or one for each case of its question, made by `make` into a folder within a budget."""
+
+    query: Query
+    make: Callable[[Path, Budget], Sequence[Certified]]
+
+
+def known(query: Query, *made: Certified) -> Part:
+    """What has been made already."""
+    return Part(query, lambda _folder, _budget: made)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What some parts claim together. `say` turns the numbers of the parts into the fields of a kind of the checker.
+
+    `kept` are the features of which each part keeps the values of a row, for kinds that say so. Without any parts `reason` may
+    say why there is no certificate.
+    """
+
+    title: str
+    kind: str
+    parts: Sequence[Part] = ()
+    say: Callable[[list[int]], dict[str, Any]] = lambda numbers: {"parts": numbers}
+    reason: str = ""
+    kept: Sequence[Collection[int]] = ()
+    models: tuple[Ensemble, ...] = ()
+    """Models that the claim names without any part."""
+    told: str = ""
+    """What the checker has to find, in its words."""
+    in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
+    """Another kind, and what it says, for parts some of which are proved in cases."""
+    about: int = 0
+    """The number of the record that it is about."""
+
+
+def each(title: str, parts: Sequence[Part]) -> Claim:
+    """Parts that hold each by itself."""
+    return Claim(title, "each", parts)
+
+
+def between(title: str, low: Part | None, high: Part | None) -> Claim:
+    """What is reached, and that nothing is beyond."""
+    parts = [part for part in (low, high) if part is not None]
+    at = {"reached": low, "beyond": high}
+    return Claim(
+        title,
+        "between",
+        parts,
+        lambda numbers: {end: None if part is None else numbers[parts.index(part)] for end, part in at.items()},
+    )
+
+
+def open_claim(title: str, reason: str) -> Claim:
+    """A claim that has no certificate."""
+    return Claim(title, "each", reason=reason)
+
+
+@dataclass
+class Manifest:
+    """What was written: the file (None if no claim is accepted), its parts, and the claims without a certificate."""
+
+    path: Path | None = None
+    accepted: int = 0
+    claims: list[tuple[str, str]] = field(default_factory=list)
+    """Titles and kinds of what is accepted."""
+    open: list[tuple[str, str]] = field(default_factory=list)
+    parts: list[Certified] = field(default_factory=list)
+    proved: set[int] = field(default_factory=set)
+    """The records all of whose claims are accepted."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every claim is accepted."""
+        return not self.open
+
+    def certified(self) -> tuple[Certified, ...]:
+        """The parts, the manifest itself, and the reason for every claim that has none."""
+        found = [*self.parts, *(Certified(title, reason=reason) for title, reason in self.open)]
+        if self.path is not None:
+            data = self.path.read_bytes()
+            found.append(Certified("manifest", str(self.path), hashlib.sha256(data).hexdigest(), len(data)))
+        return tuple(found)
+
+    def words(self) -> str:
+        """One line for people."""
+        reasons = "; ".join(dict.fromkeys(f"{title}: {reason}" for title, reason in self.open))
+        said = f"certificates: {self.accepted} claims accepted"
+        said += f", {len(self.open)} without one ({reasons})" if self.open else ""
+        return said + (f"; {self.path}" if self.path is not None else "")
+
+
+def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: Callable[[], Budget]) -> Manifest:
+    """Makes the parts of claims, each within a `budget`, and writes the manifest of those that the checker accepts."""
+    writer = _Writer(folder, budget)
+    unproved = set()
+    for claim in claims:
+        try:
+            writer.add(claim)
+            writer.found.proved.add(claim.about)
+        except NoCertificate as reason:
+            writer.found.open.append((claim.title, str(reason)))
+            unproved.add(claim.about)
+    writer.found.proved -= unproved
+    return writer.finished(name)
+
+
+class _Writer:
+    """The parts and claims of one manifest. `texts` is what is stated by every part, `stated` every claim with its title."""
+
+    def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
+        self.folder, self.budget, self.found = folder, budget, Manifest()
+        self.numbers: dict[str, int] = {}
+        self.texts: list[dict[str, Any]] = []
+        self.stated: list[tuple[str, dict[str, Any]]] = []
+
+    def add(self, claim: Claim) -> None:
+        """Makes the parts of a claim. Raises NoCertificate if one has none, or if the claim does not follow from them."""
+        if claim.reason:
+            raise NoCertificate(claim.reason)
+        files = self._files(claim)
+        made = [self._made(part) for part in claim.parts]
+        numbers = [[self._number(one) for one in mine if not one.manifest] for mine in made]
+        inner = [text for mine in made for one in mine if one.manifest for text in self._inner(one)]
+        contents = {stated["sha256"]: data for stated, data in files}
+        texts: list[dict[str, Any]]
+        if all(len(mine) == 1 for mine in numbers):
+            texts = [{"kind": claim.kind, **claim.say([mine[0] for mine in numbers])}]
+        elif claim.in_cases is not None:
+            texts = []
+        elif claim.kind in FLATTENED:
+            texts = [{"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}]
+        elif claim.kind in ("between", "each"):
+            # What is proved in cases holds together: its own claim says so.
+            alone = [n for mine, parts in zip(numbers, made, strict=True) for n in mine if not parts[-1].manifest]
+            texts = [*([{"kind": "each", "parts": alone}] if alone else []), *inner]
+        else:
+            raise NoCertificate("a part that is proved in cases")
+        if claim.kept:
+            # A part that is proved in cases keeps the same in each.
+            texts[0]["kept"] = [sorted(k) for k, mine in zip(claim.kept, numbers, strict=True) for _ in mine]
+        if claim.kind == "same":
+            texts[0]["models"] = [model_file(e)[0] for e in claim.models]
+        reason = self._rejected(texts, contents, claim.told)
+        if claim.in_cases is not None and (reason or not texts):
+            kind, say = claim.in_cases
+            texts = [{"kind": kind, **say(numbers)}]
+            reason = self._rejected(texts, contents, claim.told)
+        if reason:
+            raise NoCertificate(f"the checker does not accept it: {reason}")
+        self.found.accepted += 1
+        self.stated += [(claim.title, text) for text in texts]
+        self.found.claims += [(claim.title, text["kind"]) for text in texts]
+
+    def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes], told: str) -> str:
+        """Why the checker does not accept claims, or finds something else than is `told`; nothing if it accepts them."""
+        lines = []
+        try:
+            for text in texts:
+                checker.check_manifest(self._manifest([("", text)]))
+                lines += checker.together(text, self.texts, lambda stated: _model(contents, stated))
+        except checker.Rejected as reason:
+            return str(reason)
+        return "" if any(told in line for line in lines) or not texts else "it finds another number"
+
+    def _inner(self, made: Certified) -> list[dict[str, Any]]:
+        """The claims of the manifest of cases, with the numbers that their parts have here."""
+        document = json.loads(Path(made.path).read_text("utf-8"))
+        folder = Path(made.path).parent
+        paths = [str(folder / part["file"]) for part in document["parts"]]
+        return [{**claim, "parts": [self.numbers[paths[n]] for n in claim["parts"]]} for claim in document["claims"]]
+
+    def _files(self, claim: Claim) -> list[tuple[dict[str, Any], bytes]]:
+        """How the models of a claim are stated, and the contents of their files: two may be read from one file."""
+        write_trees([model_file(e) for e in claim.models], self.folder)
+        ensembles = [*claim.models, *(e for part in claim.parts for e in ensembles_of(part.query))]
+        return [model_file(e) for e in dict.fromkeys(ensembles)]
+
+    def _made(self, part: Part) -> Sequence[Certified]:
+        made = part.make(self.folder, self.budget())
+        for one in made:
+            if not one.path:
+                raise NoCertificate(one.reason)
+        return made
+
+    def _number(self, made: Certified) -> int:
+        if made.path not in self.numbers:
+            text = json.loads(lzma.decompress(Path(made.path).read_bytes()))
+            self.numbers[made.path] = len(self.texts)
+            self.texts.append({name: text[name] for name in ("claim", "statement")})
+            self.found.parts.append(made)
+        return self.numbers[made.path]
+
+    def _manifest(self, stated: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+        return {
+            "format": "treesens-manifest",
+            "version": 1,
+            "parts": [{"file": Path(one.path).name, "sha256": one.sha256} for one in self.found.parts],
+            "claims": [text for _, text in stated],
+            "about": {
+                "titles": [title for title, _ in stated],
+                "without": [{"claim": title, "reason": reason} for title, reason in self.found.open],
+            },
+        }
+
+    def finished(self, name: str) -> Manifest:
+        """Writes the file, if there is anything to say in it."""
+        if self.stated:
+            text = json.dumps(self._manifest(self.stated), indent=1, allow_nan=False).encode() + b"\n"
+            plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]
+            self.found.path = self.folder / f"{plain}.{hashlib.sha256(text).hexdigest()[:12]}{MANIFEST}"
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.found.path, text)
+        return self.found
+
+
+def _model(contents: dict[str, bytes], stated: dict[str, Any]) -> Any:
+    content = contents.get(stated["sha256"])
+    if content is None:
+        raise NoCertificate("a part is about another model file")
+    return read_stated(content, stated)

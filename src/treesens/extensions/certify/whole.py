@@ -1,0 +1,198 @@
+"""A question as the checker reads it: a statement, alternatives, limits of changes, and sums of values and probabilities.
+
+The checker makes the cases of what is proved in cases from it (verify/, `cases.py`). Here nothing has to be right: a case that
+no part answers is noticed. Of inputs all of it is looked at, by value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from treesens.compiler.model.calibration import Isotonic, Learnt, Odds
+from treesens.compiler.query.forest import Forest
+from treesens.compiler.query.query import (
+    AnyOf,
+    AtLeast,
+    AvoidCavities,
+    CellSet,
+    Constraint,
+    Curve,
+    Difference,
+    Probability,
+    ProbabilitySum,
+    Query,
+    Quotient,
+    SameExcept,
+    Summand,
+    parts_in,
+)
+from treesens.compiler.query.values import LinearTerm, Term, ValueSum
+from treesens.extensions.certify.cases import MOST, flat
+from treesens.extensions.certify.combined_rows import with_combined_rows
+from treesens.extensions.certify.row_cells import stated_cavities
+from treesens.extensions.certify.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
+from treesens.extensions.certify.sums import sums_of, with_cell_rows
+from treesens.values.stated_changes import counted_changes, least_changes
+from treesens.values.witness import Witness
+
+Refuted = tuple[Query, tuple[AtLeast, ...]]
+"""A question, and rows beside it, that have no answer together."""
+
+Whole = dict[str, Any]
+
+LISTS = ("domain", "rows", "clauses", "orders")
+
+
+def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
+    """The question with the rows beside it, to be proved in cases; with what two of its relations imply together if it is
+    `combined`. Raises NoCertificate for models that the checker does not read. A limit of changes that makes too many cases is
+    left out.
+    """
+    return _Further(query, learnt_of(query, extra), combined=combined).whole((*query.constraints, *extra))
+
+
+def whole_of_inputs(
+    query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False, answer: Witness | None = None
+) -> Whole:
+    """The same with nothing left out, to look at inputs; with what single cells say of sums, as a proof has it, or without.
+
+    Of all cavities it names all rows, or those that are enough for one `answer`. NoCertificate also if these are too many.
+    """
+    further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
+    return further.whole((*query.constraints, *extra))
+
+
+def unsaid(query: Query) -> list[str]:
+    """What nothing says of inputs, by name."""
+    return list(dict.fromkeys(reason for c in parts_in(query.constraints) if (reason := _unsaid(c))))
+
+
+def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
+    """The question, and that one of some alternatives holds: questions that begin with its constraints."""
+    count, found = len(query.constraints), _Further(query, learnt_of(query))
+    one = [found.alternative((*other.constraints[count:], *rows)) for other, rows in alternatives]
+    return {**whole, "either": [*whole["either"], one]}
+
+
+def _unsaid(constraint: Constraint) -> str:
+    match constraint:
+        case SameExcept() if {constraint.left, constraint.right} != {0, 1}:
+            return "a second pair of points that agree"
+        case AtLeast() if not is_plain(constraint.form) and counted_changes(constraint) is None:
+            least = least_changes(constraint)
+            return "" if least is not None else f"the constraint `{constraint.name}` of pairs of cells or changes"
+        case ProbabilitySum() if not _is_said(constraint):
+            of_classes = any(isinstance(term, Quotient) for term in constraint.terms)
+            return f"a probability of classes that were {'calibrated' if of_classes else 'balanced'}"
+        case _:
+            return ""
+
+
+def _is_said(row: ProbabilitySum) -> bool:
+    """Whether all terms of a sum are shares of a softmax, lines, sigmoids, or isotonic functions of one score."""
+    others = (term for term in row.terms if not isinstance(term, Probability))
+    return not any(isinstance(term, Quotient) or isinstance(term.calibration, Odds) for term in others)
+
+
+class _Further:
+    """What is asked besides a statement: disjunctions that it cannot say, the most and the least changes, and sums."""
+
+    def __init__(
+        self,
+        query: Query,
+        learnt: list[Forest],
+        *,
+        inputs: bool = False,
+        in_cells: bool = True,
+        answer: Witness | None = None,
+        combined: bool = False,
+    ) -> None:
+        self.query, self.learnt, self.inputs, self.in_cells, self.answer = query, learnt, inputs, in_cells, answer
+        self.combined = combined
+
+    def whole(self, constraints: Iterable[Constraint]) -> Whole:
+        constraints = tuple(constraints)
+        return {"statement": self.statement(constraints), **self.of(constraints)}
+
+    def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
+        """All that a statement says, with what single cells say of sums. What it cannot say it leaves out, and known cavities
+        if all of them are looked at.
+        """
+        constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
+        asked = replace(self.query, constraints=tuple(constraints), objective=None)
+        asked = with_cell_rows(asked) if self.in_cells else asked
+        return statement_of((self.combined and with_combined_rows(asked)) or asked, learnt=self.learnt).text
+
+    def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
+        """The lists of what a statement cannot say."""
+        found: dict[str, list[Any]] = {name: [] for name in ("either", "changes", "apart", "values", "chances")}
+        cavities = [self._cavities(c) for c in flat(constraints) if self.inputs and isinstance(c, AvoidCavities)]
+        found |= {"cavities": cavities} if cavities else {}
+        for constraint in flat(constraints):
+            counted, least = counted_changes(constraint), least_changes(constraint)
+            if least is not None and least[1] > 0:
+                found["apart"].append({"features": sorted(least[0]), "least": least[1]})
+            if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
+                found["either"].append([self.alternative((part,)) for part in constraint.parts])
+            elif counted is not None and (self.inputs or math.comb(len(counted[0]), max(0, counted[1])) <= MOST):
+                found["changes"].append({"features": sorted(counted[0]), "most": max(-1, counted[1])})
+            elif isinstance(constraint, ValueSum) and not is_order(constraint):
+                found["values"].append(_values(constraint))
+            elif isinstance(constraint, Difference) and not is_order(constraint):
+                found["values"] += map(_values, sums_of(constraint))
+            elif isinstance(constraint, ProbabilitySum) and _is_said(constraint):
+                found["chances"].append(self._chance(constraint))
+        return found
+
+    def _cavities(self, constraint: AvoidCavities) -> dict[str, Any]:
+        cells = None if self.answer is None else self.answer.cells[constraint.point]
+        return stated_cavities(self.query, constraint, cells)
+
+    def alternative(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
+        """One of several that a disjunction names."""
+        constraints = tuple(constraints)
+        text, more = self.statement(constraints), self.of(constraints)
+        if self.combined and constraints != self.query.constraints:  # with the relations of the question as well
+            text["rows"] += self.statement((*self.query.constraints, *constraints))["rows"]
+        if text["same_except"] is not None:
+            kept = set(range(len(self.query.space.names))) - set(text["same_except"])
+            more["changes"].append({"features": sorted(kept), "most": 0})
+        lists = {name: text[name] for name in LISTS}
+        return {**lists, "domain": text["domain"][len(domains_of(self.query)) :], **more}
+
+    def _chance(self, row: ProbabilitySum) -> dict[str, Any]:
+        return {"terms": list(map(self._term, row.terms)), "least": str(row.bound), "strict": row.strict}
+
+    def _term(self, term: Summand) -> list[Any]:
+        if isinstance(term, Probability):
+            exponents = [[scores_of(self.query, e.terms), str(e.constant)] for e in term.exponents]
+            return [str(term.factor), exponents]
+        assert isinstance(term, Curve)
+        assert not isinstance(term.calibration, Odds)
+        return [str(term.factor), scores_of(self.query, term.scores), _curve(term.calibration)]
+
+
+def _curve(calibration: Learnt | None) -> dict[str, Any] | None:
+    if calibration is None:
+        return None
+    if isinstance(calibration, Isotonic):
+        knots = [[str(x), str(y)] for x, y in zip(*calibration.exact, strict=True)]
+        return {"knots": knots, "of_probability": calibration.of_probability}
+    slope, intercept = Fraction(calibration.slope), Fraction(calibration.intercept)
+    return {"slope": str(slope), "intercept": str(intercept), "of_probability": calibration.of_probability}
+
+
+def _values(relation: ValueSum) -> dict[str, Any]:
+    return {"terms": list(map(_value, relation.terms)), "most": str(relation.limit), "strict": relation.strict}
+
+
+def _value(term: Term) -> list[Any]:
+    if isinstance(term, LinearTerm):
+        return [str(term.factor), term.point, term.feature]
+    other = {"value": None if math.isnan(term.row) else term.row} if term.other is None else {"point": term.other}
+    width = None if term.unordered else str(term.width)
+    return [str(term.factor), term.point, term.feature, other, width, term.power]

@@ -1,0 +1,133 @@
+"""The open documents of a server, and how it answers: off the thread that reads messages, and without a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams, JsonRpcMethodNotFound
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from treesens.compiler.base.diagnostics import Diagnostic
+from treesens.extensions.editor.library import Library
+from treesens.extensions.editor.positions import Lines
+from treesens.extensions.editor.reading import Reader, span_text
+
+P = TypeVar("P")
+R = TypeVar("R")
+PAUSE: Final = 0.15
+"""Seconds without a change before a text is read."""
+
+_SEVERITY: Final = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "note": types.DiagnosticSeverity.Information,
+}
+_log = logging.getLogger(__name__)
+
+
+class SensServer(LanguageServer):
+    """Errors that are nobody's fault but ours reach the client as one sentence; the traceback goes to the log."""
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        if isinstance(error, JsonRpcInvalidParams | JsonRpcMethodNotFound):
+            return  # the client has it as the answer to its request
+        _log.error("%s", source, exc_info=error)
+        first = str(error).partition("\n")[0]
+        message = f"treesens: internal error: {type(error).__name__}: {first}"
+        self.window_log_message(types.LogMessageParams(type=types.MessageType.Error, message=message))
+
+
+def answered(handler: Callable[[P], Awaitable[R]]) -> Callable[[P], Awaitable[R]]:
+    """A request whose failure is one sentence for the client; pygls would send the traceback."""
+
+    @functools.wraps(handler)
+    async def run(params: P) -> R:
+        try:
+            return await handler(params)
+        except JsonRpcException:
+            raise
+        except Exception as error:  # noqa: BLE001 - told as what it is, never as an answer
+            _log.exception("request failed")
+            raise JsonRpcInternalError(f"treesens: internal error: {type(error).__name__}") from None
+
+    return run
+
+
+class Documents:
+    """The open documents of a server and the readers that know them."""
+
+    def __init__(self, server: SensServer, library: Library) -> None:
+        self.server = server
+        self.library = library
+        self.readers: dict[str, Reader] = {}
+        self.reading = ThreadPoolExecutor(1, "reading")
+        self.asking = ThreadPoolExecutor(1, "asking")
+
+    def path(self, uri: str) -> Path:
+        """Where a document is, or would be: paths in it are relative to its folder."""
+        found = to_fs_path(uri) if uri.startswith("file:") else None
+        return Path(found) if found else Path(self.server.workspace.root_path or ".", "untitled.sens")
+
+    def text(self, uri: str) -> str:
+        """The text of an open document, or of a file; an error of the request for a document that was closed and is no file."""
+        try:
+            return self.server.workspace.get_text_document(uri).source
+        except (OSError, ValueError):
+            raise JsonRpcInvalidParams("the document is not open, and no file that can be read") from None
+
+    def lines(self, text: str) -> Lines:
+        return Lines(text, str(getattr(encoding := self.server.workspace.position_encoding, "value", encoding)))
+
+    async def ask(self, question: Callable[[], R]) -> R:
+        """Runs what may load a model, off the thread that reads messages."""
+        return await asyncio.get_running_loop().run_in_executor(self.asking, question)
+
+    async def check(self, uri: str) -> None:
+        """Reads a document after a pause and tells the client all messages, unless it has changed again."""
+        version = self.version(uri)
+        await asyncio.sleep(PAUSE)
+        if version is None or version != self.version(uri):
+            return
+        text = self.text(uri)
+        reader = self.readers.setdefault(uri, Reader(self.library, self.path(uri)))
+        loop = asyncio.get_running_loop()
+        reading = await loop.run_in_executor(self.reading, reader.read, text)
+        if version == self.version(uri):
+            lines = self.lines(text)
+            found = [_diagnostic(lines, item) for item in reading.diagnostics]
+            self.publish(uri, found, version)
+
+    def version(self, uri: str) -> int | None:
+        """The version of an open document; None for one that is closed.
+
+        pygls keeps documents under their address without its escapes (`%20`), and finds them by either.
+        """
+        return self.server.workspace.get_text_document(uri).version
+
+    def publish(self, uri: str, found: list[types.Diagnostic], version: int | None = None) -> None:
+        params = types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=version)
+        self.server.text_document_publish_diagnostics(params)
+
+    def close(self, uri: str) -> None:
+        self.readers.pop(uri, None)
+        self.publish(uri, [])
+
+
+def range_of(lines: Lines, start: int, end: int) -> types.Range:
+    return types.Range(types.Position(*lines.position(start)), types.Position(*lines.position(end)))
+
+
+def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:
+    # A message about the whole file has a place in an empty text.
+    start, end = span_text(item.span, len(lines.text)) if item.span else (0, 0)
+    message = f"{item.message}\nhelp: {item.remedy}" if item.remedy else item.message
+    severity = _SEVERITY.get(item.severity, types.DiagnosticSeverity.Error)
+    return types.Diagnostic(range_of(lines, start, end), message, severity, item.code, source="treesens")

@@ -1,0 +1,129 @@
+"""Requests about names: where one is declared and used, its new name, the outline of a file, and a lens over each question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+
+from treesens.compiler.base.diagnostics import Diagnostics, Source
+from treesens.errors import QueryError
+from treesens.extensions.editor.documents import Documents, SensServer, answered, range_of
+from treesens.extensions.editor.occurrences import RENAMED, Occurrence, occurrence_at, occurrences, renamed, same
+from treesens.extensions.editor.positions import Lines
+from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.tree import ast
+
+ANSWER: Final = "treesens.check"
+"""The command of a client that answers one question: it takes the URI of the file and the name of the question."""
+
+_SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
+    ast.Model: (types.SymbolKind.Module, "model"),
+    ast.Data: (types.SymbolKind.Array, "data"),
+    ast.Feature: (types.SymbolKind.Field, "feature"),
+    ast.Measure: (types.SymbolKind.Constant, "measure"),
+    ast.Decision: (types.SymbolKind.Enum, "decision"),
+    ast.Query: (types.SymbolKind.Function, "query"),
+}
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A text as far as it parses; `whole` if all of it does."""
+
+    uri: str
+    lines: Lines
+    file: ast.File
+    whole: bool
+
+    def at(self, position: types.Position) -> Occurrence | None:
+        return occurrence_at(occurrences(self.file), self.lines.offset(position.line, position.character))
+
+    def range(self, node: ast.Node) -> types.Range:
+        return range_of(self.lines, node.span.start, node.span.end)
+
+    def used(self, position: types.Position) -> list[Occurrence]:
+        """All occurrences of the name at a position."""
+        one = self.at(position)
+        return [] if one is None else same(occurrences(self.file), one)
+
+
+def _page(documents: Documents, uri: str) -> _Page:
+    text = documents.text(uri)
+    found = Diagnostics()
+    file = parse_source(Source(str(documents.path(uri)), text), found) or ast.File(())
+    return _Page(uri, documents.lines(text), file, not found.errors)
+
+
+def add_navigation(server: SensServer, documents: Documents) -> None:
+    """Registers the requests; none of them loads a model."""
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    @answered
+    async def definition(params: types.DefinitionParams) -> list[types.Location]:
+        page = _page(documents, params.text_document.uri)
+        return [types.Location(page.uri, page.range(o.name)) for o in page.used(params.position) if o.declares]
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    @answered
+    async def references(params: types.ReferenceParams) -> list[types.Location]:
+        page = _page(documents, params.text_document.uri)
+        declared = params.context.include_declaration
+        used = page.used(params.position)
+        return [types.Location(page.uri, page.range(o.name)) for o in used if declared or not o.declares]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    @answered
+    async def highlights(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        page = _page(documents, params.text_document.uri)
+        return [types.DocumentHighlight(page.range(o.name)) for o in page.used(params.position)]
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    @answered
+    async def prepare(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        page = _page(documents, params.text_document.uri)
+        one = page.at(params.position)
+        if one is None or one.role not in RENAMED:
+            return None
+        return types.PrepareRenamePlaceholder(range=page.range(one.name), placeholder=one.name.text)
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    @answered
+    async def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        page = _page(documents, params.text_document.uri)
+        one = page.at(params.position)
+        if one is None:
+            return None
+        if not page.whole:
+            # What does not parse may hold the name too.
+            raise JsonRpcInvalidParams("the file has errors of syntax: mend them first, then rename")
+        try:
+            places = renamed(page.file, one, params.new_name)
+        except QueryError as error:
+            raise JsonRpcInvalidParams(f"{error.message}: {error.remedy}") from None
+        edits = [types.TextEdit(range_of(page.lines, *place), text) for place, text in places.items()]
+        return types.WorkspaceEdit({page.uri: edits})
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    @answered
+    async def outline(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        page = _page(documents, params.text_document.uri)
+        found = []
+        for node in page.file.declarations:
+            if isinstance(node, ast.OneHot | ast.DomainFrom):
+                continue  # they declare no name
+            kind, word = _SYMBOLS[type(node)]
+            found.append(types.DocumentSymbol(node.name.text, kind, page.range(node), page.range(node.name), word))
+        return found
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    @answered
+    async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        page = _page(documents, params.text_document.uri)
+        found = []
+        for query in page.file.queries:
+            command = types.Command("Answer this question", ANSWER, arguments=[page.uri, query.name.text])
+            found.append(types.CodeLens(page.range(query.name), command))
+        return found

@@ -1,0 +1,178 @@
+"""A file while it is written: what of it can be read, and every message about it.
+
+Typing changes one query at a time. What is learnt from models and data belongs to the declarations and is kept while they
+stay as they are; the messages of a query are kept while the query does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from treesens.binder.declarations import Declarations, Unbound, read_declarations
+from treesens.binder.file import Binder
+from treesens.compiler.base.diagnostics import Diagnostic, Diagnostics, Source, Span
+from treesens.compiler.model.numbers import LEVELS
+from treesens.errors import TreesensError
+from treesens.extensions.editor.library import Library, Stamp, stamp
+from treesens.grammar.parsing import layout
+from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.parsing.terminals import tokens
+from treesens.grammar.tree import ast
+
+if TYPE_CHECKING:
+    from lark import Token
+
+MOST_QUESTIONS: Final = 64
+"""Questions of one sweep that are typed while somebody writes; `treesens check` types them all."""
+
+_MEANING: Final = ("E1", "E2", "E3", "E409")
+"""Codes of messages that may only come from a declaration that does not parse."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What could be read of a text. `diagnostics` are in the order of the text; `found` has the models and tables."""
+
+    source: Source
+    file: ast.File
+    found: Declarations
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass
+class _Kept:
+    """What belongs to declarations that have not changed: `nodes` with their text, and what binding found out about them.
+
+    `queries` has the messages of queries by their text, with where the query stood.
+    """
+
+    nodes: tuple[tuple[ast.Declaration, int, str], ...]
+    stamps: tuple[Stamp, ...]
+    binder: Binder
+    messages: list[Diagnostic] = field(default_factory=list)
+    queries: dict[str, tuple[int, list[Diagnostic]]] = field(default_factory=dict)
+
+
+class Reader:
+    """Reads one document again and again; not for several threads at a time."""
+
+    def __init__(self, library: Library, path: Path) -> None:
+        self.library = library
+        self.path = path
+        self._kept: _Kept | None = None
+
+    def glance(self, text: str) -> Reading:
+        """Declarations with their models and tables, without the meaning of queries: for completion and hover."""
+        source = Source(str(self.path), text)
+        file = parse_source(source, Diagnostics()) or ast.File(())
+        found = read_declarations(file, self.path.parent, self.library.model, self.library.table, Diagnostics())
+        return Reading(source, file, found)
+
+    def read(self, text: str) -> Reading:
+        """Everything, with all messages."""
+        source = Source(str(self.path), text)
+        syntax = Diagnostics()
+        file = parse_source(source, syntax) or ast.File(())
+        declared = Diagnostics()
+        found = read_declarations(file, self.path.parent, self.library.model, self.library.table, declared)
+        messages = list(declared)
+        declared.items.clear()
+        kept = self._keep(file, found)
+        known, kept.queries = kept.queries, {}
+        for node in file.queries:
+            start, text = node.span.start, node.span.text
+            was, own = known.get(text) or (start, self._query(kept, node))
+            kept.queries[text] = was, own
+            messages += [_moved(message, source, start - was) for message in own]
+        messages += [message for message in kept.messages if message not in messages]
+        if _declaration_is_broken(source, syntax):
+            messages = [m for m in messages if not m.code.startswith(_MEANING)]
+        ordered = sorted([*syntax, *messages], key=lambda m: m.span.start if m.span else 0)
+        return Reading(source, file, found, tuple(ordered))
+
+    def _keep(self, file: ast.File, found: Declarations) -> _Kept:
+        """What is known of the declarations; nothing yet if they or their files have changed."""
+        nodes = [node for node in file.declarations if not isinstance(node, ast.Query)]
+        key = tuple((node, node.span.start, node.span.text) for node in nodes)
+        paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
+        stamps = tuple(stamp(self.path.parent / path) for path in paths)
+        if self._kept is None or (self._kept.nodes, self._kept.stamps) != (key, stamps):
+            # As `check` answers them.
+            found.steps = LEVELS[0]
+            self._kept = _Kept(key, stamps, Binder(found))
+        return self._kept
+
+    def _query(self, kept: _Kept, node: ast.Query) -> list[Diagnostic]:
+        """The messages of one query; what it finds out about declarations is added to theirs."""
+        binder, items = kept.binder, kept.binder.found.diagnostics.items
+        try:
+            for asked in islice(binder.asked(node), MOST_QUESTIONS):
+                binder.question(asked)
+        except Unbound:
+            pass  # its message is in the diagnostics
+        except TreesensError as error:
+            items.append(Diagnostic(error.code, error.message, node.name.span, error.remedy))
+        own: list[Diagnostic] = []
+        for message in items:
+            placed = _at_declaration(message, kept)
+            if placed is None:
+                own.append(message)
+            elif placed not in kept.messages:
+                kept.messages.append(placed)
+        items.clear()
+        for inputs in binder.inputs.values():
+            if inputs is not None:
+                for space in [key for key in inputs.cache if isinstance(key, tuple) and key[0] == "space"]:
+                    del inputs.cache[space]  # every constant that is typed makes another
+        return own
+
+
+def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
+    """A message that is told once and belongs to a declaration, at its place there; None for one about the query."""
+    if message.span is None:
+        return message
+    for node, _, _ in kept.nodes:
+        if node.span.start <= message.span.start < node.span.end:
+            return message
+        if (
+            message.severity == "warning"
+            and isinstance(node, ast.Data)
+            and node.name.text == message.span.text.strip("`")
+        ):
+            return Diagnostic(message.code, message.message, node.name.span, message.remedy, message.severity)
+    return None
+
+
+def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
+    """A message about a query that has moved as a whole."""
+    if message.span is None:
+        return message
+    return replace(message, span=Span(source, message.span.start + by, message.span.end + by))
+
+
+def code_tokens(text: str) -> list[Token]:
+    """The tokens of a text without its comments; words that are names at their place are marked as names."""
+    return layout.mark_names([token for token in tokens(text) if token.type != "COMMENT"])
+
+
+def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
+    """Whether something other than a query does not parse: what refers to it is no mistake then."""
+    places = [message.span.start for message in syntax.errors if message.span is not None]
+    code = code_tokens(source.text) if places else []
+    if not code:
+        return False
+    cuts = [(part[0].start_pos or 0, part[0].type) for part in layout.declarations(code)]
+    for place in places:
+        kind = next((kind for start, kind in reversed(cuts) if start <= place), "")
+        if kind not in ("QUERY", "FOR"):
+            return True
+    return False
+
+
+def span_text(span: Span, length: int) -> tuple[int, int]:
+    """Start and end of a span inside a text of some length; at least one character if there is one."""
+    start = min(span.start, length)
+    return start, min(max(span.end, start + 1), length)

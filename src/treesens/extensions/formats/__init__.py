@@ -1,0 +1,1 @@
+"""Model formats other than those of XGBoost, LightGBM and scikit-learn."""

@@ -1,0 +1,96 @@
+"""The categories of a CatBoost model: which column has which, by their hashes and by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from treesens.extensions.formats.catboost.questions import combined, key_of, signed
+from treesens.frontends.columns import MAX_CATEGORIES
+from treesens.frontends.fields import Field
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
+
+
+def as_number(name: str) -> str | int:
+    """A category that is written as a whole number is one: the library makes texts of whole numbers."""
+    return int(name) if _WHOLE.fullmatch(name) else name
+
+
+def names_of_categories(
+    info: Field, tables: Field | None, coded: Mapping[int, int]
+) -> dict[int, list[tuple[str, int]]]:
+    """Names and 32-bit hashes per column, in the order of the names; `coded` are the columns of the categories.
+
+    A name belongs to the columns whose splits or whose tables of one feature know its hash. A column without such a table gets
+    the names that no table knows: its other categories all go one way. A column that is in combinations alone gets all names.
+    """
+    if not coded:
+        return {}
+    if "cat_features_hash" not in info:
+        raise info.error(
+            "the model has hashes of categories, and not their names",
+            "save it with its rows and load that file: model.save_model('model.json', format='json', "
+            "pool=catboost.Pool(X, cat_features=[..]))",
+        )
+    named: dict[int, str] = {}
+    for entry in info["cat_features_hash"].items():
+        value = entry["hash"].integer() & 0xFFFFFFFF
+        if named.setdefault(value, entry["value"].text()) != entry["value"].text():
+            raise entry.error("two categories have one hash", "rename one of them and train again")
+    if len(named) > MAX_CATEGORIES:
+        raise info["cat_features_hash"].error(f"{len(named)} categories are too many")
+    asked: dict[int, set[int]] = {column: set() for column in coded.values()}
+    for field in info["categorical_features"].items():
+        if "values" in field:
+            asked[_column_of(field["feature_index"], coded)] |= {
+                int(v) & 0xFFFFFFFF for v in field["values"].integers()
+            }
+    alone, together = _columns_of_tables(info, tables, coded)
+    of_tables = set[int]()
+    for column, keys in alone.items():
+        found = {value for value in named if combined([signed(value)]) in keys}
+        asked[column] |= found
+        of_tables |= found
+    for column in set(coded.values()) - set(alone):
+        # The keys of combinations do not tell their parts: every category may be one of them.
+        asked[column] |= set(named) if column in together else _of_the_kind(asked[column], named, of_tables)
+    unnamed = set().union(*asked.values()) - set(named)
+    if unnamed:
+        raise info["cat_features_hash"].error(
+            f"{len(unnamed)} categories have no name", "save the model with the rows that it was trained on"
+        )
+    return {column: sorted((named[value], value) for value in values) for column, values in asked.items()}
+
+
+def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
+    """The categories that no table has, and that are numbers or texts as those of the column are."""
+    kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
+    rest = {value for value in named if value not in of_tables}
+    return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}
+
+
+def _column_of(number: Field, coded: Mapping[int, int]) -> int:
+    """The column of a categorical feature. ModelError for a number that none has."""
+    if number.integer() not in coded:
+        raise number.error(f"there is no categorical feature {number.integer()}", "the file is damaged; save it again")
+    return coded[number.integer()]
+
+
+def _columns_of_tables(
+    info: Field, tables: Field | None, coded: Mapping[int, int]
+) -> tuple[dict[int, set[int]], set[int]]:
+    """The keys of the tables of one feature per column, and the columns that are in tables of several."""
+    alone: dict[int, set[int]] = {}
+    together: set[int] = set()
+    for ctr in info["ctrs"].items() if "ctrs" in info else ():
+        elements = list(ctr["elements"].items())
+        columns = [_column_of(e["cat_feature_index"], coded) for e in elements if "cat_feature_index" in e]
+        if len(elements) > 1:
+            together |= set(columns)
+        elif tables is not None and columns:
+            table = tables[ctr["identifier"].text()]
+            stride = max(1, table["hash_stride"].integer())
+            entries = list(table["hash_map"].items())[::stride]
+            alone.setdefault(columns[0], set()).update(key_of(entry) for entry in entries)
+    return alone, together

@@ -1,0 +1,355 @@
+"""MOJO files of H2O-3: gradient boosting and random forests of classes, or of a number (h2o 3.22 and later).
+
+How H2O scores (h2o-genmodel 3.46): inputs are float64 and thresholds float32; leaves are float32 and sums float64, from 0, in
+the order of the trees. Boosting adds `init_f` at the end, and the link comes after it. A forest divides the sum by the number
+of its trees; for two classes that is the probability of the first one, and 1 less it that of the second. The second class is
+predicted from `default_threshold` on, which training chose and which is seldom 1/2.
+
+Three classes and more have trees of their own. Boosting has a softmax of their sums, without `init_f`; a forest divides the
+sums by what all of them add up to, which is no constant, so that its scores here are the sums over the number of trees, and no
+probabilities. Ties are broken by a hash of the row (`HashedTies`).
+
+A model with balanced classes multiplies each probability by the share of its class in the data, over that in training, and
+divides by the sum of these. Of two classes these are other odds (`Odds`). Of more a sum of boosting begins at the logarithm of
+that quotient, rounded to float64, and the sums of a forest are multiplied by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.calibration import Odds
+from treesens.compiler.model.ties import CutShares, HashedTies
+from treesens.errors import ModelError
+from treesens.extensions.formats.h2o.archive import Mojo, open_mojo
+from treesens.extensions.formats.h2o.encoding import ONE_HOT, Encoding, encoding_of, without_encoding
+from treesens.extensions.formats.h2o.known import TABLE
+from treesens.extensions.formats.h2o.library import GenModel
+from treesens.extensions.formats.h2o.trees import tree_of
+from treesens.frontends.archives import zip_of
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import (
+    MAX_FEATURES,
+    as_categorical,
+    ensemble_of,
+    feature_tuple,
+    labels_of_texts,
+    stack_trees,
+)
+from treesens.frontends.known_fields import check_names
+
+_MOST_TREES = 1_000_000
+_MOST_CLASSES = 10_000
+_LEAST = 2.0**-40
+"""Of a class of one row in a million million; its logarithm is known to far less than what probabilities show."""
+_DAMAGED = "save the model again with h2o"
+_SHARES = (
+    "H2O divides the scores of the classes by their sum, which is no constant: ask for margins (the means over the trees) and "
+    "classes, and for no probabilities"
+)
+_TIES = (
+    "at a tie of the best classes H2O draws one by a hash of the row, which may be none of the best: what is found is no such "
+    "tie, and `none` covers them, too"
+)
+_BOTH = (
+    "the second class is predicted if its share of the sum of both scores reaches the cut-off; where only the last "
+    "digits of the share decide, the class is open"
+)
+_BALANCED = "prob(P) is corrected for balanced classes, margin(P) is the score before that"
+_FAMILIES = {
+    "bernoulli": ("logit", Link.LOGISTIC),
+    "gaussian": ("identity", Link.IDENTITY),
+    "laplace": ("identity", Link.IDENTITY),
+    "quantile": ("identity", Link.IDENTITY),
+    "huber": ("identity", Link.IDENTITY),
+    "poisson": ("log", Link.EXP),
+    "gamma": ("log", Link.EXP),
+    "tweedie": ("log", Link.EXP),
+}
+"""The link of every family that is read: its name, and ours."""
+_ENCODINGS = ("AUTO", "Enum", ONE_HOT)
+_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows"
+_ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
+"""What is read, and the name by which the library chooses how it scores."""
+
+
+class H2OFrontend:
+    """Reads what `save_mojo` writes; there is no live object, for a model of h2o lives in its server."""
+
+    name = "h2o"
+    library = "h2o"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        return zip_of(head) == "h2o"
+
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+        return False
+
+    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
+        raise ModelError(
+            "a model of h2o lives in its server", remedy="save it with save_mojo and give the path of the file"
+        )
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        place = str(path)
+        mojo = open_mojo(data, place)
+        _refuse(mojo)
+        encoding = encoding_of(mojo)
+        kept = mojo.info if encoding is None else without_encoding(mojo.info)
+        kind = "model" if encoding is None else "encoded"
+        check_names(TABLE, {name: _plain(mojo.info[name]) for name in kept}, f"{place}: model.ini", kind)
+        features, notes = _features(mojo, encoding)
+        classes = _classes(mojo)
+        forest = mojo.text("algo") == "drf"
+        trees = mojo.count("n_trees", _MOST_TREES)
+        if not trees:
+            raise mojo.error("the model has no trees", "train it again")
+        # Columns that an encoding has made are numbers.
+        categories = [0] * len(encoding.made) if encoding is not None else [feature.categories for feature in features]
+        several = len(classes) > 2 or _doubled(mojo, len(classes))
+        scoring = _many_classes(mojo, len(classes), encoding) if several else _one_score(mojo, classes)
+        names = scoring.names
+        blobs = [mojo.archive.blob(name) for name in names]
+        grown = [
+            tree_of(b, categories, f"{place}: {name}", scoring.signs) for b, name in zip(blobs, names, strict=True)
+        ]
+        nodes = stack_trees(grown) if encoding is None else encoding.before(stack_trees(grown), place)
+        between = (nodes.leaf_value >= 0) & (nodes.leaf_value <= 1)
+        if isinstance(scoring.ties, CutShares) and not between.all():
+            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
+        if scoring.shares_only and not ((nodes.leaf_value >= -1) & (nodes.leaf_value <= 0)).all():
+            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
+        ensemble = ensemble_of(
+            nodes,
+            features,
+            place,
+            name=path.stem,
+            source=ModelSource(
+                "h2o-mojo",
+                version=mojo.info.get("h2o_version", ""),
+                sha256=hashlib.sha256(data).hexdigest(),
+                path=place,
+            ),
+            number_type=NumberType.FLOAT64,
+            comparison="<",
+            tree_output=np.array(scoring.outputs),
+            tree_weight=np.array(scoring.weights),
+            base=np.array(scoring.base),
+            link=scoring.link,
+            task={0: Task.REGRESSION, 2: Task.BINARY}.get(len(classes), Task.MULTICLASS),
+            accumulation=Accumulation.FLOAT64_SCALED_BASE_LAST if scoring.weighted else Accumulation.FLOAT64_BASE_LAST,
+            average=trees if forest and not scoring.weighted else 1,
+            classes=classes,
+            cutoff=None if several or not classes else _cutoff(mojo),
+            calibration=scoring.odds,
+            ties=scoring.ties,
+        )
+        notes += scoring.notes
+        library = GenModel(data, blobs, ensemble, scoring.signs, encoding)
+        return LoadedModel(ensemble, self.name, library.margins, notes=notes, predicts=library.predicts)
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """How trees are added up: their files, the score that each of them feeds (-1: all, times `signs`), and what comes then.
+
+    `weighted` says that a whole sum is multiplied, `shares_only` that leaves must lie between 0 and 1, which are negated here.
+    """
+
+    names: list[str]
+    outputs: list[int]
+    weights: list[float]
+    base: list[float]
+    link: Link
+    signs: tuple[float, ...] = (1.0,)
+    odds: Odds | None = None
+    ties: HashedTies | CutShares | None = None
+    weighted: bool = False
+    shares_only: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
+    """A number, or the score of the second of two classes; a forest that is not balanced has one for each of them."""
+    forest, trees = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
+    names, ones = [f"trees/t00_{number:03d}.bin" for number in range(trees)], [1.0] * trees
+    if classes and mojo.flag("balance_classes"):
+        one, two = _corrections(mojo, 2)
+        odds = Odds(one, two, of_probability=not forest)
+        if not forest:
+            _link(mojo)
+        start, sign = (1.0, -1.0) if forest else (mojo.number("init_f"), 1.0)
+        return _Scoring(
+            names, [0] * trees, ones, [start], Link.CALIBRATED, (sign,), odds, shares_only=forest, notes=(_BALANCED,)
+        )
+    if forest and classes:
+        # The trees of a forest say how probable the first class is; the second has what is left of 1.
+        return _Scoring(names, [-1] * trees, ones, [0.0, 1.0], Link.IDENTITY, (1.0, -1.0))
+    base = [0.0] if forest else [mojo.number("init_f")]
+    return _Scoring(names, [0] * trees, ones, base, Link.IDENTITY if forest else _link(mojo))
+
+
+def _doubled(mojo: Mojo, classes: int) -> bool:
+    """Whether a forest of two classes has trees for both of them."""
+    return classes == 2 and mojo.text("algo") == "drf" and mojo.flag("binomial_double_trees")
+
+
+def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scoring:
+    """Sums of three classes and more, or of both of two. A class may have no tree in a round: it has no file then, and
+    nothing is added.
+    """
+    forest, rounds = mojo.text("algo") == "drf", mojo.count("n_trees", _MOST_TREES)
+    if rounds * classes > _MOST_TREES:
+        raise mojo.error(f"{rounds} rounds of {classes} trees are more than {_MOST_TREES}")
+    named = [(f"trees/t{c:02d}_{r:03d}.bin", c) for c in range(classes) for r in range(rounds)]
+    there = set(mojo.archive.names)
+    kept = [(name, c) for name, c in named if name in there]
+    if not kept:
+        raise mojo.error("the model has no trees", "train it again")
+    balanced = mojo.flag("balance_classes")
+    factors = _corrections(mojo, classes) if balanced else [1.0] * classes
+    outputs = [c for _, c in kept]
+    if classes == 2:
+        one, two = (Fraction(factor) for factor in factors)
+        ties: HashedTies | CutShares = CutShares(_cutoff(mojo), (one, two))
+        factors = [1.0, 1.0]
+    else:
+        ties = HashedTies(tuple(_shares(mojo, classes)), () if encoding is None else encoding.ones)
+    return _Scoring(
+        [name for name, _ in kept],
+        outputs,
+        [factors[c] if forest else 1.0 for c in outputs],
+        [0.0] * classes if forest else [math.log(factor) for factor in factors],
+        Link.RAW if forest else Link.SOFTMAX,
+        ties=ties,
+        weighted=forest and balanced and classes > 2,
+        notes=(*([_SHARES] if forest else []), _BOTH if classes == 2 else _TIES),
+    )
+
+
+def _shares(mojo: Mojo, classes: int) -> list[float]:
+    """The shares of the classes in the data."""
+    shares = mojo.numbers("prior_class_distrib", classes)
+    if min(shares) < 0:
+        raise mojo.error("`prior_class_distrib` has a share below 0")
+    return shares
+
+
+def _corrections(mojo: Mojo, classes: int) -> list[float]:
+    """What the probability of each class is multiplied by; H2O leaves one as it is if a share is 0."""
+    data, trained = _shares(mojo, classes), mojo.numbers("model_class_distrib", classes)
+    found = [one / other if one and other else 1.0 for one, other in zip(data, trained, strict=True)]
+    if not all(_LEAST <= factor <= 1 / _LEAST for factor in found):
+        raise mojo.error("the shares of classes in the data and in training are too far apart, or below 0")
+    return found
+
+
+def _plain(text: str) -> object:
+    """What says that a field is empty."""
+    return None if text in ("null", "[]", "") else text
+
+
+def _refuse(mojo: Mojo) -> None:
+    """Names what the reader does not represent."""
+    algorithm = mojo.text("algo")
+    if algorithm not in _ALGORITHMS:
+        if algorithm == "xgboost":
+            raise mojo.error(
+                "a MOJO of `xgboost` holds a model in XGBoost's old binary format, over columns that H2O has made",
+                f"train H2O's own gradient boosting, or XGBoost by itself; or {_ANOTHER}",
+            )
+        raise mojo.error(f"a MOJO of `{algorithm[:40]}` is not read", f"read are {', '.join(_ALGORITHMS)}; {_ANOTHER}")
+    if mojo.text("algorithm") != _ALGORITHMS[algorithm]:
+        raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
+    version = mojo.number("mojo_version")
+    if not 1.2 <= version <= 1.4:
+        raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
+    if mojo.text("endianness") != "LITTLE_ENDIAN":
+        raise mojo.error("its numbers have their highest byte first", "save it on a machine of a usual kind")
+    if mojo.info.get("_genmodel_encoding", "AUTO") not in _ENCODINGS:
+        raise mojo.error(
+            f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read",
+            "train with categorical_encoding=Enum, or OneHotExplicit",
+        )
+    if not mojo.flag("supervised"):
+        raise mojo.error("a model without a target is not read", _ANOTHER)
+    classes = mojo.count("n_classes", _MOST_CLASSES)
+    several = classes if classes > 2 or _doubled(mojo, classes) else 1
+    per_class = mojo.info.get("n_trees_per_class", str(several))
+    if per_class != str(several):
+        raise mojo.error(f"{per_class[:40]} trees of each round for {classes} classes")
+
+
+def _link(mojo: Mojo) -> Link:
+    """The link of a boosted model, by its family."""
+    family = mojo.text("distribution")
+    if family not in _FAMILIES:
+        raise mojo.error(f"the distribution {family[:40]} is not read", f"train with one of {', '.join(_FAMILIES)}")
+    name, link = _FAMILIES[family]
+    if mojo.info.get("link_function", name) != name:
+        raise mojo.error(
+            f"the link {mojo.text('link_function')[:40]} with the distribution {family} is not read", _ANOTHER
+        )
+    return link
+
+
+def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...], tuple[str, ...]]:
+    """The columns that rows have, and what users should know of them."""
+    count = mojo.count("n_features", MAX_FEATURES)
+    if not 0 < count < len(mojo.columns):  # columns of weights and folds stand before the target, which is the last one
+        raise mojo.error(f"{count} features of {len(mojo.columns)} columns, the last of which is the target")
+    names = mojo.columns[:count] if encoding is None else encoding.names
+    features, notes = list(feature_tuple(names, mojo.place)), []
+    for column in range(len(names)):
+        listed = encoding is None and column in mojo.domains
+        labels = mojo.labels(column) if listed else None if encoding is None else encoding.labels[column]
+        if labels is None:
+            continue
+        if any('"' in label or "\\" in label for label in labels):
+            notes.append(f"categories of `{names[column]}` have quotes or backslashes: they are known by their codes")
+        features[column] = as_categorical(features[column], len(labels), _labels(labels))
+    if "calib_method" in mojo.info:
+        notes.append("calibrated probabilities (cal_p1), which H2O gives beside the others, are not those of questions")
+    return tuple(features), tuple(notes)
+
+
+def _labels(texts: tuple[str, ...]) -> tuple[str, ...] | tuple[int | float, ...] | None:
+    """Categories as a table has them; None if they cannot be told."""
+    return None if any('"' in text or "\\" in text for text in texts) else labels_of_texts(texts)
+
+
+def _classes(mojo: Mojo) -> tuple[str | int, ...]:
+    """The classes, of two of which the score is about the second; none for a number."""
+    category, count = mojo.text("category"), mojo.count("n_classes", _MOST_CLASSES)
+    if (category, count) == ("Regression", 1):
+        return ()
+    told, family = ("Binomial", "bernoulli") if count == 2 else ("Multinomial", "multinomial")
+    if category != told or count < 2 or (mojo.text("algo") == "gbm" and mojo.text("distribution") != family):
+        kind = mojo.info.get("distribution", "")
+        raise mojo.error(f"{count} classes of the category {category[:40]} {kind[:40]} are not read", _ANOTHER)
+    target = len(mojo.columns) - 1
+    if target not in mojo.domains:
+        raise mojo.error("the classes have no names")
+    found = _labels(mojo.labels(target))
+    if found is None or len(set(found)) != count or len(found) != count:
+        raise mojo.error(f"the names of the {count} classes cannot be told", "train with other names")
+    whole = [label for label in found if isinstance(label, int)]
+    return tuple(whole) if len(whole) == count else tuple(map(str, found))
+
+
+def _cutoff(mojo: Mojo) -> Fraction:
+    """The probability from which on the second class is predicted."""
+    threshold = mojo.number("default_threshold")
+    if not 0 < threshold < 1:
+        raise mojo.error(f"a threshold of {threshold:g}: the same class is predicted for every row", "train it again")
+    return Fraction(repr(threshold))

@@ -1,0 +1,283 @@
+"""The frontend of PMML files (Data Mining Group, versions 4.0 to 4.4): the columns of the file, and its model over them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Ensemble, Feature, FeatureKind, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.compiler.model.numbers import OpenNumber
+from treesens.errors import ModelError
+from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
+from treesens.extensions.formats.pmml.known import check_attributes
+from treesens.extensions.formats.pmml.library import Evaluator
+from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
+from treesens.extensions.formats.pmml.xml import Element, parse
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
+from treesens.frontends.columns import (
+    MAX_CATEGORIES,
+    MAX_FEATURES,
+    as_categorical,
+    ensemble_of,
+    feature_tuple,
+    stack_trees,
+)
+from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
+from treesens.frontends.voting import vote_of
+
+_ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
+_VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
+_OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
+_OTHER = "\0 other"
+"""A category that is none of the listed ones, and that no predicate can name: XML has no such character."""
+_HALF = Fraction(1, 2)
+
+
+class PMMLFrontend:
+    """Reads models that any program has exported; there is no live object."""
+
+    name = "pmml"
+    library = "jpmml_evaluator"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
+
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+        return False
+
+    def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
+        raise ModelError("PMML is a format of files", remedy="give the path of a file")
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        place = str(path)
+        root = parse(data, place)
+        if root.tag != "PMML":
+            raise root.error("this is not a PMML file")
+        if root.get("version") not in _VERSIONS:
+            raise root.error(f"version `{root.get('version')[:20]}` is not known", f"known: {', '.join(_VERSIONS)}")
+        root.only("Header", "MiningBuildTask", "DataDictionary", "TransformationDictionary", *MODELS)
+        check_attributes(root)
+        models = [child for child in root.children if child.tag in MODELS]
+        if len(models) != 1:
+            raise root.error(f"{len(models)} models in a file", "keep the one that is used")
+        model = models[0]
+        fields, notes = _columns(root.need("DataDictionary"), model)
+        shared = root.child("TransformationDictionary")
+        if shared is not None:
+            fields.derive(shared)
+        read = read_model(model, fields)
+        source = ModelSource("pmml", version=root.get("version"), sha256=hashlib.sha256(data).hexdigest(), path=place)
+        facts = {"name": path.stem, "source": source}
+        features = _features(fields, read.unpredicted, place)
+        ensemble = _made(read, features, model, place, facts)
+        if read.voters:
+            notes = (*notes, f"the classes of {len(read.voters)} models are counted")
+        if read.ballots:
+            notes = (*notes, _about_votes([value for _, value in read.ballots]))
+        library = Evaluator(root, model, fields.columns, read)
+        return LoadedModel(
+            ensemble, self.name, library.margins, notes=notes, predicts=partial(library.predicts, ensemble=ensemble)
+        )
+
+
+def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
+    """A model, or models that vote, of which any may be a vote itself."""
+    if not read.voters:
+        return _ensemble(read, features, model, place, facts)
+    return vote_of(
+        [_made(voter.read, features, voter.model, place, facts) for voter in read.voters],
+        [voter.weight for voter in read.voters],
+        Way.COUNT_FIRST,
+        [feature.name for feature in features],
+        place,
+        classes=read.classes,
+        remedy="export the probabilities of the whole",
+        **facts,
+    )
+
+
+def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
+    """A model that is a sum per output."""
+    if any(one.slopes for one in read.sums):
+        return _over_numbers(read, features, model, place, facts)
+    trees, outputs, weights = trees_of(read)
+    return ensemble_of(
+        stack_trees(trees),
+        features,
+        place,
+        number_type=NumberType.FLOAT64,
+        comparison="<",
+        tree_output=outputs,
+        tree_weight=weights,
+        base=np.zeros(read.width) if read.width > 1 else np.array([one.base for one in read.sums]),
+        link=read.link,
+        task=read.task,
+        accumulation=accumulation_of(read.sums, model),
+        average=read.sums[0].average,
+        classes=read.classes,
+        cutoff=None if not read.chosen_from_half else _HALF,
+        ranks_scores=bool(read.ballots),
+        **facts,
+    )
+
+
+def _over_numbers(
+    read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
+) -> Ensemble:
+    """A sum of coefficients times numbers, and of trees, which is open: each term is a member of it."""
+    (value, *others) = read.sums
+    if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
+        raise model.error(
+            "several sums over numbers, and those that are changed, are not supported",
+            "use two classes (logit), or bins (Discretize)",
+        )
+    if len(value.slopes) + len(value.trees) > MOST_TERMS:
+        raise model.error(f"more than {MOST_TERMS} coefficients beside numbers are not supported", "leave some out")
+    members = [number_term(_open(slope.number), features, place) for slope in value.slopes]
+    weights = [-slope.coefficient if slope.number.falls else slope.coefficient for slope in value.slopes]
+    for tree in value.trees:
+        alone = Read((replace(value, trees=(tree,), slopes=(), base=0.0),), Task.REGRESSION, Link.IDENTITY)
+        members.append(_ensemble(alone, features, model, place, facts))
+        weights.append(1.0)
+    return blend_of(
+        members,
+        [Fraction(weight) for weight in weights],
+        Way.LINEAR,
+        [feature.name for feature in features],
+        place,
+        weights=weights,
+        intercept=value.base,
+        is_sum=True,
+        classes=read.classes,
+        link=read.link,
+        task=read.task,
+        cutoff=None if not read.chosen_from_half else _HALF,
+        **facts,
+    )
+
+
+def _open(number: Number) -> OpenNumber:
+    """The number that a coefficient is of; one that falls stands with its sign changed, so that it rises."""
+    sign = -1.0 if number.falls else 1.0
+    return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
+
+
+def _about_votes(values: Sequence[float]) -> str:
+    first = "; of equal votes those win that were cast first, which therefore count a part more"
+    return "margins are votes" + (first if len(values) > 1 and values[0] != int(values[0]) else "")
+
+
+def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
+    """The columns that a model takes, in the order of its schema, and what users should know of them."""
+    known = {element.require("name"): element for element in dictionary.each("DataField")}
+    columns: list[Column] = []
+    fields: dict[str, Number | Category] = {}
+    notes: list[str] = []
+    for used in model.need("MiningSchema").each("MiningField"):
+        name = used.require("name")
+        if used.get("usageType", "active") in _OUTSIDE:
+            continue
+        if used.get("usageType", "active") != "active":
+            raise used.error(f"`{used.get('usageType')[:40]}` is no usage of a field")
+        if name not in known:
+            raise used.error(f"the dictionary has no field `{name[:60]}`")
+        if len(columns) >= MAX_FEATURES:
+            raise used.error(f"more than {MAX_FEATURES} fields make no sense")
+        column, made = _column(known[name], used, len(columns))
+        columns.append(column)
+        fields[name] = made
+        if known[name].child("Interval") is not None and used.get("invalidValueTreatment", "returnInvalid") != "asIs":
+            notes.append(f"the file refuses values of `{name}` outside of its intervals: declare the domain")
+    if not columns:
+        raise model.error("the model takes no field")
+    return Fields(tuple(columns), dict(fields)), tuple(notes)
+
+
+def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
+    """One column, and the field that the model sees: missing and extreme values are replaced as its schema says."""
+    name, kind = element.require("name"), element.require("dataType")
+    optype = used.get("optype", element.require("optype"))
+    if (
+        used.get("missingValueTreatment", "asIs") == "returnInvalid"
+        and "missingValueReplacement" not in used.attributes
+    ):
+        raise used.error("a field that must not be missing is not supported", "remove missingValueTreatment")
+    if optype == "continuous":
+        return _continuous(element, used, Column(name, index, kind))
+    if kind not in ("string", "integer", "double", "float", "boolean"):
+        raise element.error(f"categories of the type {kind[:20]} are not supported", "use strings or numbers")
+    values = [v for v in element.each("Value") if v.get("property", "valid") != "invalid"]
+    texts = tuple(v.require("value") for v in values)
+    if len(texts) > MAX_CATEGORIES or len(set(texts)) != len(texts):
+        raise element.error("too many categories, or one of them twice")
+    if kind == "boolean" and not texts:
+        values, texts = [], ("false", "true")
+    if not texts:
+        raise element.error("the categories of a field are not listed", "list them as Value")
+    missing = {v.require("value") for v in values if v.get("property") == "missing"}
+    images = tuple(None if text in missing else text for text in texts)
+    other = {"asIs": _OTHER, "returnInvalid": _OTHER, "asMissing": None}
+    treatment = used.get("invalidValueTreatment", "returnInvalid")
+    if treatment not in other:
+        raise used.error(f"`{treatment[:40]}` is not supported", "use returnInvalid, asIs or asMissing")
+    replacement = used.attributes.get("missingValueReplacement")
+    filled = tuple(replacement if image is None else image for image in (*images, other[treatment]))
+    column = Column(name, index, kind, texts)
+    return column, Category(column, filled, replacement)
+
+
+def _continuous(element: Element, used: Element, column: Column) -> tuple[Column, Number]:
+    if column.kind not in ("double", "float", "integer"):
+        raise element.error(f"numbers of the type {column.kind[:20]} are not supported", "use double, float or integer")
+    if any(v.get("property") != "missing" or v.get("value") != "NaN" for v in element.each("Value")):
+        raise element.error("a number of which some values mean something else is not supported", "remove its Value")
+    number = Number(column, "double" if column.kind == "float" else column.kind, identity)
+    if column.kind == "float":
+        number = cast(number, "float")
+    if used.get("invalidValueTreatment", "returnInvalid") not in ("returnInvalid", "asIs"):
+        raise used.error("what becomes of invalid numbers is not supported", "use returnInvalid or asIs")
+    outliers = used.get("outliers", "asIs")
+    if outliers == "asExtremeValues":
+        low, high = used.number("lowValue"), used.number("highValue")
+        inner = number.value
+        number = replace(number, value=lambda x: np.clip(inner(x), low, high))
+    elif outliers != "asIs":
+        raise used.error(f"outliers `{outliers[:40]}` are not supported", "use asIs or asExtremeValues")
+    text = used.attributes.get("missingValueReplacement")
+    return column, number if text is None else replace(number, missing=parse_number(text, column.kind, used))
+
+
+def _features(fields: Fields, needed: frozenset[int], place: str) -> tuple[Feature, ...]:
+    features = list(feature_tuple([column.name for column in fields.columns], place))
+    for column in fields.columns:
+        if column.categories is not None:
+            labels = [_label(text, column.kind) for text in column.categories]
+            features[column.index] = as_categorical(features[column.index], len(labels), labels)
+        elif column.kind == "integer":
+            features[column.index] = replace(features[column.index], kind=FeatureKind.INTEGER)
+        if column.index in needed:
+            features[column.index] = replace(features[column.index], needs_value=True)
+    return tuple(features)
+
+
+def _label(text: str, kind: str) -> str | int | float:
+    """A category as a table has it: a number if the file says that it is one."""
+    try:
+        value = float(text) if kind in ("integer", "double", "float") else math.nan
+    except ValueError:
+        return text
+    if not math.isfinite(value):
+        return text
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,556 @@
+"""Models of a PMML file as sums of trees: single trees, segments that are added up or averaged, chains that end in a link,
+scorecards, and regressions: coefficients of categories are trees, and a coefficient of a number is open until it has a domain
+(`treesens.frontends.tables_of_numbers`).
+
+A chain is how exporters write boosted trees: the first models give sums to fields, and a RegressionModel with coefficients of 1
+makes probabilities of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Accumulation, Link, Task
+from treesens.extensions.formats.pmml.fields import NUMBERS, Bins, Category, Fields, Number, parse_number
+from treesens.extensions.formats.pmml.predicates import Always, predicate_of
+from treesens.extensions.formats.pmml.tree_model import (
+    Grown,
+    Score,
+    attribute_tree,
+    category_term,
+    class_score,
+    fields_inside,
+    number_in,
+    numeric_term,
+    regression_score,
+    tree_of,
+)
+from treesens.extensions.formats.pmml.votes import labels_of, score_decides, vote_score, vote_values
+from treesens.extensions.formats.pmml.xml import Element
+from treesens.frontends.columns import Nodes
+from treesens.frontends.voting import MOST_COMBINATIONS, task_of
+
+MODELS = ("MiningModel", "TreeModel", "RegressionModel", "Scorecard")
+_PARTS = (
+    "MiningSchema",
+    "Output",
+    "LocalTransformations",
+    "Targets",
+    "ModelStats",
+    "ModelExplanation",
+    "ModelVerification",
+)
+_CONTEXTS = ("double", "float")
+_VOTES = ("majorityVote", "weightedMajorityVote")
+_MOST_VOTES = 16
+"""Inside of each other."""
+_EXPORT = "export the model without it"
+
+
+@dataclass(frozen=True, eq=False)
+class Slope:
+    """A coefficient of a number, in float64."""
+
+    number: Number
+    coefficient: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """scale * (sum of trees) / average + base, in one float type; one value per output.
+
+    `model` is its element: a file of it alone says what the sum is, or of its `table` if it is one of a regression.
+    If `first`, the base is there before the trees.
+    """
+
+    trees: tuple[Grown, ...]
+    context: str
+    model: Element
+    base: float = 0.0
+    scale: float = 1.0
+    average: int = 1
+    first: bool = False
+    rounded: bool = False
+    """Rounded to float32 in the end, if it is added up in float64."""
+    table: Element | None = None
+    handed_on: str = ""
+    """The field by which a model in a chain gives the sum to the next ones."""
+    slopes: tuple[Slope, ...] = ()
+    """Added to the trees, in an order that nobody relies on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A model: a sum per output, or sums of several values (`width` > 1), and what becomes of them."""
+
+    sums: tuple[Sum, ...]
+    task: Task
+    link: Link
+    classes: tuple[str, ...] = ()
+    width: int = 1
+    chosen_from_half: bool = False
+    """Of two classes the second is chosen from a probability of 1/2 on, as it was rounded."""
+    ballots: tuple[tuple[Element, float], ...] = ()
+    """Trees whose scores are votes, and what each vote counts; the sum is that of the votes for each class."""
+    voters: tuple[Voter, ...] = ()
+    """Models of other kinds that vote; there is no sum then."""
+
+    @property
+    def unpredicted(self) -> frozenset[int]:
+        """Columns without which some inputs have no prediction."""
+        own = frozenset().union(*(tree.unpredicted for part in self.sums for tree in part.trees))
+        numbers = [slope.number for part in self.sums for slope in part.slopes]
+        own = own.union(number.column.index for number in numbers if math.isnan(number.missing))
+        return own.union(*(voter.read.unpredicted for voter in self.voters))
+
+
+@dataclass(frozen=True, eq=False)
+class Voter:
+    """A model inside that predicts a class, and what its vote counts."""
+
+    model: Element
+    read: Read
+    weight: float
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What a model inside of others knows: the arithmetic around it, and the sums that models before it gave names to.
+
+    `classes` are those of a vote around it, whose order votes of trees alone take; `votes` is the number of votes around it.
+    """
+
+    arithmetic: str = "double"
+    outputs: dict[str, Sum] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    votes: int = 0
+
+
+def read_model(model: Element, fields: Fields) -> Read:
+    """What a file's model predicts. ModelError for what is no sum of trees."""
+    return _read(model, fields, _Context())
+
+
+def _read(model: Element, fields: Fields, context: _Context) -> Read:
+    if model.get("isScorable", "true") != "true":
+        raise model.error("the model says that it cannot be scored", _EXPORT)
+    function = model.require("functionName")
+    if function not in ("classification", "regression"):
+        raise model.error(f"models for {function[:40]} are not supported", "use a classifier or a regressor")
+    arithmetic = model.get("x-mathContext", context.arithmetic)
+    if arithmetic not in _CONTEXTS:
+        raise model.error(f"the arithmetic `{arithmetic[:40]}` is not supported")
+    inside = _Context(arithmetic, context.outputs, context.classes, context.votes)
+    match model.tag:
+        case "TreeModel" if function == "regression":
+            tree = tree_of(model, fields, regression_score(arithmetic), 1)
+            return _regression(Sum((tree,), arithmetic, model))
+        case "TreeModel":
+            return _class_tree(model, fields, arithmetic)
+        case "MiningModel":
+            return _mining(model, function, fields, inside)
+        case "RegressionModel":
+            return _regressions(model, function, fields, inside)
+        case "Scorecard":
+            return _scorecard(model, fields, arithmetic)
+    raise model.error(f"{model.tag} is not supported", f"supported: {', '.join(MODELS)}")
+
+
+def _regression(value: Sum, link: Link = Link.IDENTITY) -> Read:
+    return Read((value,), Task.REGRESSION, link)
+
+
+# --- segments -------------------------------------------------------------------------------------------------------------
+
+
+def _mining(model: Element, function: str, fields: Fields, context: _Context) -> Read:
+    model.only(*_PARTS, "Segmentation")
+    inner = fields_inside(model, fields)
+    segmentation = model.need("Segmentation")
+    segmentation.only("Segment")
+    method = segmentation.require("multipleModelMethod")
+    votes = method in _VOTES
+    segments = [_segment(segment, inner, weighs=votes) for segment in segmentation.each("Segment")]
+    if not segments:
+        raise segmentation.error("a model of no segments")
+    if votes and function == "classification":
+        # A majority counts each vote once, whatever the segments say of weights.
+        given = [segment.number("weight", 1.0) for segment in segmentation.each("Segment")]
+        return _elected(model, segments, given if method.startswith("weighted") else [1.0] * len(given), inner, context)
+    if method == "modelChain":
+        return _chain(model, segments, inner, context)
+    if len(segments) == 1 and method in ("selectFirst", "selectAll", "sum", "average"):
+        return _targeted(model, _read(segments[0], inner, context), context.arithmetic)
+    trees = all(segment.tag == "TreeModel" for segment in segments)
+    if function == "regression" and method in ("sum", "average") and trees:
+        score = regression_score(context.arithmetic)
+        grown = tuple(tree_of(tree, inner, _checked(tree, "regression", score), 1) for tree in segments)
+        value = Sum(grown, context.arithmetic, model, average=len(grown) if method == "average" else 1)
+        return _targeted(model, _regression(value), context.arithmetic)
+    if function == "classification" and method == "average" and trees:
+        _no_targets(model)
+        return _classification(segments, labels_of(segments), inner, model, context.arithmetic)
+    raise segmentation.error(
+        f"segments of {', '.join(sorted({s.tag for s in segments}))} under `{method[:40]}` are not supported",
+        "supported: trees that are added up or averaged, models that vote, and chains that end in a RegressionModel",
+    )
+
+
+def _segment(segment: Element, fields: Fields, *, weighs: bool = False) -> Element:
+    """The model of a segment that holds for every input."""
+    predicate = predicate_of(segment, fields)
+    if not (isinstance(predicate, Always) and predicate.truth):
+        raise segment.error("segments for some inputs only are not supported", "use the predicate True")
+    if not weighs and segment.number("weight", 1.0) != 1.0:
+        raise segment.error("segments of other weights than 1 are not supported", "put the weights into the scores")
+    models = [child for child in segment.children if child.tag in MODELS or child.tag.endswith("Model")]
+    if len(models) != 1:
+        raise segment.error("a segment has one model")
+    return models[0]
+
+
+def _checked(model: Element, function: str, score: Score) -> Score:
+    if model.get("functionName") != function:
+        raise model.error(f"this is not a model for {function}")
+    return score
+
+
+def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
+    """A model whose Targets scale its value and add to it."""
+    targets = model.child("Targets")
+    if targets is None:
+        return read
+    found = list(targets.each("Target"))
+    targets.only("Target")
+    if len(found) != 1 or read.task is not Task.REGRESSION or read.link is not Link.IDENTITY:
+        raise targets.error("targets of anything but one sum are not supported", _EXPORT)
+    target = found[0]
+    for name in ("min", "max", "castInteger"):
+        if name in target.attributes:
+            raise target.error(f"`{name}` makes no sum of the score", "export the score itself")
+    if target.child("TargetValue") is not None:
+        raise target.error("values of targets are not supported", _EXPORT)
+    value = read.sums[0]
+    scale = number_in(target, "rescaleFactor", arithmetic) if "rescaleFactor" in target.attributes else 1.0
+    base = number_in(target, "rescaleConstant", arithmetic) if "rescaleConstant" in target.attributes else 0.0
+    return _regression(_changed(value, scale, base, target))
+
+
+def _changed(value: Sum, scale: float, base: float, at: Element, model: Element | None = None) -> Sum:
+    """scale * value + base, if that is one more step of a sum and not several."""
+    model = value.model if model is None else model
+    if scale == 1.0 and base == 0.0:
+        return value
+    if value.slopes:
+        raise at.error("a sum of numbers that is scaled or moved is not supported", "put it into the coefficients")
+    moved = value.base != 0.0 or value.first or value.rounded
+    if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
+        raise at.error("a score that is scaled or moved twice is not supported", "do it once")
+    if scale != 1.0 and value.context == "float":
+        raise at.error("a score in float32 that is scaled is not supported", "put the factor into the scores")
+    return replace(value, scale=value.scale * scale if 1.0 in (value.scale, scale) else scale, base=base)
+
+
+# --- chains ---------------------------------------------------------------------------------------------------------------
+
+
+def _chain(model: Element, segments: Sequence[Element], fields: Fields, context: _Context) -> Read:
+    if model.child("Targets") is not None:
+        raise model.error("a chain with targets is not supported", _EXPORT)
+    outputs = dict(context.outputs)
+    inside = _Context(context.arithmetic, outputs)
+    for segment in segments[:-1]:
+        read = _read(segment, fields, inside)
+        if read.task is not Task.REGRESSION or read.link is not Link.IDENTITY:
+            raise segment.error("only sums can be handed on in a chain", "train one model for the decision")
+        own: dict[str, Sum] = {}
+        for output in segment.need("Output").each("OutputField"):
+            own[output.require("name")] = _handed_on(output, read.sums[0], own)
+        outputs.update(own)
+    return _read(segments[-1], fields, inside)
+
+
+def _handed_on(output: Element, value: Sum, own: dict[str, Sum]) -> Sum:
+    """What a field of a model in a chain is: its sum, or that times a constant and plus another one."""
+    kind, feature = output.get("dataType", "double"), output.get("feature", "predictedValue")
+    expressions = [child for child in output.children if child.tag != "Extension"]
+    if kind not in _CONTEXTS or feature not in ("predictedValue", "transformedValue") or len(expressions) > 1:
+        raise output.error("a field that is more than the value of its model is not supported", _EXPORT)
+    if (feature == "transformedValue") != bool(expressions):
+        raise output.error("a field that is transformed has one expression, and no other one has any")
+    if expressions:
+        value = _linear(expressions[0], own)
+    value = replace(value, handed_on=output.require("name"))
+    if kind == "float" and value.context == "double":
+        return replace(value, rounded=True)
+    return value
+
+
+def _linear(expression: Element, own: dict[str, Sum]) -> Sum:
+    """A field of the same model, times a constant, or plus one, in float64."""
+    if expression.tag == "FieldRef" and expression.get("field") in own:
+        return own[expression.get("field")]
+    name, operands = expression.get("function"), [c for c in expression.children if c.tag != "Extension"]
+    constants = [c for c in operands if c.tag == "Constant"]
+    if expression.tag != "Apply" or name not in ("+", "*") or len(operands) != 2 or len(constants) != 1:
+        raise expression.error("this is not a sum times a constant and plus another one", _EXPORT)
+    at = next(c for c in operands if c is not constants[0])
+    constant = parse_number(constants[0].text.strip(), "double", constants[0])
+    value = _linear(at, own)
+    return _changed(value, 1.0, constant, at) if name == "+" else _changed(value, constant, 0.0, at)
+
+
+# --- classes --------------------------------------------------------------------------------------------------------------
+
+
+def _class_tree(model: Element, fields: Fields, arithmetic: str) -> Read:
+    """One tree: by its probabilities, or by the scores alone if these say otherwise."""
+    if score_decides(model):
+        return _ballots([model], [1.0], labels_of([model], voting=True), fields, model, arithmetic)
+    return _classification([model], labels_of([model]), fields, model, arithmetic)
+
+
+def _classification(
+    trees: Sequence[Element], labels: list[str], fields: Fields, model: Element, arithmetic: str
+) -> Read:
+    if arithmetic != "double":
+        raise model.error("classes in float32 are not supported", "export the model without x-mathContext")
+    score = class_score(labels)
+    grown = tuple(tree_of(tree, fields, _checked(tree, "classification", score), len(labels)) for tree in trees)
+    value = Sum(grown, arithmetic, model, average=len(grown))
+    return Read((value,), task_of(labels), Link.IDENTITY, tuple(labels), width=len(labels))
+
+
+def _ballots(
+    trees: Sequence[Element],
+    values: Sequence[float],
+    labels: list[str],
+    fields: Fields,
+    model: Element,
+    arithmetic: str,
+) -> Read:
+    """Trees whose votes are added up: there are no probabilities, and the greatest sum wins."""
+    if arithmetic != "double":
+        raise model.error("votes in float32 are not supported", "export the model without x-mathContext")
+    grown = tuple(
+        tree_of(tree, fields, _checked(tree, "classification", vote_score(labels, value)), len(labels))
+        for tree, value in zip(trees, values, strict=True)
+    )
+    value = Sum(grown, arithmetic, model)
+    ballots = tuple(zip(trees, values, strict=True))
+    return Read((value,), task_of(labels), Link.RAW, tuple(labels), width=len(labels), ballots=ballots)
+
+
+def _elected(
+    model: Element, segments: Sequence[Element], weights: Sequence[float], fields: Fields, context: _Context
+) -> Read:
+    """Models that vote for a class: trees as sums of their votes if float64 holds them, others each with scores of its own."""
+    _no_targets(model)
+    if context.outputs:
+        raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
+    if min(weights) < 0 or not any(weights):
+        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside it one by one")
+    # The vote of a tree is its score, so that its classes have any order, and so are votes of trees alone.
+    found = {id(s): trees for s in segments if (trees := _trees_alone(s))}
+    inner = _Context(context.arithmetic, context.outputs, votes=context.votes + 1)
+    if inner.votes > _MOST_VOTES:
+        raise model.error(f"more than {_MOST_VOTES} votes inside of each other", "give the models inside it one by one")
+    others = {id(s): _voting(s, fields, inner) for s in segments if id(s) not in found}
+    if others:
+        classes = next(iter(others.values())).classes
+    else:
+        labels = labels_of([tree for trees in found.values() for tree in trees], voting=True)
+        classes = context.classes if set(labels) <= set(context.classes) else tuple(labels)
+        if all(segment.tag == "TreeModel" for segment in segments):
+            values = vote_values(weights, len(classes))
+            if values is not None:
+                return _ballots(segments, values, list(classes), fields, model, context.arithmetic)
+    inner = replace(inner, classes=classes)
+    voters = []
+    for segment, weight in zip(segments, weights, strict=True):
+        if id(segment) in others:
+            read = others[id(segment)]
+        elif segment.tag == "TreeModel":
+            read = _ballots([segment], [1.0], list(classes), fields, segment, context.arithmetic)
+        else:
+            read = _voting(segment, fields, inner)
+        if read.classes != classes:
+            different = "in different orders" if set(read.classes) == set(classes) else "of their own"
+            raise segment.error(f"the models of a vote have classes {different}", "train all of them on all classes")
+        voters.append(Voter(segment, read, weight))
+    if len(classes) ** len(voters) > MOST_COMBINATIONS:
+        raise model.error(
+            f"which of equal classes wins a vote of {len(voters)} models for {len(classes)} classes depends on the order "
+            "of the votes, and there are too many orders",
+            'export the probabilities (multipleModelMethod="average")',
+        )
+    return Read((), task_of(classes), Link.COUNTED, classes, voters=tuple(voters))
+
+
+def _trees_alone(model: Element) -> list[Element]:
+    """The trees of a tree, or of a vote of trees and such votes; none if other models are in it."""
+    if model.tag == "TreeModel":
+        return [model]
+    segmentation = model.child("Segmentation") if model.tag == "MiningModel" else None
+    if segmentation is None or segmentation.get("multipleModelMethod") not in _VOTES:
+        return []
+    found = []
+    for segment in segmentation.each("Segment"):
+        own = [tree for child in segment.children if child.tag.endswith("Model") for tree in _trees_alone(child)]
+        if not own:
+            return []
+        found += own
+    return found
+
+
+def _voting(model: Element, fields: Fields, context: _Context) -> Read:
+    read = _read(model, fields, context)
+    if not read.classes:
+        raise model.error("this is not a model for classification")
+    return read
+
+
+# --- regressions ----------------------------------------------------------------------------------------------------------
+
+
+def _regressions(model: Element, function: str, fields: Fields, context: _Context) -> Read:
+    model.only(*_PARTS, "RegressionTable")
+    tables = list(model.each("RegressionTable"))
+    inner = fields_inside(model, fields)
+    method = model.get("normalizationMethod", "none")
+    if function == "regression":
+        if len(tables) != 1:
+            raise model.error("a regression of several tables")
+        links = {"none": Link.IDENTITY, "exp": Link.EXP, "logit": Link.LOGISTIC, "softmax": Link.LOGISTIC}
+        if method not in links:
+            raise model.error(f"the normalisation `{method[:40]}` is not supported", f"supported: {', '.join(links)}")
+        value = _table(tables[0], model, inner, context)
+        read = _regression(value, links[method])
+        if method == "none":
+            return _targeted(model, read, context.arithmetic)
+        _no_targets(model)
+        return read
+    _no_targets(model)
+    labels = tuple(table.require("targetCategory") for table in tables)
+    if len(set(labels)) != len(labels) or len(labels) < 2:
+        raise model.error("a classifier needs a table for each of its classes")
+    if method == "logit" and len(tables) == 2 and _is_empty(tables[1]):
+        value = _table(tables[0], model, inner, context)
+        return Read((value,), Task.BINARY, Link.LOGISTIC, labels[::-1], chosen_from_half=True)
+    if method == "softmax":
+        sums = tuple(_table(table, model, inner, context) for table in tables)
+        return Read(sums, task_of(labels), Link.SOFTMAX, labels)
+    raise model.error(
+        f"the normalisation `{method[:40]}` of {len(tables)} tables is not supported",
+        "supported: logit of two tables of which the second is empty, and softmax",
+    )
+
+
+def _no_targets(model: Element) -> None:
+    if model.child("Targets") is not None:
+        raise model.error("targets of anything but one sum are not supported", _EXPORT)
+
+
+def _is_empty(table: Element) -> bool:
+    return table.number("intercept") == 0.0 and not any(child.tag != "Extension" for child in table.children)
+
+
+def _table(table: Element, model: Element, fields: Fields, context: _Context) -> Sum:
+    """One table: a sum that a model before it has given, or coefficients of categories."""
+    table.only("NumericPredictor", "CategoricalPredictor")
+    intercept = number_in(table, "intercept", context.arithmetic)
+    numeric = list(table.each("NumericPredictor"))
+    if len(numeric) == 1 and numeric[0].get("name") in context.outputs:
+        predictor = numeric[0]
+        if table.child("CategoricalPredictor") is not None or predictor.get("exponent", "1") != "1":
+            raise table.error("a table of more than the sum before it is not supported", _EXPORT)
+        value = context.outputs[predictor.get("name")]
+        if value.context != context.arithmetic:
+            raise table.error("a sum that changes its arithmetic is not supported", _EXPORT)
+        return _changed(value, number_in(predictor, "coefficient", context.arithmetic), intercept, predictor)
+    numbers = [_numeric(predictor, fields, context.arithmetic) for predictor in numeric]
+    slopes = tuple(number for number in numbers if isinstance(number, Slope))
+    grown = [number for number in numbers if isinstance(number, Grown)]
+    terms = (*grown, *_terms(table, fields, context.arithmetic))
+    return Sum(terms, context.arithmetic, model, base=intercept, table=table, slopes=slopes)
+
+
+def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slope:
+    """A coefficient of a field of finitely many numbers (weights of evidence, indicators), or of any number."""
+    name = predictor.get("name") or predictor.require("field")
+    found = fields.find(name, predictor)
+    if predictor.get("exponent", "1") != "1" or arithmetic != "double":
+        raise predictor.error("powers, and products in float32, are not supported", _EXPORT)
+    coefficient = number_in(predictor, "coefficient", arithmetic)
+    if isinstance(found, Number):
+        return Slope(found, coefficient)
+    if found.kind not in NUMBERS:
+        raise predictor.error(f"`{name[:60]}` is no number, and has a coefficient of one")
+    return numeric_term(found, coefficient, predictor)
+
+
+def _terms(table: Element, fields: Fields, arithmetic: str) -> tuple[Grown, ...]:
+    """A tree per run of coefficients of one field; one of them is added, in the order of the table."""
+    runs: list[tuple[str, list[Element]]] = []
+    for predictor in table.each("CategoricalPredictor"):
+        name = predictor.get("name") or predictor.require("field")
+        if not runs or runs[-1][0] != name:
+            runs.append((name, []))
+        runs[-1][1].append(predictor)
+    grown = []
+    for name, predictors in runs:
+        found = fields.find(name, predictors[0])
+        if not isinstance(found, Category | Bins):
+            raise predictors[0].error(f"`{name[:60]}` is a number, and has coefficients of categories")
+        given = [(p.require("value"), number_in(p, "coefficient", arithmetic), p) for p in predictors]
+        grown.append(category_term(found, given, f"{table.place}:{table.line}"))
+    return tuple(grown)
+
+
+# --- scorecards -----------------------------------------------------------------------------------------------------------
+
+
+def _scorecard(model: Element, fields: Fields, arithmetic: str) -> Read:
+    model.only(*_PARTS, "Characteristics")
+    inner = fields_inside(model, fields)
+    characteristics = model.need("Characteristics")
+    characteristics.only("Characteristic")
+    grown = tuple(attribute_tree(one, inner) for one in characteristics.each("Characteristic"))
+    initial = model.number("initialScore", 0.0)
+    value = Sum(grown, arithmetic, model, base=initial, first=True)
+    return _targeted(model, _regression(value), arithmetic)
+
+
+# --- as columns -----------------------------------------------------------------------------------------------------------
+
+
+def accumulation_of(sums: Sequence[Sum], at: Element) -> Accumulation:
+    """How the sums are added up; ModelError if they are added up differently."""
+    kinds = {(one.context, one.first, one.scale != 1.0, one.average, one.rounded) for one in sums}
+    if len(kinds) != 1:
+        raise at.error("outputs that are added up in different ways are not supported", _EXPORT)
+    context, first, scaled, average, rounded = kinds.pop()
+    if rounded:
+        if first or scaled or average != 1:
+            raise at.error("scores that are rounded after more than a sum are not supported", _EXPORT)
+        return Accumulation.FLOAT64_BASE_LAST_ROUNDED
+    if context == "float":
+        if first or average != 1:
+            raise at.error("averages in float32 are not supported", "export the model without x-mathContext")
+        return Accumulation.FLOAT32_BASE_LAST
+    if scaled:
+        return Accumulation.FLOAT64_SCALED_BASE_LAST
+    return Accumulation.FLOAT64_BASE_FIRST if first else Accumulation.FLOAT64_BASE_LAST
+
+
+def trees_of(read: Read) -> tuple[list[Nodes], NDArray[np.int32], NDArray[np.float64]]:
+    """The trees of all outputs, the output of each (-1: all), and its weight."""
+    nodes = [tree.nodes for one in read.sums for tree in one.trees]
+    outputs = [-1 if read.width > 1 else number for number, one in enumerate(read.sums) for _ in one.trees]
+    weights = [one.scale for one in read.sums for _ in one.trees]
+    return nodes, np.array(outputs, dtype=np.int32), np.array(weights, dtype=np.float64)

@@ -1,0 +1,332 @@
+"""Models of Apache Spark (2 to 4): decision trees, random forests and boosted trees, as folders or zip files of them.
+
+How Spark scores (`RandomForestClassificationModel`, `DecisionTreeClassificationModel` and those of regression): inputs,
+thresholds, leaves and sums are float64. A leaf of a classifier holds how many rows of training each class has; divided by their
+sum these are the probabilities of a tree, and what it adds to the votes of a forest. A forest predicts the class with the most
+votes, the first of several; its probabilities are the votes divided by their sum, which is the number of trees up to its last
+digits. Here they are divided by that number. A forest of regression divides the sum of its leaves by the number of trees.
+
+Boosted trees add up leaves times weights by the `ddot` of a library for linear algebra. Which one, and in what order it adds,
+depends on the machine: Java has four sums at once with fused products, native ones have others. Here each product is rounded,
+and sums are those of one order; those of every other order lie within the numerical band (`Accumulation.FLOAT64_ANY_ORDER`). Of
+two classes the second is predicted above 0, and its probability is a sigmoid of twice the sum, which is the margin here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.folders import folder_digest
+from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model.ties import Thresholds
+from treesens.errors import ModelError
+from treesens.extensions.formats.spark.folder import DAMAGED, Folder, folder_of, open_folder
+from treesens.extensions.formats.spark.known import TABLE
+from treesens.extensions.formats.spark.library import Pyspark
+from treesens.extensions.formats.spark.parquet import Columns, Rows, check_columns, read_tables
+from treesens.extensions.formats.spark.stages import UNKNOWN_CLASS, Slot, Stage, class_names, flow_through, stages_of
+from treesens.extensions.formats.spark.trees import Grown, by_labels, grow
+from treesens.frontends.archives import zip_of
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, ensemble_of, feature_tuple, labels_of_texts
+from treesens.frontends.fields import Field
+from treesens.frontends.known_fields import check_document
+
+_CLASSES = "org.apache.spark.ml.classification."
+_NUMBERS = "org.apache.spark.ml.regression."
+_LIST = "list of trees"
+_COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
+"""The columns of that list, and what Spark 4.3 calls them."""
+_MOST_TREES = 1_000_000
+_MOST_CLASSES = 10_000
+_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
+_BOOSTED = (
+    "Spark adds up boosted trees in an order that depends on the machine: what only rounding decides is left open; margins of "
+    "two classes are log-odds, twice the raw predictions of Spark"
+)
+_DIVIDED = (
+    "classes are those of `transform`: the greatest probability over its threshold; `predict` of a single tree forgets the "
+    "thresholds"
+)
+_CUT = (
+    "the second class is predicted if its probability over its threshold is above that of the first one; where both are equal "
+    "up to their last digits it is open"
+)
+_ZERO = "Spark puts -0.0 into the bucket before the one that begins at 0; -0.0 is 0 here, so give 0"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A class of models: whether it has many trees, whether it predicts a class, and whether its trees are boosted."""
+
+    many: bool
+    classifies: bool
+    boosted: bool = False
+
+
+_KINDS = {
+    _CLASSES + "DecisionTreeClassificationModel": _Kind(many=False, classifies=True),
+    _CLASSES + "RandomForestClassificationModel": _Kind(many=True, classifies=True),
+    _NUMBERS + "DecisionTreeRegressionModel": _Kind(many=False, classifies=False),
+    _NUMBERS + "RandomForestRegressionModel": _Kind(many=True, classifies=False),
+    _CLASSES + "GBTClassificationModel": _Kind(many=True, classifies=True, boosted=True),
+    _NUMBERS + "GBTRegressionModel": _Kind(many=True, classifies=False, boosted=True),
+}
+
+
+class SparkFrontend:
+    """Reads the folder that `model.save` has written, or a zip file of it; a live model lives in Java."""
+
+    name = "spark"
+    library = "pyspark"
+    reads_with = "pyarrow"
+
+    def recognises_bytes(self, head: bytes) -> bool:
+        return zip_of(head) == "spark"
+
+    def recognises_object(self, obj: object) -> bool:
+        return type(obj).__module__.startswith("pyspark.ml.")
+
+    def from_object(self, obj: Any) -> LoadedModel:
+        kind = type(obj).__qualname__
+        raise ModelError(f"a live {kind} of Spark lives in Java", remedy="save it, and give the path of its folder")
+
+    def recognises_folder(self, names: Collection[str]) -> bool:
+        return "metadata" in names
+
+    def load(self, path: Path, data: bytes) -> LoadedModel:
+        return self._read(path, open_folder(data, str(path)), hashlib.sha256(data).hexdigest())
+
+    def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:
+        return self._read(path, folder_of(files, str(path)), folder_digest(files))
+
+    def _read(self, path: Path, folder: Folder, sha256: str) -> LoadedModel:
+        stages, root = stages_of(folder)
+        which = [i for i, stage in enumerate(stages) if stage.kind == "model"] or [0]
+        which = [i for i in which if stages[i].metadata["class"].text() in _KINDS] or which
+        before, model, after = stages[: which[0]], stages[which[0]], stages[which[0] + 1 :]
+        kind = _kind(model)
+        small = {stage.folder.path: stage.folder.inside("data") for stage in before if stage.has_table}
+        if kind.many:
+            small[_LIST] = model.folder.inside("treesMetadata")
+        tables, rows = read_tables({"data": model.folder.inside("data")}, small, str(path))
+        grown = _grow(model, kind, tables["data"], rows.get(_LIST))
+        slots = flow_through(before, rows).vectors.get(model.text("featuresCol"))
+        names = class_names(before, rows, model, after)
+        library = partial(Pyspark, root, model, stages)
+        return _loaded(model, kind, grown, slots, names if kind.classifies else None, library, path, sha256)
+
+
+def _kind(model: Stage) -> _Kind:
+    """What the metadata say that the model is. ModelError if it is not read, or has a field or a setting that is not known."""
+    metadata = model.metadata
+    name = metadata["class"].text()
+    if name not in _KINDS:
+        known = ", ".join(sorted(known.rpartition(".")[2] for known in _KINDS))
+        raise metadata["class"].error(f"a model of the class {name[:80]} is not read", f"read are {known}; {_ANOTHER}")
+    check_document(TABLE, metadata.value, metadata.place)
+    version = metadata["sparkVersion"].text()
+    if version.partition(".")[0] not in ("2", "3", "4"):
+        raise metadata["sparkVersion"].error(
+            f"version {version[:20]} of Spark is not known", "save it with Spark 2 to 4"
+        )
+    raw = model.setting("rawPredictionCol")
+    if raw is not None and raw.value == "":
+        raise raw.error(
+            "without a column of raw predictions Spark compares rounded probabilities",
+            "set rawPredictionCol, and save it",
+        )
+    kind = _KINDS[name]
+    loss = model.setting("lossType")
+    if kind.boosted and kind.classifies and loss is not None and loss.text().lower() != "logistic":
+        raise loss.error(f"the loss {loss.text()[:40]} is not read", "train with lossType=logistic")
+    return kind
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """The trees of a model, the number of its features, how many classes its leaves vote for (0: none), and all its classes."""
+
+    grown: Grown
+    width: int
+    votes: int
+    classes: int
+
+
+def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _Read:
+    """The trees, with their weights in the leaves."""
+    metadata = model.metadata
+    width = metadata["numFeatures"].integer()
+    if not 0 < width <= MAX_FEATURES:
+        raise metadata["numFeatures"].error(f"{width} features make no sense")
+    weights = _weights(metadata, kind, trees, model.folder.inside("treesMetadata"))
+    votes = _classes(metadata) if kind.classifies and not kind.boosted else 0
+    place = model.folder.inside("data").place
+    grown = grow(columns, place, trees=len(weights) if kind.many else None, classes=votes)
+    if kind.boosted:
+        grown = replace(grown, nodes=_weighted(grown.nodes, weights, twice=kind.classifies))
+    return _Read(grown, width, votes, 2 if kind.boosted and kind.classifies else votes)
+
+
+def _loaded(
+    model: Stage,
+    kind: _Kind,
+    read: _Read,
+    slots: list[Slot] | None,
+    names: list[str] | None,
+    library_of: Callable[[list[Slot], Ensemble], Pyspark],
+    path: Path,
+    sha256: str,
+) -> LoadedModel:
+    """The model of these trees over the columns of a table, or of a vector alone."""
+    place, metadata = str(path), model.metadata
+    if slots is None:
+        slots = [Slot(f"f{number}") for number in range(read.width)]
+    if len(slots) != read.width:
+        raise metadata["numFeatures"].error(
+            f"{read.width} features, and the stages before make {len(slots)}: a column is a vector itself",
+            "give the tree model alone",
+        )
+    if (read.grown.nodes.feature >= read.width).any():
+        raise ModelError(
+            "a split uses a feature that does not exist", place=model.folder.inside("data").place, remedy=DAMAGED
+        )
+    # The numbers that are made of one column of labels are one feature.
+    which, of_slot = _columns(slots)
+    needed = {of_slot[number] for number, slot in enumerate(slots) if slot.values_only}
+    features: list[Feature] = []
+    for feature, number in zip(feature_tuple([slots[i].column for i in which], place), which, strict=True):
+        slot = slots[number]
+        if slot.labels is not None:
+            listed = labels_of_texts(slot.labels) if isinstance(slot.labels[0], str) else slot.labels
+            made = as_categorical(feature, len(slot.labels), listed)
+        elif number in read.grown.categories and not slot.steps:
+            made = as_categorical(feature, read.grown.categories[number], None)
+        else:
+            made = feature
+        features.append(replace(made, needs_value=len(features) in needed))
+    nodes = by_labels(read.grown.nodes, slots, of_slot, place)
+    if names is not None and names[-1:] == [UNKNOWN_CLASS] and len(names) == read.classes + 1:
+        names = names[:-1]
+    if names is not None and (len(names) != read.classes or len(set(names)) != len(names)):
+        raise metadata.error(f"{len(names)} names for {read.classes} classes, or one of them twice", DAMAGED)
+    trees = len(nodes.tree_offset) - 1
+    divided = _thresholds(model, read)
+    # Of boosted trees two probabilities that add up to 1 are divided: that is a cut-off of the second one.
+    thresholds, cutoff = (None, divided.cut) if divided is not None and kind.boosted else (divided, None)
+    ensemble = ensemble_of(
+        nodes,
+        tuple(features),
+        place,
+        name=path.stem,
+        source=ModelSource(
+            "spark",
+            version=metadata["sparkVersion"].text(),
+            sha256=sha256,
+            path=place,
+        ),
+        number_type=NumberType.FLOAT64,
+        comparison="<=",
+        tree_output=np.full(trees, -1 if read.votes else 0),
+        tree_weight=np.ones(trees),
+        base=np.zeros(read.votes or 1),
+        link=Link.LOGISTIC if kind.boosted and read.classes else Link.IDENTITY,
+        task={0: Task.REGRESSION, 2: Task.BINARY}.get(read.classes, Task.MULTICLASS),
+        accumulation=Accumulation.FLOAT64_ANY_ORDER if kind.boosted else Accumulation.FLOAT64_BASE_LAST,
+        average=1 if kind.boosted else trees,
+        classes=_names_of(names) if names is not None else tuple(range(read.classes)),
+        ranks_scores=kind.boosted,
+        cutoff=cutoff,
+        ranks_sums=read.votes > 0 and thresholds is None,
+        ties=thresholds,
+        probability_cut=None if thresholds is None else thresholds.cut,
+    )
+    library = library_of([slots[number] for number in which], ensemble)
+    parts = any(slot.parts_at_zero for slot in slots)
+    told = {_BOOSTED: kind.boosted, _ZERO: parts, _DIVIDED: thresholds is not None, _CUT: cutoff is not None}
+    notes = tuple(note for note, holds in told.items() if holds)
+    return LoadedModel(
+        ensemble, SparkFrontend.name, library.margins, library.leaf_ids, notes=notes, predicts=library.predicts
+    )
+
+
+def _columns(slots: list[Slot]) -> tuple[list[int], list[int]]:
+    """One number of the vector for each column of the table, and the column of each number.
+
+    Numbers of one column are put together if all of them are made of its labels in the same way, or of itself.
+    """
+    first: dict[object, int] = {}
+    which: list[int] = []
+    of_slot: list[int] = []
+    for number, slot in enumerate(slots):
+        # Labels that came twice, as codes, would be two features of one name, which is refused.
+        alone = slot.labels is not None and slot.ones is None
+        key: object = number if alone else (slot.column, slot.labels, slot.kept)
+        if key not in first:
+            first[key] = len(which)
+            which.append(number)
+        of_slot.append(first[key])
+    return which, of_slot
+
+
+def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
+    """What probabilities are divided by before classes are compared. ModelError for 0, and another number of them."""
+    given = model.setting("thresholds")
+    if given is None:
+        return None
+    values = given.floats().tolist()
+    if len(values) != read.classes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
+        raise given.error(
+            f"{len(values)} thresholds for {read.classes} classes, or one that is 0",
+            "clear them, and ask `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
+        )
+    return Thresholds(tuple(values))
+
+
+def _names_of(names: list[str]) -> tuple[str | int, ...]:
+    """Classes as people write them: whole numbers if all of them are."""
+    found = labels_of_texts(names)
+    whole = [label for label in found or () if isinstance(label, int)]
+    return tuple(whole) if len(whole) == len(names) else tuple(names)
+
+
+def _classes(metadata: Field) -> int:
+    """The number of classes."""
+    count = metadata["numClasses"].integer()
+    if not 2 <= count <= _MOST_CLASSES:
+        raise metadata["numClasses"].error(f"{count} classes make no sense")
+    return count
+
+
+def _weighted(nodes: Nodes, weights: NDArray[np.float64], *, twice: bool) -> Nodes:
+    """The nodes of boosted trees, with what each leaf adds to the margin."""
+    of_node = np.repeat(weights, np.diff(nodes.tree_offset))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return replace(nodes, leaf_value=nodes.leaf_value * of_node[:, None] * (2.0 if twice else 1.0))
+
+
+def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -> NDArray[np.float64]:
+    """The weights of all trees, by their numbers. ModelError if their list does not have each of them once."""
+    if trees is None:
+        return np.ones(1)
+    count = metadata["numTrees"].integer()
+    if not 0 < count <= _MOST_TREES:
+        raise metadata["numTrees"].error(f"{count} trees make no sense")
+    which, told, weight = _LATER_COLUMNS if "_1" in trees.names else _COLUMNS
+    check_columns(trees.names, (which, told, weight), folder.place)
+    listed = sorted(Field(list(trees.rows), folder.place).items(), key=lambda row: row[which].integer())
+    if [row[which].integer() for row in listed] != list(range(count)):
+        raise ModelError(f"{len(listed)} trees where the metadata say {count}", place=folder.place, remedy=DAMAGED)
+    weights = Field([row[weight].value for row in listed], folder.place).floats()
+    if not np.isfinite(weights).all() or (not kind.boosted and (weights != 1).any()):
+        raise ModelError("the trees have weights that they cannot have", place=folder.place, remedy=DAMAGED)
+    return weights

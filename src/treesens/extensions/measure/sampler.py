@@ -1,0 +1,172 @@
+"""The estimate of a share: rounds of draws from what boxes leave open, each planned by what the ones before have shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.compiler.base.budget import Budget
+from treesens.extensions.measure.deviation import Bet, Limits, Round
+from treesens.extensions.measure.hunt import hunt
+from treesens.extensions.measure.precision import Precision
+from treesens.extensions.measure.proposal import Tilt, tilts_for
+from treesens.extensions.measure.search import Draws, Masses, ShareSearch
+
+_KEPT = 500
+"""Concerned inputs of one round that are kept."""
+_ROWS = 20_000
+_FIRST, _FREQUENT = 1_000, 0.05
+"""Draws of a first look; concerned inputs that are more frequent need no help."""
+_LEAST_PLAIN, _MOST_PLAIN = 0.15, 0.85
+_FEW_HITS, _HITS_PER_TILT, _MOST_TILTS = 100, 200, 4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """With probability of at least 1 - `delta` (over the draws) the share lies in [low, high]. `value` is the estimate."""
+
+    value: float
+    low: float
+    high: float
+    delta: float
+    draws: int
+    concerned: int
+
+
+@dataclass
+class Sampler:
+    """Draws from the boxes of `search` that are open at the time."""
+
+    search: ShareSearch
+    precision: Precision
+    seed: int = 0
+    drawn: int = 0
+    concerned: int = 0
+    draws_left: float = inf
+    """How many draws are likely to be wanting with the boxes at hand; inf if nothing is known."""
+    estimate: Estimate | None = None
+    _rounds: int = 0
+    _weighed: float = 0.0
+    _weights: float = 0.0
+    _kept: list[tuple[Int32Array, FloatArray]] = field(default_factory=list)
+    _kept_full: float = 0.0
+    _fitted: int = 0
+    _squares: float = 0.0
+    _sum: float = 0.0
+    _plain: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._limits = Limits(self.precision.delta)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the estimate is as precise as asked for."""
+        return self.estimate is not None and self.precision.reached(self.estimate.low, self.estimate.high)
+
+    def scout(self, budget: Budget) -> None:
+        """Looks for concerned inputs, and moves draws to where they are if they are rare."""
+        first = self.search.sample(_FIRST, self.seed)
+        if len(first.concerned) >= _FREQUENT * _FIRST:
+            return
+        rows = hunt(self.search, self.seed, budget)
+        if len(rows):
+            self.search.propose(self._tilts(rows, np.ones(len(rows)), 1))
+
+    def _tilts(self, rows: Int32Array, weights: FloatArray, count: int) -> list[Tilt]:
+        search, plain = self.search, self._plain
+        return tilts_for(search.measure, search.varied, rows, weights, count=count, plain=plain, seed=self.seed)
+
+    def draw(self, count: int, masses: Masses) -> None:
+        """One round; `masses` are those of the search as it is."""
+        full, heaviest = self.search.full_mass(), self.search.heaviest()
+        bet = self._bet(count, heaviest, masses, full)
+        self._rounds += 1
+        draws = self.search.sample(count, self.seed + 104_729 * self._rounds, count)
+        self.drawn += draws.drawn
+        self.concerned += len(draws.concerned)
+        self._sum += float(draws.concerned.sum()) * count
+        self._squares += float((draws.concerned**2).sum()) * count * count
+        self._limits.add(bet, Round(full, draws.concerned, draws.maybe))
+        self._weigh(draws, full, 1 / bet.unit)
+        bet = self._bet(count, heaviest, masses, full)
+        self.draws_left = count * self._limits.rounds_left(bet, self._open_mass(masses, full))
+        self.estimate = self._stated(masses)
+        self._refit(masses, full)
+
+    def _refit(self, masses: Masses, full: float) -> None:
+        """Learns anew from concerned inputs, each time that there are many more of them."""
+        if self.concerned < _FEW_HITS or self.drawn < 1.5 * self._fitted or not self._kept:
+            return
+        rows = np.concatenate([rows for rows, _ in self._kept])
+        weights = np.concatenate([weights for _, weights in self._kept])
+        self._fitted = self.drawn
+        self._plain = self._plain_part(masses, full)
+        self.search.propose(self._tilts(rows, weights, int(np.clip(len(rows) // _HITS_PER_TILT, 1, _MOST_TILTS))))
+        # What a hit stands for has changed.
+        typical = self._squares / self._sum
+        self._sum, self._squares = 10 * typical, 10 * typical**2
+
+    def _plain_part(self, masses: Masses, full: float) -> float:
+        """The part of draws that is left to the measure itself. They say that little is missed where tilts do not reach, up
+        to an absolute error, which takes as many as its inverse. Draws of tilts have to be precise, which takes the square.
+        """
+        mass = self._open_mass(masses, full)
+        bet = self._bet(1, 1.0, masses, full)
+        missed = masses.open / (mass * bet.relative)
+        precise = 2 * (1 - self._plain) * self._squares / (self._sum * mass * bet.relative**2)
+        return float(np.clip(missed / (missed + precise), _LEAST_PLAIN, _MOST_PLAIN))
+
+    def _open_mass(self, masses: Masses, full: float) -> float:
+        """What is concerned of the open mass by what is known: a guess that never is 0."""
+        least = 0.5 * masses.open / (self.drawn + 1)
+        return max(self._value - full, least / 100) if self.concerned else least
+
+    @property
+    def _value(self) -> float:
+        return self._weighed / self._weights
+
+    def _bet(self, count: int, heaviest: float, masses: Masses, full: float) -> Bet:
+        """A unit is what a hit stands for on average, weighted by what it stands for."""
+        open_mass = self._open_mass(masses, full)
+        share = full + open_mass
+        wanted = max(self.precision.epsilon * share, self.precision.negligible - share)
+        unit = (self._squares + masses.open**2) / (self._sum + masses.open)
+        return Bet(unit / count, heaviest / count, wanted / open_mass)
+
+    def _weigh(self, draws: Draws, full: float, weight: float) -> None:
+        mass = float(draws.concerned.sum() + draws.maybe.sum() / 2)
+        self._weighed += weight * (full + mass)
+        self._weights += weight
+        if full != self._kept_full:  # what was drawn of boxes that are full now is no longer open
+            self._kept, self._kept_full = [], full
+        if len(draws.hits):
+            self._kept.append(_thinned(draws.hits, weight * draws.hit_weights, self._rounds))
+
+    def _stated(self, masses: Masses) -> Estimate:
+        """What all draws say, together with what is proved."""
+        low, high = self._limits.low, self._limits.high
+        lower, upper = self.search.outward(max(low, 0.0), max(high, 0.0))
+        lower, upper = max(lower, masses.lower), min(upper, masses.upper)
+        value = min(max(self._value, lower), upper)
+        return Estimate(value, lower, upper, self.precision.delta, self.drawn, self.concerned)
+
+    def rows(self) -> Int32Array:
+        """Concerned inputs of open boxes, int32[rows, features], each as often as the mass that it stands for."""
+        if not self._kept:
+            return np.zeros((0, self.search.features), np.int32)
+        rows = np.concatenate([rows for rows, _ in self._kept])
+        before = np.cumsum(np.concatenate([weights for _, weights in self._kept]))
+        count = min(_ROWS, len(rows))
+        places = (np.arange(count) + 0.5) / count * before[-1]
+        chosen: Int32Array = rows[np.minimum(np.searchsorted(before, places), len(rows) - 1)]
+        return chosen
+
+
+def _thinned(rows: Int32Array, weights: FloatArray, seed: int) -> tuple[Int32Array, FloatArray]:
+    """About `_KEPT` rows and their weights, such that every row has the same expected weight as before."""
+    chance = np.minimum(1.0, weights * _KEPT / weights.sum())
+    kept = np.random.default_rng(seed).random(len(rows)) < chance
+    return rows[kept], (weights / chance)[kept]

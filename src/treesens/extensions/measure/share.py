@@ -1,0 +1,139 @@
+"""How much of a measure is concerned: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
+
+Branch and bound and draws take turns. Draws show which boxes to cut, boxes show where not to draw. Once the draws that are
+still wanting cost no more than the boxes have, there are draws alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.extensions.measure.precision import Precision
+from treesens.extensions.measure.sampler import Estimate, Sampler
+from treesens.extensions.measure.search import Masses, ShareSearch
+
+_FIRST_NODES = 512
+_DRAWS_PER_NODE = 48
+"""How many draws take as long as one box (benchmarks/notebook/2026-11-shares.md)."""
+_MOST_BOXES = 1_500_000
+_MOST_BYTES = 400_000_000
+_BOXES_SHARE = {False: 0.5, True: 0.8}
+"""Of the time, at most; the second where a proof is wanted."""
+_BLOCK = 10_000
+_MOMENT = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """`lower` and `upper` are proved. `closed` says whether the interval, or the one of the estimate, is as narrow as asked
+    for; `reason` why not. `drawn` are concerned inputs of the open boxes.
+    """
+
+    lower: float
+    upper: float
+    estimate: Estimate | None
+    closed: bool
+    reason: str
+    masses: Masses
+    seconds: float
+    drawn: Int32Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+
+
+@dataclass
+class ShareRun:
+    """One search: `run` returns what is known at the end of the budget. `progress` is told of it from time to time."""
+
+    search: ShareSearch
+    precision: Precision
+    seed: int = 0
+    progress: Callable[[Masses], None] | None = None
+    draws_at_most: int | None = None
+    decided: Callable[[float, float], bool] | None = None
+    """Whether a proved interval settles what is asked. Then boxes go on until it does, for most of the time."""
+    first_nodes: int = _FIRST_NODES
+    """Boxes of the first turn."""
+
+    def run(self, seconds: float, budget: Budget) -> Share:
+        """Searches and draws for `seconds`, of which the budget has the end. Work is counted, not timed, so that a search that
+        is not ended by time is the same on every machine.
+        """
+        start = time.monotonic()
+        sampler = Sampler(self.search, self.precision, self.seed)
+        boxes = budget.within(seconds * _BOXES_SHARE[self.decided is not None])
+        masses = self.search.masses()
+        reason = None
+        while reason is None:
+            cutting = self._worthwhile(sampler, masses, boxes)
+            nodes = max(self.first_nodes, masses.nodes // 4)
+            if cutting:
+                masses = self._looked_at(nodes, boxes)
+            if self._enough(masses) or masses.open_boxes == 0:
+                return Share(masses.lower, masses.upper, None, True, "", masses, time.monotonic() - start)
+            if not cutting or self.decided is None:
+                draws = _DRAWS_PER_NODE * nodes // 2 if cutting else _BLOCK
+                reason = self._drawn(sampler, draws, masses, budget)
+        spent = time.monotonic() - start
+        estimate = sampler.estimate
+        return Share(masses.lower, masses.upper, estimate, reason == "", reason, masses, spent, sampler.rows())
+
+    def _enough(self, masses: Masses) -> bool:
+        """Whether no more has to be proved, nor estimated."""
+        if self.decided is not None:
+            return self.decided(masses.lower, masses.upper)
+        return self.precision.reached(masses.lower, masses.upper)
+
+    def _worthwhile(self, sampler: Sampler, masses: Masses, budget: Budget) -> bool:
+        """Whether more boxes are cut."""
+        if budget.over or masses.open_boxes + masses.full_boxes >= self._most_boxes:
+            return False
+        return self.decided is not None or sampler.draws_left > _DRAWS_PER_NODE * masses.nodes
+
+    @property
+    def _most_boxes(self) -> int:
+        """Boxes that fit the memory: two cells for every feature, and what belongs to a box."""
+        return min(_MOST_BOXES, _MOST_BYTES // (8 * self.search.features + 200))
+
+    def _looked_at(self, nodes: int, budget: Budget) -> Masses:
+        """What is proved after so many more boxes. The engine is left often: a Ctrl-C comes through in between."""
+        masses = self.search.masses()
+        last = masses.nodes + nodes
+        while masses.nodes < last and not budget.over:
+            self.search.run(min(_MOMENT, budget.left()), most_boxes=self._most_boxes, most_nodes=last - masses.nodes)
+            before, masses = masses, self.search.masses()
+            if masses.open_boxes == 0 or masses.nodes == before.nodes:
+                break
+        if self.progress is not None:
+            self.progress(masses)
+        return masses
+
+    def _draw_once(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> bool:
+        """One round of draws; False if the budget ended in it: it lacks what later draws would have learnt from it."""
+        try:
+            with working_within(budget):
+                sampler.draw(draws, masses)
+                return True
+        except OutOfTime:
+            if budget.over:
+                return False
+            raise
+
+    def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
+        """Draws so many inputs; why the search is over ("" if the estimate is good enough), None if it is not."""
+        if sampler.drawn == 0:
+            sampler.scout(budget)
+        last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)
+        while sampler.drawn < last:
+            if budget.over:
+                return budget.reason
+            if not self._draw_once(sampler, min(_BLOCK, last - sampler.drawn), masses, budget):
+                return budget.reason
+            if sampler.reached:
+                return ""
+        return "draws" if last == self.draws_at_most else None

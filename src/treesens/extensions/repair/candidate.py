@@ -1,0 +1,155 @@
+"""Repaired models before they are files, and the files: one description of leaf values for both."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.model import Ensemble, ModelSource
+from treesens.errors import ModelError
+from treesens.extensions.repair.lightgbm_file import LightGBMWriter
+from treesens.extensions.repair.program import Variables
+from treesens.extensions.repair.sklearn_file import SklearnWriter
+from treesens.extensions.repair.written import Tree, Writer, leaves_of_trees, units
+from treesens.extensions.repair.xgboost_file import XGBoostWriter
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.registry import load
+
+WRITERS: dict[str, Callable[[Ensemble, bytes], Writer]] = {
+    "xgboost-json": XGBoostWriter,
+    "xgboost-ubj": XGBoostWriter,
+    "lightgbm-text": LightGBMWriter,
+    "sklearn-pickle": SklearnWriter,
+    "sklearn-skops": SklearnWriter,
+    "sklearn-skops-pipeline": SklearnWriter,
+}
+"""By the format of the file."""
+
+
+class Editor:
+    """Gives the leaves of a model, and of copies of its trees, other values.
+
+    The structure is read once from a file whose leaves hold their own numbers; after that a candidate is the same columns with
+    other leaves, until a file is written.
+    """
+
+    def __init__(self, model: LoadedModel, variables: Variables) -> None:
+        source = model.ensemble.source
+        make = WRITERS.get(source.format)
+        if make is None:
+            raise ModelError(
+                f"models of the format `{source.format}` cannot be written back",
+                place=source.path,
+                remedy=f"formats that can: {', '.join(WRITERS)}; save the model as one of them",
+            )
+        self.model, self.variables = model, variables
+        data = _content(source)
+        self._writer = make(model.ensemble, data)
+        self.suffix = Path(source.path).suffix
+        self._leaves = leaves_of_trees(model.ensemble)
+        count, width = model.ensemble.leaf_value.shape
+        first = count + 1  # 0 is what a writer fills a round with
+        slots = first + np.arange(variables.count // width, dtype=np.float64)
+        own = np.repeat(np.arange(1.0, first)[:, None], width, axis=1)
+        numbered = self._trees(own, np.repeat(slots, width))
+        self._template = self._read(self._writer.written(numbered), model.ensemble.name)
+        # A forest with more trees has larger leaves: its mean is what it was.
+        self._scale = self._template.ensemble.average / model.ensemble.average
+        number = (self._template.ensemble.leaf_value[:, 0] / self._scale).astype(np.int64)
+        self._own_at, self._copy_at = np.flatnonzero((number > 0) & (number < first)), np.flatnonzero(number >= first)
+        self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
+
+    def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
+        """The trees with own leaves float64[leaves, W] and copies' in float64[variables]; `alone` without those copied."""
+        changed, variables = set(self.variables.forest.changed), self.variables
+        copies: dict[int, list[Tree]] = {}
+        for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):
+            held = values[start : start + variables.width * len(copy.leaves)].reshape(-1, variables.width)
+            if held.any():
+                copies.setdefault(copy.tree, []).append(Tree(copy.tree, copy, held))
+        trees: list[Tree] = []
+        for tree, leaves in enumerate(self._leaves):
+            if not (alone and tree in changed and tree in copies):
+                trees.append(Tree(tree, None, own[leaves]))
+            trees += copies.get(tree, [])
+        return trees
+
+    def _raw(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What the leaves of the file hold, before their trees are weighted: own leaves, and all variables."""
+        ensemble, variables = self.model.ensemble, self.variables
+        unit, width = units(ensemble), variables.width
+        weight = np.repeat(unit[[c.tree for c in variables.copies]], np.diff(variables.start))
+        own = ensemble.leaf_value.copy()
+        held = values[: len(variables.own)].reshape(-1, width)
+        moved = (held != variables.own.reshape(-1, width)).any(axis=1)
+        at = variables.leaf[moved]
+        own[at] = held[moved] / unit[ensemble.leaf_tree[at]][:, None]
+        copied = values.copy()
+        copied[len(variables.own) :] /= np.where(weight == 0, 1.0, weight)
+        return own, copied
+
+    def candidate(self, values: FloatArray) -> LoadedModel:
+        """The model with other leaves float64[variables], in memory; the library itself does not know it."""
+        own, copied = self._raw(values)
+        ensemble = self._template.ensemble
+        held = np.zeros(ensemble.leaf_value.shape)
+        held[self._own_at], held[self._copy_at] = (
+            own[self._own_leaf],
+            copied.reshape(-1, self.variables.width)[self._variable],
+        )
+        held = self._writer.leaf_type.cast(self._scale * held).astype(np.float64)
+        return replace(self._template, ensemble=replace(ensemble, leaf_value=held))
+
+    def content(self, values: FloatArray, *, alone: bool = False) -> bytes:
+        """The file with other leaves; `alone`: copies replace their trees."""
+        own, copied = self._raw(values)
+        trees = self._trees(own, copied, alone=alone)
+        original = self.model.ensemble.leaf_value
+        kept = [
+            Tree(t.source)
+            if t.copy is None and np.array_equal(own[self._leaves[t.source]], original[self._leaves[t.source]])
+            else t
+            for t in trees
+        ]
+        return self._writer.written(kept)
+
+    def read(self, content: bytes) -> LoadedModel:
+        """A repaired file as the reader sees it."""
+        return self._read(content, self.model.ensemble.name)
+
+    def _read(self, content: bytes, name: str) -> LoadedModel:
+        with on_disk(content, name, self.suffix) as model:
+            return model
+
+
+@contextmanager
+def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
+    """A repaired file's content as the reader sees it, while it lies in a folder of its own. A pickle is one that was made
+    here, of an object whose file the user trusts.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}{suffix}"
+        path.write_bytes(content)
+        yield load(path, trust_pickle=True)
+
+
+def _content(source: ModelSource) -> bytes:
+    """The content of the file that a model was read from. ModelError if it is another one by now, or was never a file."""
+    try:
+        data = Path(source.path).read_bytes()
+    except OSError:
+        data = b""
+    if hashlib.sha256(data).hexdigest() != source.sha256:
+        raise ModelError(
+            "the file of the model is not there, or has changed since it was read",
+            place=source.path,
+            remedy="save the model, and give the path of its file",
+        )
+    return data

@@ -1,0 +1,66 @@
+"""Rows whose scores must stay: linear equations in the leaves, which copies can keep without asking for what varies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.errors import UsageError
+from treesens.extensions.repair.limits import sparse_matrices
+from treesens.extensions.repair.program import Variables
+
+MOST_ROWS = 500
+TOLERANCE = 1e-4
+"""In raw score: what rounding may change. The written file is compared by the library itself."""
+_SOLVED = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Rows float64[rows, features]. The sums of the changed trees are forms in the variables, one per row and output; `sums` is
+    what they are in the model as it is.
+    """
+
+    rows: FloatArray
+    forms: Any
+    sums: FloatArray
+    own: int
+
+    @classmethod
+    def of(cls, variables: Variables, rows: FloatArray) -> KeptRows:
+        """The rows of a table. UsageError for too many."""
+        if len(rows) > MOST_ROWS:
+            raise UsageError(
+                f"{len(rows)} rows are to be kept, and {MOST_ROWS} can be",
+                remedy=f"name at most {MOST_ROWS} in --keep-rows",
+            )
+        columns = variables.columns(variables.forest.rows(rows))
+        outputs = int(columns.output.max(initial=0)) + 1
+        line = outputs * np.arange(len(rows))[:, None] + columns.output[None, :]
+        shape = (outputs * len(rows), variables.count)
+        held = np.ones(line.size)
+        forms = sparse_matrices().csr_matrix((held, (line.ravel(), columns.variable.ravel())), shape=shape)
+        return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
+
+    def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
+        """The nearest values whose copies give the rows what they had. UsageError if none do: rows that differ in what varies
+        alone cannot both stay.
+        """
+        missing = self.sums - self.forms @ values
+        forms = self.forms.copy()[:, self.own :]
+        scaled = forms.multiply(1 / metric[self.own :]).tocsr()
+        found, *_ = np.linalg.lstsq((scaled @ forms.T).toarray(), missing, rcond=None)
+        result = values.copy()
+        result[self.own :] += scaled.T @ found
+        wrong = np.abs(self.forms @ result - self.sums)
+        if (wrong > _SOLVED).any():
+            row = int(wrong.argmax()) * len(self.rows) // len(self.sums)
+            raise UsageError(
+                f"row {row} of those to keep cannot stay as it is beside the others: another one differs from it in the varied "
+                "features alone, or is in all leaves where it is",
+                remedy="leave one of them out of --keep-rows",
+            )
+        return result

@@ -1,0 +1,179 @@
+"""The search for the best leaves: cuts by pairs of inputs, and proofs between the mean and the best that known pairs allow.
+
+The best that known pairs allow breaks promises, by pairs that are not known yet. Rows of the table and climbing from them give
+many of these at no cost. On the way from the mean, which breaks none, to that best point the score of every pair changes
+linearly; so a part of the way is proved, and it costs less than what was proved before if the part is large enough. The engine
+proves it, or gives one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.extensions.repair.aside import RIDGES, strength
+from treesens.extensions.repair.pairs import Climber, Pairs
+from treesens.extensions.repair.proof import decided_by, questions_for
+from treesens.extensions.repair.ways import Ways
+
+if TYPE_CHECKING:
+    from treesens.extensions.repair.repair import Repair
+    from treesens.extensions.repair.search import Search
+
+_STEPS = 5
+"""Of the program, before pairs are looked for again."""
+_MORE_STEPS = 40
+"""Until the leaves of the copies alone are nearest to the model."""
+_TRIES = 2
+"""To find pairs among rows, before the engine is asked."""
+_QUESTIONS = 10
+"""To the engine, before the program goes on."""
+_LEAST_SHARE = 1e-3
+_EVALUATED = 4_000
+"""Inputs that are evaluated at once to find pairs among rows."""
+_NEAR = 1e-9
+"""Of a loss: less is no gain."""
+_HALVINGS = 20
+
+
+class LeafSearch:
+    """The search for the leaves of one size; `search` proves."""
+
+    def __init__(self, repair: Repair, search: Search) -> None:
+        self.repair, self.search, self.program = repair, search, repair.program()
+        self.program.limits.forget()
+        self.mean = repair.mean
+        self.model = repair.editor.candidate(repair.variables.original)
+        promises = [
+            p for p in repair.promises(search.size) if not p.is_direction
+        ]  # the program itself keeps directions
+        asked = questions_for(self.model, promises, decided_by(repair.options))
+        seed = repair.options.seed
+        self.climbers = [Climber(asking, self.model.ensemble, seed + n) for n, asking in enumerate(asked)]
+        self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
+
+    def best(self, blend: FloatArray) -> FloatArray:
+        """Proved leaves that are better than the blend on rows set aside; the blend itself if there are none."""
+        repair, program = self.repair, self.program
+        first = self._first(blend)
+        deadline = time.monotonic() + repair.options.time_limit
+        self._first_pairs(first)
+        strength(program, repair.aside(), first)
+        inside, outside, share, proved = first, first, 0.25, 0
+
+        def is_over() -> bool:
+            return time.monotonic() > deadline or repair.stop.is_set()
+
+        while not is_over():
+            outside = program.solve(outside, _STEPS)
+            for _ in range(_TRIES):
+                if is_over() or not self._separate(outside, 10):
+                    break
+                outside = program.projected(outside)
+            if self._between(inside, outside, share) is None:
+                break
+            for question in range(_QUESTIONS):
+                candidate = self._candidate(inside, outside, share, middle=question % 2 == 1)
+                if candidate is None or is_over():
+                    break
+                if self.search.holds(candidate):
+                    inside, proved, share = candidate, proved + 1, min(0.95, 2 * share)
+                    self.search.say(f"{self.search.words}: {len(program.limits)} pairs, {proved} better models proved")
+                elif self.search.broken is None or self.search.broken[0] >= len(self.climbers):
+                    share /= 2
+                    break
+                else:
+                    self._learn(candidate, outside)
+                    outside, share = program.projected(outside), max(0.02, 0.8 * share)
+            if share < _LEAST_SHARE:
+                break
+        if inside is not blend and not repair.aside().is_better(inside, blend):
+            self.search.say(f"{self.search.words}: on rows set aside the leaves are no better than the blend")
+            return blend
+        return inside
+
+    def _first(self, blend: FloatArray) -> FloatArray:
+        """Proved leaves to start from: the blend, or a mixture with copies that make up for what the mean takes away.
+
+        The copies do not ask for the features that vary, so whatever their leaves are, no pair can tell. Those that are nearest
+        to the model take the place of the mean from here on, if they are nearer on rows set aside as well.
+        """
+        repair, aside = self.repair, self.repair.aside()
+        if not self.climbers or repair.stop.is_set():
+            return blend
+        best = strength(self.program, aside, self.mean, own=False)
+        best = self.program.solve(best, _MORE_STEPS)
+        best[: len(repair.variables.own)] = self.mean[: len(repair.variables.own)]
+        if aside.divergence(best) >= aside.divergence(self.mean) or not self.search.holds(
+            best, repair.options.proof_time
+        ):
+            return blend
+        self.mean = best
+        mixed = self.search.blended(best)
+        return min((blend, mixed), key=aside.divergence)
+
+    def _first_pairs(self, first: FloatArray) -> None:
+        """Pairs among rows, before the first question: of the model as it is, and of the best that these allow."""
+        self.program.stay_near(first, RIDGES[0])
+        self._separate(self.repair.start, 50)
+        for _ in range(_TRIES):
+            if not self._separate(self.program.solve(first, _STEPS), 10):
+                break
+
+    def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
+        """What the engine is asked about: a point on the way from the mean, or the middle between what is proved and what is
+        outside; without pairs to fear, what is outside. None if it costs no less than what is proved.
+        """
+        if not self.climbers:
+            return self._between(inside, outside, 1.0)
+        if not middle:
+            return self._between(inside, outside, share)
+        between = np.asarray((inside + outside) / 2)
+        return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
+
+    def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
+        """A point on the way from the mean to what is outside: `share` of the part that costs less than what is inside; None if
+        nothing on the way does.
+        """
+        mean, value = self.mean, self.program.value
+        limit = value(inside) - _NEAR
+        if value(outside) >= limit:
+            return None
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if value((1 - middle) * mean + middle * outside) < limit else (middle, high)
+        part = high + share * (1 - high)
+        return np.asarray((1 - part) * mean + part * outside)
+
+    def _separate(self, values: FloatArray, most: int) -> int:
+        """Pairs among rows that break a promise with some leaves, and worse ones that climbing finds from the worst, become
+        limits; how many.
+        """
+        ensemble, rows, found = self.repair.editor.candidate(values).ensemble, self.repair.train.rows, 0
+        for climber in self.climbers:
+            count = min(len(rows), max(100, _EVALUATED // climber.ways(rows)))
+            pairs = climber.of_rows(ensemble, rows[self.repair.random.choice(len(rows), count, replace=False)], most)
+            self._cut(climber, pairs, values)
+            found += len(pairs)
+            for high, low in list(zip(pairs.high, pairs.low, strict=True))[:1]:
+                self._cut(climber, climber.climb(ensemble, high, low), values)
+        return found
+
+    def _learn(self, candidate: FloatArray, outside: FloatArray) -> None:
+        """The pair that the engine has given, and worse ones nearby, become limits."""
+        assert self.search.broken is not None
+        number, pair = self.search.broken
+        climber, model_of = self.climbers[number], self.repair.editor.candidate
+        self._cut(climber, Pairs(pair[:1], pair[1:2]), candidate)
+        for values in (candidate, outside):
+            self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
+
+    def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
+        """Pairs become rows of the program, each of which keeps the pair from breaking the promise."""
+        ways = self._ways[climber]
+        for form, limit in ways.of(pairs, values, self.mean):
+            self.program.limits.add(form, limit)

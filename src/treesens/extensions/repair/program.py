@@ -1,0 +1,209 @@
+"""The convex program over leaves: the least change of the predictions of training rows, under linear rows that pairs of inputs
+have given.
+
+Variables are what the leaves of the changed trees hold, and the leaves of their copies, which do not ask for the features that
+vary. What is minimised is the loss that the model itself expects: the cross entropy of its own probabilities (squared
+differences of a regressor), which is the divergence of Kullback and Leibler and a constant. Labels of training rows are not
+fitted again: that would take up noise which the model has left alone. It is minimised by accelerated projected gradients (Beck
+and Teboulle, SIAM J. Imaging Sciences 2009, with restarts); every projection is a quadratic program, solved by Clarabel in its
+dual variables, one per pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray, Int32Array
+from treesens.extensions.repair.forest import Copy, Forest
+from treesens.extensions.repair.limits import Limits, sparse_matrices
+from treesens.extensions.repair.written import contributions, leaves_of_trees
+from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes
+
+RIDGE = 0.1
+"""Of a leaf, if nothing else is said: as much as so many rows that reach it alone."""
+ROOM = 1e-3
+"""A part of the limit that pairs stay away from it: what float32 rounds, and pairs beside those that were found."""
+
+
+class Kept(Protocol):
+    """An order of leaves."""
+
+    def kept(self, values: FloatArray) -> FloatArray:
+        """The nearest values float64[variables] in order."""
+        ...
+
+
+_STIFF = 1e30
+"""The metric of a leaf that does not move."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The leaves that rows reach in the changed trees and their copies: variables int32[rows, columns], and the output
+    int64[columns] that each column adds to.
+    """
+
+    variable: Int32Array
+    output: Any
+
+
+class Variables:
+    """The variables: first the leaves of the changed trees, then the leaves of the copies."""
+
+    def __init__(self, forest: Forest, copies: Sequence[Copy]) -> None:
+        self.forest, self.copies = forest, copies
+        ensemble = forest.ensemble
+        leaves = leaves_of_trees(ensemble)
+        self.width = width = ensemble.leaf_value.shape[1]
+        self.leaf = np.concatenate([np.zeros(0, np.int32), *(leaves[t] for t in forest.changed)])
+        self.of_leaf = np.full(ensemble.n_leaves, -1, dtype=np.int32)
+        self.of_leaf[self.leaf] = width * np.arange(len(self.leaf))
+        sizes = [width * len(copy.leaves) for copy in copies]
+        self.start = width * len(self.leaf) + np.cumsum([0, *sizes])
+        self.count = int(self.start[-1])
+        self.own = contributions(ensemble)[self.leaf].ravel()
+        # Every copy's leaves as mixtures of leaves of the changed trees.
+        each = np.arange(width)
+        places = [width * np.searchsorted(c.leaves, c.position) + s for c, s in zip(copies, self.start)]  # noqa: B905
+        self._to = np.concatenate([np.zeros(0, np.int64), *((place[:, None] + each).ravel() for place in places)])
+        self._from = np.concatenate(
+            [np.zeros(0, np.int64), *((self.of_leaf[c.leaf][:, None] + each).ravel() for c in copies)]
+        )
+        self._weight = np.repeat(np.concatenate([np.zeros(0), *(c.weight for c in copies)]), width)
+        averaged = np.isin(ensemble.leaf_tree[self.leaf], forest.averaged)
+        self._averaged = np.flatnonzero(np.repeat(averaged, width))
+
+    @property
+    def original(self) -> FloatArray:
+        """The values of the model as it is: copies add nothing."""
+        return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
+
+    def averaged(self, values: FloatArray) -> FloatArray:
+        """The values whose model is the mean over the features that vary: copies in place of the trees that ask for them."""
+        result = values + np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
+        result[self._averaged] = 0.0
+        return result
+
+    def columns(self, cells: Int32Array) -> Columns:
+        """What rows of cells int32[rows, features] reach."""
+        forest = self.forest
+        own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
+        made = [
+            self.width * forest.reached(copy, cells)[:, None] + start
+            for copy, start in zip(self.copies, self.start.tolist())  # noqa: B905
+        ]
+        reached, each = np.concatenate([own, *made], axis=1), np.arange(self.width)
+        if self.width > 1:
+            reached = (reached[:, :, None] + each).reshape(len(cells), -1)
+            return Columns(reached.astype(np.int32), np.tile(each, reached.shape[1] // self.width))
+        outputs = forest.ensemble.tree_output[[*forest.changed, *(copy.tree for copy in self.copies)]]
+        return Columns(reached.astype(np.int32), outputs.astype(np.int64))
+
+    def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
+        """The difference of scores of two rows of cells as a linear form in the variables, float64[variables]; copies do not
+        tell the rows apart.
+        """
+        trees = self.forest.changed
+        reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
+        form = np.zeros(self.count)
+        for column in range(self.width):
+            signs = weights[self.forest.ensemble.tree_output[trees]] if self.width == 1 else weights[column]
+            np.add.at(form, reached[0] + column, signs)
+            np.add.at(form, reached[1] + column, -signs)
+        return form
+
+
+def reaching(variable: Int32Array, count: int) -> Any:
+    """Which variables rows reach, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
+    rows, columns = variable.shape
+    ends = columns * np.arange(rows + 1)
+    return sparse_matrices().csr_matrix((np.ones(variable.size), variable.ravel(), ends), shape=(rows, count))
+
+
+class Program:
+    """The program of some training rows with margins float64[rows, outputs] under `limits` and an `order` of leaves. `solve`
+    goes on from values that it is given.
+    """
+
+    def __init__(
+        self, variables: Variables, name: LossName, cells: Int32Array, margins: FloatArray, order: Kept | None = None
+    ) -> None:
+        self.variables, self.name, self.target, self.order = variables, name, margins, order
+        columns = variables.columns(cells)
+        self.count = len(cells)
+        self._reach = [
+            reaching(columns.variable[:, columns.output == output], variables.count)
+            for output in range(margins.shape[1])
+        ]
+        self.fixed = margins - self._sums(variables.original)
+        self._reached = np.bincount(columns.variable.ravel(), minlength=variables.count)
+        self.limits = Limits(np.ones(variables.count))
+        self.stay_near(variables.original, RIDGE)
+
+    def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
+        """From now on leaves are held near an anchor float64[variables], each as strongly as by so many rows; without `own`
+        those of the model's trees stay there, and those of the copies alone move.
+        """
+        self.anchor, self.ridge, self.length = anchor, ridge, 4.0
+        self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
+        if not own:
+            self.metric[: len(self.variables.own)] = _STIFF
+        self.limits.metric = self.metric
+
+    def _sums(self, values: FloatArray) -> FloatArray:
+        return np.stack([reach @ values for reach in self._reach], axis=1)
+
+    def margins(self, values: FloatArray) -> FloatArray:
+        """The margins of the rows, float64[rows, outputs]."""
+        return self.fixed + self._sums(values)
+
+    def value(self, values: FloatArray) -> float:
+        """What is minimised."""
+        return self._value(self.margins(values), values)
+
+    def expected(self, values: FloatArray) -> float:
+        """The loss of the rows that the model itself expects: what is minimised but for the ridge."""
+        return expected_loss(self.name, self.margins(values), self.target)
+
+    def _value(self, margins: FloatArray, values: FloatArray) -> float:
+        ridge = self.ridge / 2 / self.count * float(((values - self.anchor) ** 2).sum())
+        return expected_loss(self.name, margins, self.target) + ridge
+
+    def _slope(self, margins: FloatArray, values: FloatArray) -> FloatArray:
+        by_margin = expected_slopes(self.name, margins, self.target)
+        result = self.ridge * (values - self.anchor)
+        for output, reach in enumerate(self._reach):
+            result += reach.T @ by_margin[:, output]
+        return np.asarray(result / self.count)
+
+    def projected(self, values: FloatArray) -> FloatArray:
+        """The nearest values that every limit allows, and then those that keep every order."""
+        found = self.limits.projected(values)
+        return found if self.order is None else self.order.kept(found)
+
+    def solve(self, values: FloatArray, steps: int) -> FloatArray:
+        """Values with less loss within the limits, after so many steps."""
+        now = ahead = self.projected(values)
+        momentum, best = 1.0, self._value(self.margins(now), now)
+        for _ in range(steps):
+            margins = self.margins(ahead)
+            here, slope = self._value(margins, ahead), self._slope(margins, ahead)
+            while True:
+                then = self.projected(ahead - slope / (self.length * self.metric))
+                step = then - ahead
+                model = here + float(slope @ step) + self.length / 2 * float(self.metric @ step**2)
+                value = self._value(self.margins(then), then)
+                if value <= model + 1e-12 or self.length > 1e6:
+                    break
+                self.length *= 2
+            following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            if value > best:
+                momentum, ahead = 1.0, now  # a restart: the last steps went too far
+                continue
+            ahead = then + (momentum - 1) / following * (then - now)
+            now, best, momentum = then, value, following
+        return now

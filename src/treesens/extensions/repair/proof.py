@@ -1,0 +1,189 @@
+"""What a repaired model promises, as questions whose answer must be `none`, and their answers with certificates."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import BoolArray, FloatArray
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.model import Link
+from treesens.compiler.result import Result
+from treesens.errors import UsageError
+from treesens.extensions.repair.study import PromiseKind, RepairOptions
+from treesens.extensions.studies.decisions import Apart, Asked, Between, Decision, decisions_of, natural_question
+from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
+
+
+@dataclass(frozen=True)
+class Promise:
+    """No two inputs that differ in `varied` alone lie on both sides of the decision by `size` (`gap` in probability or in the
+    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`). Of a direction: the
+    score does not fall (rise) by `size` while the one feature rises and all others stay.
+    """
+
+    varied: tuple[str, ...]
+    kind: PromiseKind
+    size: Fraction
+
+    @property
+    def is_direction(self) -> bool:
+        """Whether it is about the order of scores."""
+        return self.kind in ("increasing", "decreasing")
+
+    def words(self) -> str:
+        """The promise in a few words."""
+        if self.is_direction:
+            return f"{self.kind} in {self.varied[0]}"
+        return f"{self.kind} {float(self.size):g} of {', '.join(self.varied)}"
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What decides: a cut-off of the probability, classes by name, and what inputs are possible."""
+
+    threshold: Fraction | None = None
+    classes: tuple[str, ...] = ()
+    domain: tuple[ast.Declaration, ...] = ()
+
+
+def decided_by(options: RepairOptions) -> Decided:
+    """What decides."""
+    return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A promise about one decision of a model, as a question whose answer must be `none`."""
+
+    promise: Promise
+    decision: Decision
+    question: ResolvedQuestion
+
+    @property
+    def weights(self) -> FloatArray:
+        """What is compared between two inputs: weights float64[outputs] of the margins."""
+        weights = np.zeros(self.decision.ensemble.n_outputs)
+        if isinstance(self.decision, Between):
+            weights[self.decision.first], weights[self.decision.second] = 1.0, -1.0
+        else:
+            weights[self.decision.output] = 1.0
+        return weights
+
+    @property
+    def sides(self) -> tuple[float, float] | None:
+        """The scores that one input must reach and the other stay below to break the promise; None if only their difference
+        counts.
+        """
+        size = float(self.promise.size)
+        if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
+            return None
+        if isinstance(self.decision, Between):
+            return size, -size
+        centre = float(self.decision.centre)
+        low, high = centre - size, centre + size
+        if self.promise.kind == "gap" and self.decision.ensemble.link is Link.LOGISTIC:
+            low, high = (float(np.log(p) - np.log1p(-p)) for p in (low, high))
+        return high, low
+
+    @property
+    def limit(self) -> float:
+        """A difference of scores below which no pair can break the promise."""
+        return float(self.promise.size) if self.sides is None else self.sides[0] - self.sides[1]
+
+    def broken(self, high: FloatArray, low: FloatArray) -> BoolArray:
+        """Which pairs of scores float64[pairs] may break the promise."""
+        apart = np.asarray(high - low >= self.limit, dtype=np.bool_)
+        return apart if self.sides is None else apart & (high >= self.sides[0]) & (low <= self.sides[1])
+
+
+def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Decided) -> list[Asking]:
+    """A question per promise and decision of the model. UsageError for promises that have no meaning."""
+    check_features(model, [promise.varied for promise in promises])
+    units: list[tuple[Promise, Decision]] = []
+    for promise in promises:
+        units += [(promise, decision) for decision in _decisions(model, promise, decided)]
+    queries = [
+        ast.Query(ast.Name(f"{promise.kind}{n}"), pair_of(promise.varied, _clauses(promise, decision)))
+        for n, (promise, decision) in enumerate(units)
+    ]
+    declared = declarations_of(model, (), has_table=False, domain=decided.domain)
+    bound = bind_study(model, None, (*declared, *queries), None)
+    return [Asking(*unit, question) for unit, question in zip(units, bound, strict=True)]
+
+
+def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
+    """The decisions that a promise is about. UsageError for one that has no meaning."""
+    if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
+        found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
+    else:
+        found = decisions_of(model.ensemble, natural_question(model.ensemble, decided.threshold, decided.classes))
+    if promise.is_direction:
+        if any(isinstance(decision, Between) for decision in found):
+            raise UsageError("a direction is one of one score", remedy="name the class: --classes C")
+        name = promise.varied[0]
+        if model.ensemble.features[model.ensemble.feature_names.index(name)].categories:
+            raise UsageError(f"the values of `{name}` have no order", remedy="name a feature of numbers")
+        return found
+    for decision in found:
+        decision.check(promise.size)
+    return found
+
+
+def _order(promise: Promise) -> ast.Formula:
+    """The input with the higher score has the smaller value of a feature in which the score must not fall."""
+    a, b = (ast.FeatureOf(ast.Name(point), ast.Name(promise.varied[0])) for point in ("a", "b"))
+    return ast.Comparison(a, "<" if promise.kind == "increasing" else ">", b)
+
+
+def _clauses(promise: Promise, decision: Decision) -> tuple[ast.Formula, ...]:
+    if promise.is_direction:
+        return _order(promise), ast.Comparison(decision.difference(), ">=", ast.Number(promise.size))
+    if promise.kind == "swing":
+        return (ast.Comparison(decision.difference(), ">", ast.Number(promise.size)),)
+    return decision.clauses(promise.size)
+
+
+def settle(
+    asking: Asking,
+    model: LoadedModel,
+    *,
+    seconds: float,
+    stop: threading.Event,
+    certificates: Path | None = None,
+    final: bool = False,
+) -> Result:
+    """The answer to a question: `none` keeps the promise. In the end (`final`) it must hold whatever the library rounds."""
+    options = Options(
+        backend="native", time_limit=seconds, regions=False, certificates=certificates,
+        require_certificate=certificates is not None,
+        library_predict=[model.replay] if final else None,
+    )  # fmt: skip
+    budget = Budget.of(seconds, stop)
+    return answer_question(asking.question, options, budget, confirm="library" if final else None)
+
+
+def largest_swing(
+    model: LoadedModel, asking: Asking, decided: Decided, *, seconds: float, stop: threading.Event
+) -> tuple[float | None, float | None]:
+    """The largest difference of scores of two inputs that differ in the features of a promise alone: what a pair reaches, and
+    a proved bound; None if nothing is known.
+    """
+    objective = ast.Objective("maximize", asking.decision.difference())
+    order = (_order(asking.promise),) if asking.promise.is_direction else ()
+    query = ast.Query(ast.Name("swing"), pair_of(asking.promise.varied, order, objective))
+    declared = declarations_of(model, (), has_table=False, domain=decided.domain)
+    (question,) = bind_study(model, None, (*declared, query), None)
+    options = Options(backend="native", time_limit=seconds, regions=False)
+    found = answer_question(question, options, Budget.of(seconds, stop)).objective
+    return (None, None) if found is None else (found.value, found.bound)

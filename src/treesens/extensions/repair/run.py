@@ -1,0 +1,145 @@
+"""The study `repair`: models and tables in, files and records out, size by size."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+from treesens.compiler.base.files import check_writable, write_atomically
+from treesens.data.alignment import align_table
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.extensions.repair.repair import Repair
+from treesens.extensions.repair.study import KINDS, RepairOptions, RepairRecord
+from treesens.extensions.repair.twins import twins_of_rows
+from treesens.extensions.studies import study
+from treesens.extensions.studies.losses import labelled, rows_of
+from treesens.records.plain import ABSENT, plain, recorded
+
+
+def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
+    """What the study finds; a file is written as soon as it is proved."""
+    options, train = asked.options, asked.table
+    if options.decision is not None:
+        raise UsageError(
+            f"a repair moves one score, and the decision `{options.decision.name.text}` has outcomes",
+            remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` asks about outcomes",
+        )
+    if train is None or train.label is None:
+        raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
+    if asked.memory is not None and options.certificates is not None:
+        raise UsageError(
+            "certificates need a search, and a journal spares it", remedy="leave out --journal, or --certificate"
+        )
+    for size in options.sizes if options.output is not None else ():
+        assert options.output is not None
+        check_writable(place_of(options.output, size, options))
+    repair = None
+    if options.pairs is not None:
+        repair = _repair(asked, train)
+        _write_pairs(asked, train, repair, options.pairs)
+    records: list[RepairRecord] = [recorded(RepairRecord, one) for one in _sizes(asked, train, repair)]
+    lost = tuple(
+        f"{options.kind} {one.size:g}: proved, but {one.unwritten}" for one in records if one.unwritten is not ABSENT
+    )
+    return study.Found(records, lost, asked.stop.is_set(), all(one.proved for one in records), records)
+
+
+def _sizes(asked: study.Asking[RepairOptions], train: Table, repair: Repair | None) -> Iterator[dict[str, Any]]:
+    """A record per size, the largest first; those that an interruption left out are not there. UsageError if the first one
+    cannot be reached; a later one is told as not proved, since larger ones are on the disk.
+    """
+    options, done = asked.options, 0
+    sizes = sorted(options.sizes, reverse=True)
+    for number, size in enumerate(sizes, 1):
+        if asked.stop.is_set():
+            return
+        key = _key(asked, size)
+        record = _known(asked, key, size)
+        if record is None:
+            if len(sizes) > 1:
+                asked.say(f"{options.kind} {float(size):g}, {number} of {len(sizes)}")
+            repair = repair or _repair(asked, train)
+            try:
+                found = repair.reach(size, asked.say)
+            except UsageError as error:
+                if not done:
+                    raise
+                yield {
+                    "size": float(size),
+                    "method": options.method,
+                    "proved": False,
+                    "reason": error.message,
+                    "seconds": 0.0,
+                }
+                continue
+            if found.content is not None and options.output is not None:
+                found.facts |= _written(place_of(options.output, size, options), found.content)
+            record = found.record()
+            whole = found.content is not None and "unwritten" not in found.facts
+            if asked.memory is not None and whole and not asked.stop.is_set():
+                asked.memory.keep(key, "none", plain(recorded(RepairRecord, record)))
+        done += 1
+        yield record
+
+
+def _written(place: Path, content: bytes) -> dict[str, str]:
+    """Where a model was written, or why it could not be: that costs neither its proof nor its prices."""
+    try:
+        write_atomically(place, content)
+    except UsageError as error:
+        return {"unwritten": f"{place}: {error.message}"}
+    return {"file": str(place)}
+
+
+def _write_pairs(asked: study.Asking[RepairOptions], train: Table, repair: Repair, place: Path) -> None:
+    """The rows that break the promise of the smallest size, in two versions each."""
+    options = asked.options
+    if options.kind not in KINDS:
+        raise UsageError("a direction has no pairs of rows with one label", remedy="leave out --pairs")
+    text = twins_of_rows(repair, align_table(asked.model, train), min(options.sizes))
+    write_atomically(place, text)
+    asked.say(f"{place}: {text.count(chr(10)) - 1} rows to train again with")
+
+
+def _repair(asked: study.Asking[RepairOptions], train: Table) -> Repair:
+    """The repair of the model on the rows of the tables."""
+    options, model = asked.options, asked.model
+    test, kept = (cast("Table | None", table) for table in (options.test, options.keep_rows))
+    by = options.price_by or ()
+    assert train.label is not None
+    rows = labelled(model, align_table(model, train), train.label, by)
+    held_out = None if test is None else labelled(model, align_table(model, test), train.label, by)
+    to_keep = None if kept is None else rows_of(model, align_table(model, kept))
+    return Repair(model, rows, held_out, options, asked.stop, to_keep)
+
+
+def _key(asked: study.Asking[RepairOptions], size: Fraction) -> str:
+    """All that the repair of one size depends on besides the model and the training rows."""
+    o = asked.options
+    tables = [None if table is None else cast("Table", table).sha256 for table in (o.test, o.keep_rows)]
+    promises = [o.kind, str(size), o.groups, str(o.swing_besides), o.directions, o.threshold, o.classes, o.domain]
+    how = [o.method, o.keep, o.price_by, o.time_limit, o.proof_time, o.seed, o.output is None]
+    return json.dumps([tables, promises, how], default=str, sort_keys=True)
+
+
+def _known(asked: study.Asking[RepairOptions], key: str, size: Fraction) -> dict[str, Any] | None:
+    """The record of an earlier run, if its file is there as it was written."""
+    record = None if asked.memory is None else asked.memory.known(key)
+    if record is None or asked.options.output is None:
+        return record
+    place = place_of(asked.options.output, size, asked.options)
+    if not place.is_file() or hashlib.sha256(place.read_bytes()).hexdigest() != record["sha256"]:
+        return None
+    return {**record, "file": str(place)}
+
+
+def place_of(output: Path, size: Fraction, options: RepairOptions) -> Path:
+    """Where the model of one size is written: the output, with the size in its name if there are several."""
+    if len(options.sizes) == 1:
+        return output
+    return output.with_name(f"{output.stem}-{float(size):g}{output.suffix}")

@@ -1,0 +1,166 @@
+"""Other trees in a fitted estimator of scikit-learn, in the kind of file that it came in: skops, pickle or joblib, compressed
+as it was.
+
+Estimators are copied as far as they change, and everything else in the file is what it was. Boosters get their copies as rounds
+of their own. A forest is a mean: it gets so many empty trees that there are 2^k times as many as before, and all leaves are
+multiplied by 2^k, which changes no bit of what is not repaired.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Ensemble
+from treesens.errors import ModelError
+from treesens.extensions.repair.sklearn_store import Store, stored
+from treesens.extensions.repair.written import Tree, leaves_of_trees, nodes_in_file
+
+_NO_CHILD, _NO_FEATURE = -1, -2
+
+
+class SklearnWriter:
+    """Writes estimators, and pipelines that end with one. ModelError for what a repaired file could not say."""
+
+    leaf_type = NumberType.FLOAT64
+
+    def __init__(self, ensemble: Ensemble, data: bytes) -> None:
+        self._ensemble = ensemble
+        self._store: Store = stored(ensemble.source, data)
+        self._outside = self._store.model
+        inside = self._outside.steps[-1][1] if type(self._outside).__name__ == "Pipeline" else self._outside
+        self._inside = inside
+        kind = type(inside).__name__ if type(inside).__module__.startswith("sklearn.") else ""
+        if kind not in _WRITERS:
+            raise ModelError(
+                f"a {type(inside).__name__} cannot be written back",
+                place=ensemble.source.path,
+                remedy=f"estimators that can, also at the end of a pipeline: {', '.join(sorted(_WRITERS))}",
+            )
+        self._write = _WRITERS[kind]
+        self._leaves = leaves_of_trees(ensemble)
+
+    def written(self, trees: Sequence[Tree]) -> bytes:
+        """The content of the file with other trees."""
+        made = self._write(self, trees)
+        if self._inside is not self._outside:
+            pipeline = copying.copy(self._outside)
+            pipeline.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], made)]
+            made = pipeline
+        return self._store.content(made)
+
+    def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
+        """The trees as rounds of one per output: those of the file, then the copies; None adds nothing."""
+        outputs = self._ensemble.n_outputs
+        first = {tree.source: tree for tree in reversed(trees)}
+        rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]
+        later = [tree for tree in trees if tree is not first[tree.source]]
+        waiting = [[tree for tree in later if tree.source % outputs == output] for output in range(outputs)]
+        for number in range(max(map(len, waiting))):
+            rows += [queue[number] if number < len(queue) else None for queue in waiting]
+        return [rows[at : at + outputs] for at in range(0, len(rows), outputs)]
+
+    def decision_tree(self, members: Sequence[Any], tree: Tree | None, scale: float = 1.0) -> Any:
+        """A tree estimator for a tree to write; `members` are those of the file."""
+        source = members[0 if tree is None else tree.source]
+        if tree is not None and tree.values is None and scale == 1.0:
+            return source
+        kind, arguments, state = source.tree_.__reduce__()
+        nodes, values = state["nodes"].copy(), state["values"].copy()
+        if tree is None:
+            nodes, values = nodes[:1], np.zeros_like(values[:1])
+            _end(nodes, np.zeros(1, np.int64))
+        elif tree.copy is not None:
+            assert tree.values is not None
+            place = nodes_in_file(self._ensemble, tree.source, nodes["left_child"], nodes["right_child"])
+            ids = [place[int(node)] for node in tree.copy.node]
+            nodes, values = nodes[ids], values[ids]
+            nodes["left_child"], nodes["right_child"] = tree.copy.left, tree.copy.right
+            _end(nodes, tree.copy.leaves)
+            values[tree.copy.leaves] = _shaped(tree, values)
+        elif tree.values is not None:
+            values[self._ensemble.leaf_node[self._leaves[tree.source]]] = _shaped(tree, values)
+        made = kind(*arguments)
+        depth = state["max_depth"] if tree is not None else 0
+        made.__setstate__({"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": scale * values})
+        estimator = copying.copy(source)
+        estimator.tree_ = made
+        return estimator
+
+    def predictor(self, members: Sequence[Any], tree: Tree | None) -> Any:
+        """A `TreePredictor` of histogram boosting for a tree to write."""
+        source = members[0 if tree is None else tree.source]
+        if tree is not None and tree.values is None:
+            return source
+        nodes = source.nodes.copy()
+        if tree is None:
+            nodes = nodes[:1]
+            nodes["is_leaf"], nodes["value"], nodes["left"], nodes["right"] = 1, 0.0, 0, 0
+        elif tree.copy is not None:
+            assert tree.values is not None
+            place = nodes_in_file(self._ensemble, tree.source, nodes["left"], nodes["right"])
+            nodes = nodes[[place[int(node)] for node in tree.copy.node]]
+            nodes["left"], nodes["right"] = np.maximum(tree.copy.left, 0), np.maximum(tree.copy.right, 0)
+            nodes["value"][tree.copy.leaves] = tree.values[:, 0]
+        elif tree.values is not None:
+            nodes["value"][self._ensemble.leaf_node[self._leaves[tree.source]]] = tree.values[:, 0]
+        made = copying.copy(source)
+        made.nodes = nodes
+        return made
+
+    def forest(self, trees: Sequence[Tree]) -> Any:
+        """A random forest or extra trees."""
+        made, members = copying.copy(self._inside), self._inside.estimators_
+        count = len(members)
+        while count < len(trees):
+            count *= 2
+        padded: list[Tree | None] = [*trees, *[None] * (count - len(trees))]
+        made.estimators_ = [self.decision_tree(members, tree, count / len(members)) for tree in padded]
+        made.n_estimators = count
+        return made
+
+    def gradient_boosting(self, trees: Sequence[Tree]) -> Any:
+        """Gradient boosting with exact splits."""
+        made, members = copying.copy(self._inside), self._inside.estimators_.ravel().tolist()
+        rounds = self.in_rounds(trees)
+        made.estimators_ = np.empty((len(rounds), self._ensemble.n_outputs), dtype=object)
+        for number, trees_of_round in enumerate(rounds):
+            made.estimators_[number] = [self.decision_tree(members, tree) for tree in trees_of_round]
+        made.n_estimators = made.n_estimators_ = len(rounds)
+        return made
+
+    def histogram_boosting(self, trees: Sequence[Tree]) -> Any:
+        """Gradient boosting with histograms."""
+        made, members = copying.copy(self._inside), [tree for one in self._inside._predictors for tree in one]
+        made._predictors = [[self.predictor(members, tree) for tree in one] for one in self.in_rounds(trees)]
+        return made.set_params(max_iter=len(made._predictors))
+
+
+def _end(nodes: Any, leaves: Any) -> None:
+    """Makes nodes leaves, as the library writes them."""
+    nodes["left_child"][leaves] = nodes["right_child"][leaves] = _NO_CHILD
+    nodes["feature"][leaves] = nodes["threshold"][leaves] = _NO_FEATURE
+
+
+def _shaped(tree: Tree, values: Any) -> Any:
+    """Leaves float64[leaves, W] as the library holds them: one output of W classes, or W outputs."""
+    assert tree.values is not None
+    return tree.values.reshape(len(tree.values), *values.shape[1:])
+
+
+_Write = Callable[[SklearnWriter, Sequence[Tree]], Any]
+_WRITERS: dict[str, _Write] = {
+    **dict.fromkeys(
+        ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+        SklearnWriter.forest,
+    ),
+    **dict.fromkeys(("GradientBoostingClassifier", "GradientBoostingRegressor"), SklearnWriter.gradient_boosting),
+    **dict.fromkeys(
+        ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), SklearnWriter.histogram_boosting
+    ),
+}
+"""By the class of the estimator."""

@@ -1,0 +1,301 @@
+"""The declaration of `repair`: the model with less sensitivity, in its library's file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from treesens.compiler.base.numbers import fraction_of
+from treesens.errors import UsageError
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Choice, Names, OutputPath, Seconds, Sizes, TableFile
+from treesens.extensions.studies.shared_records import CertificateRecord, PriceRecord
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+
+Method = Literal["auto", "average", "blend", "leaves"]
+METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
+PromiseKind = Literal["gap", "margin", "swing", "increasing", "decreasing"]
+KINDS: tuple[PromiseKind, ...] = ("gap", "margin", "swing")
+"""Those with a size."""
+LEAST_FALL = Fraction(1, 10**6)
+"""In raw score: of a direction it is proved that no score falls (rises) by so much."""
+
+SWING = Option(
+    Sizes(),
+    "No pair further apart than this raw score.",
+    more="With --gap or --margin it is one number, and holds besides.",
+)
+INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
+DECREASING = Option(Names(), "The same for a score that must not rise.")
+KEEP_ROWS = Option(
+    TableFile(),
+    "Rows whose raw scores must stay, to 0.0001.",
+    more="At most 500; not together with --increasing and --decreasing.",
+)
+TEST = Option(TableFile(), "Rows that were held out: the prices that count.")
+OUTPUT = Option(
+    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Without it there are prices alone."
+)
+PAIRS = Option(
+    OutputPath(),
+    "A CSV file of training rows that break the promise, each in two versions with its own label: to train again with.",
+    more="The versions have values of the features that other rows have. Of several sizes it is the smallest.",
+)
+METHOD = Option(Choice(METHODS), "How; auto is the one with the least loss on rows set aside.")
+KEEP = Option(Names(), "Trees that ask for these stay.", more="Features, as `a,b`.")
+PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairOptions:
+    """What a repair must reach and how. Times are in seconds: `time_limit` for the search for the best leaves of one size,
+    `proof_time` for each proof.
+    """
+
+    vary: Sequence[Sequence[str]] | None = given(
+        shared.VARY,
+        None,
+        "A feature, or a set as a,b; repeatable.",
+        "Each set keeps the promise by itself.",
+    )
+    gap: Sequence[str] = given(
+        shared.GAP,
+        (),
+        "No pair across the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
+        "Several sizes make a file each, the size in its name; 0 is any change of the decision.",
+    )
+    margin: Sequence[str] = given(
+        shared.MARGIN, (), "The same in raw score: by how much both inputs may lie beyond the decision."
+    )
+    swing: Sequence[str] = given(SWING, ())
+    increasing: Sequence[str] = given(INCREASING, ())
+    decreasing: Sequence[str] = given(DECREASING, ())
+    test: object | None = given(TEST, None)
+    price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
+    output: Path | None = given(OUTPUT, None)
+    pairs: Path | None = given(PAIRS, None)
+    plot: Path | None = given(
+        shared.PLOT, None, "The prices over the sizes as a picture (.svg, .png, .pdf), by matplotlib."
+    )
+    method: Method = given(METHOD, "auto")
+    keep: Sequence[str] = given(KEEP, ())
+    keep_rows: object | None = given(KEEP_ROWS, None)
+    decision: ast.Decision | None = given(
+        shared.DECISION,
+        None,
+        "Refused: a repair is about one score, so name one cut-off of the decision with --threshold.",
+    )
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all.")
+    domain: Sequence[ast.Declaration] = given(
+        shared.DOMAIN,
+        (),
+        "A .sens file whose `feature` and `onehot` lines say what inputs are possible (default: all numbers).",
+        "Without it the promise is also about codes of categories, and about missing values of features that miss some in "
+        "the tables.",
+    )
+    time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds for the search for the best leaves, per size.")
+    proof_time: float = given(PROOF_TIME, 60.0)
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(
+        Option(**{**vars(shared.CERTIFICATE), "door": Door.BOTH}),
+        None,
+        None,
+        "Those of the written file; a proof without an accepted one counts as none, with or without a folder.",
+    )
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Sets of features; every set keeps its promise by itself. UsageError if there is none and no direction either."""
+        if not self.vary and not self.directions:
+            raise UsageError("no feature is named", remedy="name one: vary=['sex']")
+        return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
+
+    @property
+    def directions(self) -> dict[str, PromiseKind]:
+        """Features in which the score has a direction. UsageError for both directions at once."""
+        if both := sorted(set(self.increasing) & set(self.decreasing)):
+            raise UsageError(f"`{both[0]}` is to be increasing and decreasing", remedy="leave one out")
+        return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
+
+    @property
+    def kind(self) -> PromiseKind:
+        """What `sizes` are: gaps in probability (values of a regressor), margins of both sides, or swings of the raw score; a
+        direction, which has no size, if nothing else is promised. UsageError for sizes without features, or features without.
+        """
+        named = [kind for kind in KINDS if getattr(self, kind)]
+        if self.gap and self.margin:
+            raise UsageError("--gap and --margin say the same in two units", remedy="give one of them")
+        if not named and not self.vary and self.directions:
+            return next(iter(self.directions.values()))
+        if not named:
+            raise UsageError("a repair needs one of --gap, --margin and --swing", remedy="write e.g. --gap 0.1")
+        if not self.vary:
+            raise UsageError(f"--{named[0]} is about features that vary", remedy="name one: --vary sex")
+        return named[0]
+
+    @property
+    def sizes(self) -> tuple[Fraction, ...]:
+        """One repaired model each. UsageError for what is no size."""
+        kind = self.kind
+        return (
+            tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)
+        )
+
+    @property
+    def swing_besides(self) -> Fraction | None:
+        """The swing that is promised beside a gap or a margin. UsageError for several."""
+        if self.kind == "swing" or not self.swing:
+            return None
+        if len(self.swing) > 1:
+            raise UsageError(f"--swing beside --{self.kind} is one number", remedy="give one, e.g. --swing 1")
+        return _size("swing", self.swing[0])
+
+
+def _size(kind: str, text: str) -> Fraction:
+    try:
+        size = fraction_of(text)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"--{kind}: `{text}` is no number", remedy="write e.g. 0.1 or 0.05,0.1") from None
+    if size < 0:
+        raise UsageError(f"--{kind} {text} is below 0", remedy="write e.g. 0.1; 0 is any change of the decision")
+    return size
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwingRecord:
+    """The largest swing of the model as it was and as it is, each with its proved bound."""
+
+    before: float | None
+    before_bound: float | None
+    after: float | None
+    after_bound: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromiseRecord:
+    """A promise that the written file keeps, with what proves it. The `kind` is that of the option. A direction has a
+    size, too; its largest swing is the largest fall (of `decreasing` the largest rise).
+    """
+
+    kind: str
+    size: float
+    varied: list[str]
+    threshold: float | Absent = ABSENT
+    classes: list[str | int] | Absent = ABSENT
+    verdict: str
+    method: str
+    certificates: list[CertificateRecord]
+    largest_swing: SwingRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricesRecord:
+    """Prices on the training rows, and on those that were held out."""
+
+    train: PriceRecord
+    test: PriceRecord | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesRecord:
+    """Which trees and leaves are others than before, and by how much."""
+
+    trees: int
+    trees_that_ask: int
+    trees_changed: int
+    trees_replaced: bool
+    trees_added: int
+    leaves: int
+    leaves_changed: int
+    largest_change_of_a_leaf: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptRowsRecord:
+    """Rows whose raw scores had to stay, and by how much one changed at most, by the library's own predictions."""
+
+    rows: int
+    largest_change_of_a_score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairRecord:
+    """The repaired model of one size; `file` is its path, `unwritten` the reason if it was proved and yet not written."""
+
+    size: float
+    method: str
+    proved: bool
+    reason: str
+    proofs: list[PromiseRecord] | Absent = ABSENT
+    kept_rows: KeptRowsRecord | Absent = ABSENT
+    prices: PricesRecord | Absent = ABSENT
+    changes: ChangesRecord | Absent = ABSENT
+    sha256: str | Absent = ABSENT
+    seconds: float
+    file: str | Absent = ABSENT
+    unwritten: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairDocument:
+    """All sizes, the largest first."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    vary: list[list[str]]
+    kind: str
+    interrupted: bool
+    results: list[RepairRecord]
+
+
+def document(asked: Asking[RepairOptions], found: Found[RepairRecord]) -> RepairDocument:
+    """The repaired models, and what was promised."""
+    options = asked.options
+    return RepairDocument(
+        model=asked.file(),
+        vary=[list(group) for group in options.groups],
+        kind=options.kind,
+        interrupted=found.interrupted,
+        results=list(found.records),
+    )
+
+
+STUDY = Study(
+    name="repair",
+    title="repaired models: treesens repair --json",
+    text="""Changes the trees that ask for the features of --vary, as little as it can, until no pair of inputs breaks the
+    promise, and proves that of the written file. Several sizes make a file each, and --plot a curve of their prices. The score
+    can be made increasing or decreasing in features as well, or instead.
+
+    Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
+    (what was proved by then is written).
+    """,
+    call="""\
+    The model of a file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
+    file `output` (several sizes: one each), and only if it is proved of that file.
+
+    `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
+    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
+    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
+    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
+    reached with the features and rows that are to be kept.
+    """,
+    options=RepairOptions,
+    ask="treesens.extensions.repair.run:ask",
+    record=RepairRecord,
+    document=document,
+    table="CSV or Parquet: the training rows.",
+    label="The column of labels, in both tables.",
+    needs_table=True,
+    needs_label=True,
+    domains_of_table=False,
+    journal=True,
+)

@@ -1,0 +1,67 @@
+"""Training within a budget, from Python: callbacks of the libraries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.numbers import fraction_of
+from treesens.errors import UsageError
+from treesens.extensions.repair.training.promise import Within
+from treesens.extensions.repair.training.rounds import Rounds
+from treesens.extensions.studies.domain_file import read_domain
+from treesens.extensions.studies.python.study_options import sets_of
+from treesens.python.settings import check_seconds, path_of
+
+
+class SwingBudget:
+    """Keeps a model insensitive while it is trained: after every round it is proved that no two inputs that differ in the
+    features of `vary` alone are further than `swing` apart in raw score.
+
+    A round that breaks this is made again with a half and a quarter of the learning rate, and then without the features.
+    `vary` names features; a set of several, as in `[("race", "age")]`, changes together. The proof is about all inputs, with
+    missing values of all features (but categories with names), or about those that the `.sens` file `domain` says are possible.
+    A proof that takes longer than `time_limit` seconds counts as none. UsageError for features that the rows do not have, and
+    for boosters whose rounds change earlier ones (DART, random forests).
+    """
+
+    def __init__(
+        self, vary: str | Sequence[str | Sequence[str]], swing: float, *, domain: str | Path | None = None,
+        time_limit: float = 5.0,
+    ) -> None:  # fmt: skip
+        check_seconds("time_limit", time_limit)
+        try:
+            size = fraction_of(str(swing))
+        except (ValueError, ZeroDivisionError):
+            raise UsageError(f"`swing` is {swing!r}, which is no number", remedy="write e.g. 0.8") from None
+        if size <= 0:
+            raise UsageError(f"`swing` is {swing!r}", remedy="it is above 0; for 0, leave the features out of the rows")
+        groups = tuple(tuple(group) for group in sets_of(vary))
+        declared = read_domain(None if domain is None else path_of("domain", domain))
+        self._within = Within(groups, size, declared, float(time_limit))
+        self._trainings: list[Rounds] = []
+
+    def xgboost(self, train: Any) -> Any:
+        """A callback of `xgboost.train`, for the DMatrix `train` that the model is trained on."""
+        from treesens.extensions.repair.training.xgboost_rounds import callback_of
+
+        return callback_of(self._rounds(), train)
+
+    def lightgbm(self) -> Any:
+        """A callback of `lightgbm.train`."""
+        from treesens.extensions.repair.training.lightgbm_rounds import callback_of
+
+        return callback_of(self._rounds())
+
+    def _rounds(self) -> Rounds:
+        self._trainings.append(Rounds(self._within))
+        return self._trainings[-1]
+
+    @property
+    def rounds(self) -> dict[str, int]:
+        """How many rounds of the last training asked for `other features`, and how many stayed `as it was`, became `smaller`,
+        or were made `without` the features of `vary`.
+        """
+        return dict(Counter(self._trainings[-1].made)) if self._trainings else {}

@@ -1,0 +1,178 @@
+"""The declaration of `audit`: every feature and gap on real rows. How it is done is in `feature_audit.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treesens.compiler.base.tolerance import RELATIVE, Tolerance
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.audit_records import AuditDocument, AuditRecord
+from treesens.extensions.studies.kinds import Flag, InputFile, OutputPath, Sizes, Text
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+
+if TYPE_CHECKING:
+    from treesens.extensions.measure.measures import MeasureName
+    from treesens.grammar.tree import ast
+
+SHAPE = Option(
+    Flag(),
+    "Also whether the score is increasing or decreasing in each feature (`treesens shape`).",
+    more="It is `shape` in the records of single features, and takes up to a second more for each.",
+)
+REPAIR_GAP = Option(
+    Sizes(single=True),
+    "Also what it would cost to repair the model to this gap, for protected features or else all with a pair; needs --label.",
+    more="It is `mending` beside the results, on rows that the repair has not seen, and takes up to three times the time limit "
+    "for every set ([repair](repair.md)).",
+)
+REPORT = Option(
+    OutputPath(needs="jinja2"),
+    "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
+    door=Door.COMMAND,
+    more="The page names the SHA-256 of the records.",
+)
+FORCE = Option(Flag(), "Replace NAME.audit.json beside the page, whoever wrote it.", door=Door.COMMAND)
+PDF = Option(OutputPath(), "Print the page to PDF, by Chromium or Chrome.", door=Door.COMMAND)
+CARD = Option(
+    OutputPath(),
+    "Write a section of a model card in Markdown: between its marks, if FILE has them.",
+    more="Marks are the lines `<!-- treesens: begin -->` and `<!-- treesens: end -->`; a file without them is never replaced.",
+    door=Door.COMMAND,
+)
+PURPOSE = Option(InputFile(), "A TOML file with title, owner, purpose, … of the report.", door=Door.COMMAND)
+DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_EPOCH, or today).", door=Door.COMMAND)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """What is audited: `time_limit` in seconds for each set of features.
+
+    With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap; with
+    `typical` it says what is left among typical inputs, which takes it once more for every set.
+    """
+
+    gap: Sequence[str] = given(shared.GAP, ())
+    margin: Sequence[str] = given(shared.MARGIN, ())
+    measure: MeasureName | None = given(
+        shared.MEASURE,
+        None,
+        "Also the share of inputs that flip, by this measure (docs/measures.md).",
+        "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
+    )
+    shape: bool = given(SHAPE, False)
+    repair_gap: Sequence[str] = given(REPAIR_GAP, ())
+    report: Path | None = given(REPORT, None)
+    force: bool = given(FORCE, False)
+    pdf: Path | None = given(PDF, None)
+    card: Path | None = given(CARD, None)
+    purpose: Path | None = given(PURPOSE, None)
+    date: str | None = given(DATE, None)
+    typical: str | None = given(
+        shared.TYPICAL,
+        None,
+        "Also what is left if both inputs are typical of the data, e.g. 95%: in the region that holds so many fresh ones.",
+        "It is `typical` in every record, with the pair of the largest swing in `worst`; it takes up to the time limit once "
+        "more for every set. [Typical inputs](language.md#typical-inputs) says what that is.",
+    )
+    typical_by: str | None = given(shared.TYPICAL_BY, None)
+    decision: ast.Decision | None = given(shared.DECISION, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    classes: Sequence[str] = given(shared.CLASSES, ())
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+    tolerance: float = given(shared.TOLERANCE, RELATIVE)
+    absolute_tolerance: float = given(shared.ABSOLUTE_TOLERANCE, 0.0)
+    optimal: bool = given(shared.OPTIMAL, False)
+    vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    jobs: int = given(shared.JOBS, 2)
+    real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    budget: Mapping[str, int] | None = given(shared.BUDGET, None)
+    time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per set.")
+    seed: int = given(shared.SEED, 0)
+    replay: str = given(shared.REPLAY, "emulated")
+
+    @property
+    def near_enough(self) -> Tolerance:
+        """How near the bound of a largest swing has to be to its value."""
+        return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a reader has to know of how the answers were searched for."""
+        from treesens.grammar.printing.printer import identity
+
+        return {
+            **({} if self.decision is None else {"decision": identity(self.decision)}),
+            "seconds per set": self.time_limit,
+            "sets at a time": self.jobs,
+            "seed": self.seed,
+            "replay": self.replay,
+        }
+
+
+def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDocument:
+    """All records, with the facts that a reader needs to judge and to repeat them."""
+    from treesens.extensions.studies.audit_facts import audit_facts
+    from treesens.records.plain import recorded
+
+    facts = audit_facts(
+        found.result,
+        asked.options.settings,
+        asked.files[0],
+        asked.files[1],
+        asked.command,
+        warnings=list(found.warnings),
+    )
+    made: AuditDocument = recorded(AuditDocument, {**facts, "results": []})
+    made.results.extend(found.records)
+    return made
+
+
+STUDY = Study(
+    name="audit",
+    title="an audit: treesens audit --json, and the JSON beside its page",
+    text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
+    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have one such question for
+    every two classes, regressors one about their value; with --decision there is one for every two of its outcomes.
+
+    Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    interrupted.
+    """,
+    call="""\
+    The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
+    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
+    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
+    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
+    would cost to `repair` the model to that gap.
+    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
+    what is known so far.
+    """,
+    options=AuditOptions,
+    ask="treesens.extensions.studies.feature_audit:ask",
+    record=AuditRecord,
+    document=document,
+    table="CSV or Parquet: the rows to try.",
+    sizes_of_model=True,
+    needs_table=True,
+    fails={
+        "found": lambda records: any(one.verdict == "found" for one in records),
+        "rows": lambda records: any(one.rows_flipped for one in records),
+        "protected": lambda records: any(one.verdict == "found" and one.protected is True for one in records),
+    },
+    fail_words="Exit with 10 if a pair is found, if a row of the data flips, or if a pair changes a protected feature.",
+    flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
+    work="auditing",
+    total="treesens.extensions.studies.feature_audit:total",
+    claims="treesens.extensions.studies.claims_of_scores:claim_audit",
+)

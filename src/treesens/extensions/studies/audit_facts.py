@@ -1,0 +1,129 @@
+"""What an audit is about: everything that a reader needs to judge and to repeat it, as one record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import treesens
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.query.query import Query
+from treesens.data.proxies import Proxy, proxies
+from treesens.data.tables import Table
+from treesens.extensions.studies.largest import NOT_USED, Largest, swing_of_record
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.meaning import toml_of
+from treesens.records.domains import domain_records, rule_records
+from treesens.records.plain import SCHEMA_VERSION
+from treesens.solve.afterwards import answered
+
+_PROXIES = 5.0
+"""Seconds for the proxies of one protected feature, which come after all answers."""
+
+
+@dataclass
+class Audit:
+    """Records per (varied set, gap), in the order of the request, with what they are about."""
+
+    model: LoadedModel
+    table: Table
+    records: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    query: Query | None = None
+    """Of the first question: its domain is that of all."""
+    declared: set[str] = field(default_factory=set)
+    """Features whose domain somebody wrote down."""
+    mending: list[dict[str, Any]] | None = None
+    """What it would cost to mend the model, if somebody has asked."""
+    mending_gap: float = 0.0
+
+
+def audit_facts(
+    found: Audit, settings: Mapping[str, Any], model: str | None, data: str | None, command: str, **more: Any
+) -> dict[str, Any]:
+    """The facts of a finished audit of files (or of what stands for them); `more` goes in as it is."""
+    ensemble = found.model.ensemble
+    rows = {record["rows"] for record in found.records}
+    considered = max(rows, default=found.table.rows)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "treesens": treesens.__version__,
+        "model": {
+            "file": model,
+            "format": ensemble.source.format,
+            "library_version": ensemble.source.version,
+            "sha256": ensemble.source.sha256,
+            "trees": ensemble.n_trees,
+            "leaves": ensemble.n_leaves,
+            "features": ensemble.n_features,
+            "task": ensemble.task.value,
+            "classes": list(ensemble.classes),
+            "cutoff": None if ensemble.cutoff is None else float(ensemble.cutoff),
+            "options": dict(ensemble.source.options),
+            "notes": list(found.model.notes),
+        },
+        "data": {
+            "file": data,
+            "sha256": found.table.sha256,
+            "rows": found.table.rows,
+            "considered": considered,
+            "excluded": found.table.rows - considered,
+            "label": found.table.label,
+        },
+        "domain": [] if found.query is None else domain_records(found.query, found.declared),
+        "rules": [] if found.query is None else rule_records(found.query),
+        "command": command,
+        "warnings": list(found.warnings),
+        "interrupted": found.interrupted,
+        "seconds": round(found.seconds, 3),
+        "settings": dict(settings),
+        **({"meaning": _meaning(found)} if found.model.meaning else {}),
+        **({} if found.mending is None else {"mending": {"gap": found.mending_gap, "sets": found.mending}}),
+        **more,
+    }
+
+
+def _meaning(found: Audit) -> dict[str, Any]:
+    """What is said of the model, with the features that carry the protected ones."""
+    meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
+    lost: list[str] = []
+
+    def swing(name: str) -> Largest:
+        return (
+            Largest.over(swing_of_record(r) for r in found.records if r["varied"] == [name])
+            if name in used
+            else NOT_USED
+        )
+
+    def carriers(name: str) -> list[Proxy]:
+        try:
+            with working_within(Budget.of(_PROXIES)):
+                return proxies(found.table, name)
+        except OutOfTime:
+            return without(f"the proxies of {name} were not found in {_PROXIES:g} s")
+
+    def without(reason: str) -> list[Proxy]:
+        lost.append(reason)
+        return []
+
+    carried = [
+        {"of": one.of, "feature": one.feature, "told": round(one.told, 4), **swing(one.feature).record()}
+        for name in meaning.protected
+        if name in found.table
+        for one in answered(f"the proxies of {name}", partial(carriers, name), without)
+    ]
+    return {
+        **({"notes": lost} if lost else {}),
+        "protected": list(meaning.protected),
+        "proxies": carried,
+        "classes": dict(meaning.classes),
+        "favourable": meaning.favourable,
+        "file": meaning.place or None,
+        "sha256": meaning.sha256,
+        "toml": toml_of(meaning.protected, meaning.classes, meaning.favourable),
+    }

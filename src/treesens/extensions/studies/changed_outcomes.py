@@ -1,0 +1,124 @@
+"""Which outcomes of a decision change from one version of a model to the next: an input for each, or a proof that none does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+
+import numpy as np
+
+from treesens.binder.constructs.decided import outcomes
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import DecidedPoint, Query
+from treesens.compiler.result import Result
+from treesens.extensions.studies.diff import OutcomeChange
+from treesens.extensions.studies.outcomes import is_decided, pairs_of
+from treesens.grammar.tree import ast
+from treesens.records.answers import points_of
+from treesens.solve.afterwards import answered
+from treesens.solve.conclude import conclude_none, leave_open
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
+from treesens.solve.tasks.decided_rows import decided_rows
+
+_LISTED = 100
+"""Numbers of changed rows that a record lists."""
+_A, _B = ast.Name("a"), ast.Name("b")
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedOutcome:
+    """One outcome that becomes another one: the record, the question, and its answer."""
+
+    record: OutcomeChange
+    query: Query
+    result: Result
+
+
+def queries_of(decision: ast.Decision, old: ast.Name, new: ast.Name) -> list[ast.Query]:
+    """One question for every outcome that becomes another one: one input, which both models get as a point of their own."""
+    pairs_of(decision)  # one outcome alone is no question
+    return [
+        ast.Query(
+            ast.Name(f"o{number}"),
+            ast.Find(
+                (ast.Point(_A, old), ast.Point(_B, new)),
+                (
+                    ast.PointsEqual(_A, _B, None),
+                    is_decided("a", decision, before),
+                    is_decided("b", decision, after),
+                ),
+            ),
+        )
+        for number, (before, after) in enumerate(changes_of(decision))
+    ]
+
+
+def changes_of(decision: ast.Decision) -> list[tuple[str, str]]:
+    """Every outcome with every other one."""
+    return list(permutations(outcomes(decision), 2))
+
+
+def changed_outcomes(
+    decision: ast.Decision,
+    questions: Sequence[ResolvedQuestion],
+    options: Options,
+    stop: threading.Event,
+    *,
+    same: bool,
+) -> list[ChangedOutcome]:
+    """What becomes of every outcome; those that were not reached after a stop are left out. `same`: the models are one."""
+    found = []
+    for (before, after), question in zip(changes_of(decision), questions, strict=True):
+        if stop.is_set():
+            break
+        start = time.perf_counter()
+        result = (
+            _nothing(question)
+            if same
+            else answered(
+                f"{before} to {after}",
+                partial(answer_question, question, options, Budget.of(options.time_limit, stop)),
+                partial(leave_open, question.query.name),
+            )
+        )
+        rows = changed_rows(question, before, after)
+        record = OutcomeChange(
+            decision=decision.name.text,
+            old=before,
+            new=after,
+            verdict=str(result.verdict),
+            proof=None if result.proof is None else str(result.proof),
+            reason=result.reason,
+            input=None if result.witness is None else points_of(question.query, result.witness)["a"],
+            rows=None if rows is None else rows[0],
+            rows_changed=None if rows is None else len(rows[1]),
+            changed_rows=None if rows is None else rows[1][:_LISTED],
+            seconds=round(time.perf_counter() - start, 6),
+        )
+        found.append(ChangedOutcome(record, question.query, result))
+    return found
+
+
+def _nothing(question: ResolvedQuestion) -> Result:
+    """No outcome changes between a model and itself."""
+    return conclude_none(leave_open(question.query.name), "the models are equal, tree by tree")
+
+
+def changed_rows(question: ResolvedQuestion, before: str, after: str) -> tuple[int, list[int]] | None:
+    """How many rows of the table are legal inputs, and the numbers of those whose outcome changes so; None without a table."""
+    if "d" not in question.rows:
+        return None
+    rows = question.rows["d"]
+    old, new = (_of_point(question.query.decided, point) for point in (0, 1))
+    index, judged = decided_rows(question.query, rows, [(old, before), (new, after)])
+    return len(index), index[np.logical_and(*judged)].tolist()
+
+
+def _of_point(decided: Sequence[DecidedPoint], point: int) -> DecidedPoint:
+    return next(one for one in decided if one.point == point)

@@ -1,0 +1,85 @@
+"""What `treesens audit` shows and writes: the table, a page to sign with all records beside it, a section of a model card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from treesens.commands.beside import write_beside
+from treesens.compiler.base.files import check_writable, will_write
+from treesens.errors import UsageError
+from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.commands.study_outputs import Outputs
+from treesens.extensions.studies.study import Asking, Found
+
+
+class AuditOutputs(Outputs):
+    """The outputs of one run."""
+
+    def __init__(self, name: str, asked: Asking[Any]) -> None:
+        super().__init__(name, asked)
+        self.heading = _heading(asked.options)
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """A line per set and gap."""
+        from treesens.extensions.studies.report.audit_table import show_audit, show_mending
+
+        del found
+        write_beside("the table", lambda: show_audit(records, document))
+        if "mending" in document:
+            write_beside("the prices", lambda: show_mending(document["mending"]))
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The page, the records beside it, the PDF and the card, each if it is wanted."""
+        from treesens.extensions.studies.report.audit_page import write_report
+        from treesens.extensions.studies.report.model_card import card_section, write_card
+
+        del found
+        options: AuditOptions = self.asked.options
+        report, pdf, card = options.report, options.pdf, options.card
+        facts = {**{name: fact for name, fact in document.items() if name != "results"}, **self.heading}
+        if card is not None:
+            write_beside(str(card), lambda: write_card(card, card_section(records, facts)))
+        if report is None:
+            return
+        written = write_beside(str(report), lambda: write_report(report, records, facts, force=options.force))
+        if pdf is not None and written:
+            from treesens.extensions.studies.report.pdf import print_pdf
+
+            write_beside(str(pdf), lambda: print_pdf(report, pdf, facts["date"]))
+
+
+def _heading(options: AuditOptions) -> dict[str, Any]:
+    """What heads the report. UsageError for anything that would stop it from being written, before the work is done."""
+    from treesens.extensions.studies.report.audit_page import attachment_of
+    from treesens.extensions.studies.report.model_card import check_card
+    from treesens.extensions.studies.report.purpose import date_of, read_purpose
+    from treesens.records.installation import environment_facts
+
+    report, card = options.report, options.card
+    if options.require_certificate and (report or card):
+        raise UsageError(
+            "--require-certificate: a page and a card show rows that flip and nearest rows, which have no certificates",
+            remedy="leave out --report and --card, or --require-certificate",
+        )
+    if card is not None:
+        check_card(card)
+    if report is None:
+        given: dict[str, Path | str | None] = {"--pdf": options.pdf, "--purpose": options.purpose}
+        if card is None:
+            given["--date"] = options.date
+        lonely = next((name for name, value in given.items() if value is not None), None)
+        if lonely is not None:
+            raise UsageError(f"{lonely} needs a report", remedy="add --report out.html")
+        return {} if card is None else {"date": date_of(options.date)}
+    check_writable(attachment_of(report))
+    will_write(attachment_of(report), derived=True, force=options.force)
+    if options.pdf is not None:
+        from treesens.extensions.studies.report.pdf import browser
+
+        browser()
+    return {
+        "purpose": read_purpose(options.purpose),
+        "date": date_of(options.date),
+        "environment": environment_facts(),
+    }

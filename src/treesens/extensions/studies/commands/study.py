@@ -1,0 +1,266 @@
+"""The command of a study, made from its declaration."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    UNREADABLE,
+    VIOLATED,
+    checked_folder,
+    quiet_option,
+    trust_option,
+)
+from treesens.commands.kept_answer import kept_answer
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.interruption import interruptible
+from treesens.errors import InternalError, UsageError, told
+from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
+from treesens.extensions.studies import kinds
+from treesens.extensions.studies.commands.memory import journal_option, remembered
+from treesens.extensions.studies.commands.study_options import option_of
+from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
+from treesens.extensions.studies.registry import study_of
+from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
+from treesens.records.plain import plain
+from treesens.report.terminal import say
+from treesens.solve.afterwards import have_own_fault
+
+_PATH: click.Path = click.Path(path_type=Path)
+
+
+def study_command(study: Study[Any, Any]) -> click.Command:
+    """The command: models and rows, then the options of the study in their order, then how it runs and what it prints."""
+    words = tuple(study.fails)
+    fail = [click.Option(["fail_on", "--fail-on"], type=click.Choice(words), help=study.fail_words)] if words else []
+    plural = "the model, if its content does" if len(study.models) == 1 else "both files, if their content does"
+    form = [click.Option(["form", "--format"], help=f"The format of {plural} not show it.")] if study.models else []
+    command = click.Command(
+        study.name,
+        params=[
+            *([click.Argument(["what"], type=click.Choice(study.what))] if study.what else []),
+            *(click.Argument([name], type=_PATH) for name in study.models),
+            *_rows(study),
+            *map(option_of, declared(study.options, Door.COMMAND)),
+            *fail,
+            *form,
+            click.Option(["as_json", "--json"], is_flag=True, help="One JSON object on standard output."),
+        ],
+        callback=lambda **given: run(study, given),
+        help=inspect.cleandoc(study.text),
+    )
+    trust, journal = (trust_option,) if study.models else (), (journal_option,) if study.journal else ()
+    for more in (*trust, *journal, quiet_option):
+        command = more(command)
+    return command
+
+
+def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
+    """Where the rows are given: an option, or the argument of a study without a model."""
+    if study.table is None:
+        return []
+    label = click.Option(["label", "--label"], required=study.needs_label, help=study.label)
+    if not study.models:
+        return [click.Argument(["data"], type=_PATH), label]
+    return [click.Option(["data", "--data"], type=_PATH, required=study.needs_table, help=study.table), label]
+
+
+def command_of(name: str) -> click.Command:
+    """The command of a study by its name."""
+    return study_command(study_of(name))
+
+
+def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
+    """Asks a study, shows and writes what it finds; returns the exit code."""
+    asked = _asking(study, given)
+    outputs = outputs_of(study.name, asked)
+    found: Found[Any] | None = None
+    with (
+        _remembered(study, given, asked) as memory,
+        interruptible() as interruption,
+        _progress(study, asked, outputs) as (
+            advance,
+            tell,
+        ),
+    ):
+        found = study.asked(replace(asked, stop=interruption.event, memory=memory, advance=advance, say=tell))
+    if found is None:
+        return INTERRUPTED
+    for words in (*found.warnings, *(one.line() for one in found.assumed)):
+        say(words, err=True)
+    required = getattr(asked.options, "require_certificate", False)
+    certified = _certified(study, asked, found) if required else None
+    shown = found if certified is None else _without_the_rest(found, certified.proved)
+    records, document = [plain(record) for record in shown.records], study.documented(asked, shown)
+    if not given["as_json"]:
+        outputs.show(records, document, shown)
+    folder = None if required else getattr(asked.options, "certificates", None)
+    with kept_answer(document, folder, study.name) if folder and given["as_json"] else nullcontext():
+        certified = certified or _certified(study, asked, found)
+        if certified.manifest is not None:
+            document = {**document, "manifest": plain(certified.manifest)}
+        if given["as_json"]:
+            outputs.print_document(document)
+    outputs.write(records, document, shown)
+    over = over_budget(study, found, getattr(asked.options, "budget", None))
+    for words in over:
+        say(words, err=True)
+    if over and not found.interrupted:
+        return VIOLATED
+    code = exit_code(study, found, list(map(plain, found.records)), given.get("fail_on"))
+    return certified.code if code == EXPECTED else code
+
+
+@dataclass(frozen=True)
+class _Certified:
+    """How the command ends if nothing else decides that, the manifest (None if nobody wants one), and the numbers of the
+    records all of whose claims are accepted.
+    """
+
+    code: int
+    manifest: ManifestRecord | None = None
+    proved: Collection[int] = ()
+
+
+def _without_the_rest(found: Found[Any], proved: Collection[int]) -> Found[Any]:
+    """What was found, as far as it has certificates."""
+    from treesens.extensions.studies.required import with_nothing_else
+
+    return with_nothing_else(found, set(range(len(found.records))).difference(proved))
+
+
+def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) -> _Certified:
+    """Writes certificates, and the manifest of what they claim together. What fails here, or is interrupted, costs no answer
+    that may do without.
+    """
+    folder = getattr(asked.options, "certificates", None)
+    if folder is None or study.claims is None:
+        return _Certified(EXPECTED)
+    missing = INCONCLUSIVE if asked.options.require_certificate else EXPECTED
+    if found.interrupted:
+        return _none(missing, "certificates: none, since the study was interrupted")
+    from treesens.extensions.certify.produce import proof_budget
+    from treesens.extensions.certify.together import write_manifest
+
+    seconds = asked.options.time_limit
+    try:
+        made = write_manifest(study.claimed(asked, found), folder, study.name, budget=lambda: proof_budget(seconds))
+        record = manifest_record(made)
+    except KeyboardInterrupt:
+        return _none(INTERRUPTED, "certificates: none, since making them was interrupted")
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        failed = told(error, f"certificates after {study.name}")
+        code = INTERNAL if isinstance(failed, InternalError) else UNREADABLE
+        return _none(code, f"error[{failed.code}]: certificates: {failed}")
+    say(made.words(), err=True)
+    return _Certified(EXPECTED if made.complete else missing, record, made.proved)
+
+
+def _none(code: int, why: str) -> _Certified:
+    """There is no manifest, and this is why."""
+    say(why, err=True)
+    return _Certified(code, ManifestRecord(file=None, sha256=None, parts=0, claims=[], without=[], failed=why))
+
+
+def over_budget(study: Study[Any, Any], found: Found[Any], budget: Mapping[str, int] | None) -> list[str]:
+    """Sets of features by which more rows flip than a budget allows, a sentence each. UsageError for one nobody asked about."""
+    if not budget or study.flips is None:
+        return []
+    flips = study.flips(found.records)
+    for name in budget:
+        if not any(name in varied for varied, _ in flips) and not found.interrupted:
+            remedy = (
+                did_you_mean(name, {n for varied, _ in flips for n in varied}) or "name it in --vary, and give a gap"
+            )
+            raise UsageError(f"--budget: nothing was asked about `{name}`", remedy=remedy)
+    return [
+        f"budget: {rows} rows flip by {', '.join(varied)}, more than {min(budget[n] for n in varied if n in budget)}"
+        for varied, rows in flips
+        if any(name in budget and rows > budget[name] for name in varied)
+    ]
+
+
+def exit_code(study: Study[Any, Any], found: Found[Any], records: list[dict[str, Any]], fail_on: str | None) -> int:
+    """How the command of a study ends."""
+    if found.interrupted:
+        return INTERRUPTED
+    if fail_on is not None and study.fails[fail_on](found.records):
+        return VIOLATED
+    if have_own_fault(study.faults(records)):
+        return INTERNAL
+    return EXPECTED if found.decided else INCONCLUSIVE
+
+
+def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
+    """What is asked: complete options, and files that are read."""
+    from treesens.data.tables import read_table
+    from treesens.frontends.registry import load
+
+    mine = declared(study.options, Door.COMMAND)
+    paths = [given[name] for name in study.models]
+    models = tuple(load(path, given["form"], trust_pickle=given["trust_pickle"]) for path in paths)
+    table = None if given.get("data") is None else read_table(given["data"], label=given["label"])
+    values = {one.field: given[one.field] for one in mine}
+    for one in mine:
+        if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
+            values[one.field] = read_table(values[one.field], label=given["label"])
+    files = tuple(None if path is None else str(path) for path in (*paths, given.get("data")))
+    line = shlex.join(["treesens", *sys.argv[1:]])
+    options = study.options(**values)
+    if study.claims is not None:
+        checked_folder(options.certificates, options.require_certificate)
+    source = click.get_current_context().get_parameter_source
+    chosen = frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)
+    return Asking(told_of(models, options), table, options, files=files, command=line, chosen=chosen)
+
+
+@contextmanager
+def _remembered(study: Study[Any, Any], given: dict[str, Any], asked: Asking[Any]) -> Iterator[Any]:
+    """Answers of earlier runs, if a journal is named."""
+    if not study.journal:
+        yield None
+        return
+    from treesens.extensions.studies.running import library_of
+
+    content = (asked.model.ensemble.source.sha256, given["form"], None if asked.table is None else asked.table.sha256)
+    in_library = library_of(asked.model, getattr(asked.options, "replay", "emulated")) is not None
+    limit = asked.options.time_limit
+    with remembered(given["journal"], limit, study.name, *content, given["label"], in_library) as memory:
+        yield memory
+
+
+@contextmanager
+def _progress(
+    study: Study[Any, Any], asked: Asking[Any], outputs: Outputs
+) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
+    """What is told of records and of what is being done: a bar if it is known how many records there will be, or a line."""
+    from treesens.report.show import Progress, tracker
+
+    total = study.expected(asked)
+    if total is not None:
+        with tracker(study.work, total) as advance:
+            yield lambda _: advance(), outputs.say
+        return
+    with Progress(1) as progress:
+        if study.work:
+            progress.start(0, study.work)
+
+        def tell(words: str) -> None:
+            progress.say(words)
+            outputs.say(words)
+
+        yield lambda _: None, tell

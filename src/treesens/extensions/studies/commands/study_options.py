@@ -1,0 +1,196 @@
+"""The options of a study as those of a command: each kind has its type and its reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
+from treesens.commands.outputs import OutputFile
+from treesens.compiler.base.numbers import fraction_of
+from treesens.errors import UsageError
+from treesens.extensions.studies import kinds
+from treesens.extensions.studies.study import REQUIRED, Declared
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.limits import Permission
+
+
+class Cutoff(click.ParamType):  # type: ignore[type-arg] # generic since click 8.4
+    """A probability between 0 and 1, kept as it is written."""
+
+    name = "probability"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        try:
+            number = fraction_of(str(value))
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"`{value}` is no number; write e.g. 0.2", param, ctx)
+        if not 0 < number < 1:
+            self.fail(f"`{value}` does not lie between 0 and 1", param, ctx)
+        return number
+
+
+_FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
+
+
+def option_of(one: Declared) -> click.Option:
+    """The option of a command that reads one option of a study."""
+    option = one.option
+    default = one.default if option.at_command is None else option.at_command
+    words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
+    shown = not (default is REQUIRED or default is None or default is False or default == ())
+    more: dict[str, Any] = {"default": default, "show_default": True} if shown else {}
+    if default is REQUIRED:
+        more["required"] = True
+    return click.Option(words, help=option.sentence, metavar=option.metavar, **more, **_reading(one))
+
+
+def _reading(one: Declared) -> dict[str, Any]:
+    """The type of an option for click, and what makes a value of the words."""
+    match one.option.kind:
+        case kinds.Text() | kinds.ClassLabel() | kinds.Percent():
+            return {}
+        case kinds.Flag():
+            return {"is_flag": True}
+        case kinds.Whole(least, most):
+            return {"type": Whole(min=least, max=most)}
+        case kinds.Number(low, high):
+            return {"type": Number(min=low, max=high)}
+        case kinds.Seconds():
+            return {"type": SECONDS}
+        case kinds.Choice(words):
+            return {"type": ReplayChoice(words) if one.field == "replay" else click.Choice(words)}
+        case kinds.Chance():
+            return {"type": Cutoff()}
+        case kinds.Names(repeated=True):
+            return {"multiple": True, "callback": _read(lambda texts: tuple(name for t in texts for name in split(t)))}
+        case kinds.Names():
+            return {"callback": _read(lambda text: one.default if text is None else tuple(split(text)))}
+        case kinds.Groups():
+            return {"multiple": True, "callback": _read(lambda texts: [named_set(text) for text in texts] or None)}
+        case kinds.Sizes(single=True):
+            return {"callback": _read(lambda text: () if text is None else sizes_of([text], one.flag))}
+        case kinds.Sizes():
+            return {"callback": _read(lambda text: sizes_of(split(text), one.flag))}
+        case kinds.Numbers():
+            return {"callback": _read(lambda text: tuple(float(number_of(part, one.flag)) for part in split(text)))}
+        case kinds.RowNumbers():
+            return {"callback": _read(lambda text: None if text in {None, "all"} else rows_of(text, one.flag))}
+        case kinds.Directions():
+            return {"multiple": True, "callback": _read(lambda texts: _pairs(texts, one.flag, "age=up,debt=down"))}
+        case kinds.Budgets():
+            return {"multiple": True, "callback": _read(lambda texts: budgets_of(texts, one.flag))}
+        case kinds.Permitted():
+            return {"multiple": True, "callback": _read(lambda texts: permitted_of(texts, one.flag))}
+        case kinds.Ends():
+            return {"nargs": 2, "type": str, "default": None, "callback": _read(lambda ends: ends_of(ends, one.flag))}
+        case kinds.DomainFile():
+            return {"type": _FILE, "callback": _read(_domain)}
+        case kinds.DecisionFile():
+            return {"type": _FILE, "callback": _read(_decision)}
+        case kinds.InputFile():
+            return {"type": _FILE}
+        case kinds.TableFile():
+            return {"type": click.Path(path_type=Path)}
+        case kinds.OutputPath(folder=True):
+            return {"type": OutputFile(folder=True)}
+        case kinds.OutputPath(needs=needs):
+            return {"type": OutputFile(needs=needs)}
+
+
+def _read(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
+    return lambda _context, _option, value: reading(value)
+
+
+def _domain(path: Path | None) -> Sequence[Any]:
+    from treesens.extensions.studies.domain_file import read_domain
+
+    return read_domain(path)
+
+
+def _decision(path: Path | None) -> Any:
+    from treesens.extensions.studies.decision_file import read_decision
+
+    return read_decision(path)
+
+
+def _is_row(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def rows_of(text: str, flag: str = "--rows") -> list[int]:
+    """The rows that `0,5,10-19` names, in its order. Raises UsageError if a part is neither a number nor a range."""
+    remedy = f"write {flag} 0,5,10-19"
+    rows: list[int] = []
+    for part in split(text):
+        first, dash, last = part.partition("-")
+        if not _is_row(first) or (dash and not _is_row(last)) or (dash and int(last) < int(first)):
+            raise UsageError(f"`{part}` is no row and no range of rows", remedy=remedy)
+        if dash and int(last) - int(first) > 10_000_000:
+            raise UsageError(f"`{part}` is too long a range", remedy="name fewer rows")
+        rows += range(int(first), (int(last) if dash else int(first)) + 1)
+    if not rows:
+        raise UsageError("no row is named", remedy=remedy)
+    return rows
+
+
+def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
+    """What is said of features, as NAME=WORDS; several are separated by commas."""
+    found: dict[str, str] = {}
+    for part in (part for text in texts for part in split(text)):
+        name, equals, words = (word.strip() for word in part.rpartition("="))
+        if not (name and equals and words):
+            raise UsageError(f"{flag}: `{part}` says nothing of a feature", remedy=f"write {flag} {example}")
+        found[name] = words
+    return found
+
+
+def budgets_of(texts: Sequence[str], flag: str) -> dict[str, int]:
+    """Most rows by feature, as NAME=ROWS."""
+    found = {}
+    for name, words in _pairs(texts, flag, "sex=0,age=10").items():
+        if not _is_row(words):
+            raise UsageError(f"{flag}: `{words}` is no number of rows", remedy=f"write {flag} {name}=0")
+        found[name] = int(words)
+    return found
+
+
+def permitted_of(texts: Sequence[str], flag: str) -> dict[str, Permission]:
+    """The range of a number as LOW..HIGH, or values as A|B, by feature."""
+    from treesens.extensions.studies.limits import Range
+
+    found: dict[str, Permission] = {}
+    for name, words in _pairs(texts, flag, "income=0..100 or housing=own|rent").items():
+        low, dots, high = words.partition("..")
+        ends = dots and Range(number_of(low, flag), number_of(high, flag))
+        found[name] = ends or tuple(word.strip() for word in words.split("|"))
+    return found
+
+
+def ends_of(given: tuple[str, str] | None, flag: str) -> tuple[Fraction, Fraction] | None:
+    """The two numbers of a range, exactly."""
+    return None if given is None else (number_of(given[0], flag), number_of(given[1], flag))
+
+
+def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
+    """Numbers as they are written. UsageError for what is none."""
+    for text in texts:
+        number_of(text, flag)
+    return tuple(texts)
+
+
+def number_of(text: str, flag: str) -> Fraction:
+    """A number as it is written. UsageError if the text is not a number, or the number is past every float."""
+    try:
+        number = fraction_of(text)
+        float(number)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"{flag}: `{text}` is no number", remedy="write e.g. 0.1") from None
+    except OverflowError:
+        raise UsageError(f"{flag}: `{text}` is past the range of float64", remedy="write e.g. 0.1") from None
+    return number

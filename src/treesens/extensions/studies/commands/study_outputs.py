@@ -1,0 +1,67 @@
+"""What the command of a study shows and writes: a table, and whatever a study has beside it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from treesens.extensions.studies.study import Asking, Found
+from treesens.report.terminal import say_json, say_wrapped
+
+TABLES = {
+    "diff": "treesens.extensions.studies.report.diff_table:show_difference",
+    "gap": "treesens.extensions.studies.report.largest_table:show_largest",
+    "count": "treesens.extensions.studies.report.share_table:show_shares",
+    "range": "treesens.extensions.studies.report.range_table:show_ranges",
+}
+"""What draws the records of a study; others are drawn by their columns."""
+BESIDE = {
+    "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
+    "learn": "treesens.extensions.studies.commands.learn:LearnOutputs",
+    "reasons": "treesens.extensions.studies.commands.reasons:ReasonsOutputs",
+    "repair": "treesens.extensions.repair.command:RepairOutputs",
+    "robust": "treesens.extensions.studies.commands.robust:RobustOutputs",
+    "sets": "treesens.extensions.studies.commands.sets:SetsOutputs",
+    "why": "treesens.extensions.studies.commands.why:WhyOutputs",
+}
+"""Studies whose commands write more than a table, with the class that does."""
+
+
+class Outputs:
+    """The outputs of one run. What would stop one of them is said before the work, when it is made."""
+
+    def __init__(self, name: str, asked: Asking[Any]) -> None:
+        self.name, self.asked = name, asked
+
+    def say(self, words: str) -> None:
+        """What is being done."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The records as people read them."""
+        del found
+        say_favourable(document)
+        place = TABLES.get(self.name, "treesens.extensions.studies.report.records_table:show_records")
+        module, _, function = place.partition(":")
+        getattr(import_module(module), function)(records)
+
+    def print_document(self, document: dict[str, Any]) -> None:
+        """One JSON object instead."""
+        say_json(document)
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """Files beside the answers."""
+
+
+def say_favourable(document: dict[str, Any]) -> None:
+    """The first line of studies about people who get a decision or not: it names the favourable class."""
+    if "favourable" in document:
+        say_wrapped(f"favourable: class {document['favourable']}")
+
+
+def outputs_of(name: str, asked: Asking[Any]) -> Outputs:
+    """The outputs of the command of a study."""
+    if name not in BESIDE:
+        return Outputs(name, asked)
+    module, _, kind = BESIDE[name].partition(":")
+    made: Outputs = getattr(import_module(module), kind)(name, asked)
+    return made

@@ -1,0 +1,167 @@
+"""The declaration of `count`: how much of the inputs a change flips. How it is counted is in `shares.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesens.extensions.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Number
+from treesens.extensions.studies.study import Asking, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
+
+if TYPE_CHECKING:
+    from treesens.extensions.measure.measures import MeasureName
+    from treesens.grammar.tree import ast
+
+EPSILON_OPTION = Option(Number(1e-6, 0.5), "Relative error that is enough.")
+DELTA_OPTION = Option(Number(1e-12, 0.5), "Probability with which an estimate may be further off.")
+NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "A share that is proved to be no larger needs no estimate.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOptions:
+    """Which shares, and how precisely: `time_limit` in seconds for every question."""
+
+    measure: MeasureName = given(shared.MEASURE, "uniform")
+    vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    gap: Sequence[str] = given(shared.GAP, ())
+    margin: Sequence[str] = given(shared.MARGIN, ())
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    classes: Sequence[str] = given(shared.CLASSES, ())
+    domain: Sequence[ast.Declaration] = given(
+        shared.DOMAIN, (), "A .sens file whose `feature` lines say what inputs are possible."
+    )
+    real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    epsilon: float = given(EPSILON_OPTION, EPSILON)
+    delta: float = given(DELTA_OPTION, DELTA)
+    negligible: float = given(NEGLIGIBLE_OPTION, NEGLIGIBLE)
+    time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per question.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+
+    @property
+    def precision(self) -> Precision:
+        """What is enough."""
+        return Precision(self.epsilon, self.delta, self.negligible)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateRecord:
+    """An estimate with its interval."""
+
+    value: float
+    low: float
+    high: float
+    delta: float
+    draws: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraitRecord:
+    """A statement that holds for more of those concerned than of all inputs."""
+
+    feature: str
+    words: str
+    concerned: float
+    all: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxRecord:
+    """A region in which all inputs are concerned."""
+
+    share: float
+    where: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountRecord:
+    """The share of one set of features, decision and gap."""
+
+    varied: list[str]
+    gap: float | Absent = ABSENT
+    margin: float | Absent = ABSENT
+    threshold: float | Absent = ABSENT
+    classes: list[str | int] | Absent = ABSENT
+    question: str
+    measure: str
+    lower: float
+    upper: float
+    estimate: EstimateRecord | None
+    closed: bool
+    reason: str
+    rows: int | Absent = ABSENT
+    rows_outside: int | Absent = ABSENT
+    rows_concerned: int | Absent = ABSENT
+    who: list[TraitRecord]
+    boxes: list[BoxRecord]
+    nodes: int | Absent = ABSENT
+    open_boxes: int | Absent = ABSENT
+    full_boxes: int | Absent = ABSENT
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSettings:
+    """What estimates depend on."""
+
+    epsilon: float
+    delta: float
+    negligible: float
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountDocument:
+    """All shares."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    settings: CountSettings
+    interrupted: bool
+    results: list[CountRecord]
+
+
+def document(asked: Asking[CountOptions], found: Found[CountRecord]) -> CountDocument:
+    """The shares, and what estimates depend on."""
+    mine = asked.options
+    settings = CountSettings(epsilon=mine.epsilon, delta=mine.delta, negligible=mine.negligible, seed=mine.seed)
+    return CountDocument(
+        model=asked.file(), settings=settings, interrupted=found.interrupted, results=list(found.records)
+    )
+
+
+STUDY = Study(
+    name="count",
+    title="shares of inputs: treesens count --json",
+    text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: an interval
+    that is proved, and inside it an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and
+    classes are those of `treesens audit`.
+
+    Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    The share of inputs for which changing some features alone flips the decision, as `treesens count` finds it: a proved
+    interval, and inside it an estimate that is further off than `epsilon` (relative) with a probability of at most `delta`.
+
+    `measure` says what a share is a share of: `uniform` on the domain, `cells`, or by `data`: `marginals`, `chow-liu`, `rows`.
+    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C returns
+    what is known so far.
+    """,
+    options=CountOptions,
+    ask="treesens.extensions.studies.shares:ask",
+    record=CountRecord,
+    document=document,
+    table="CSV or Parquet: domains, and what measures learn from.",
+    sizes_of_model=True,
+    work="counting",
+    total="treesens.extensions.studies.shares:total",
+    claims="treesens.extensions.studies.claims_of_shares:claim_counts",
+)

@@ -1,0 +1,216 @@
+"""The declaration of `diff`: two versions of a model. How they are compared is in `difference.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from treesens.compiler.base.tolerance import RELATIVE
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.shared_records import PriceRecord, ToleranceRecord
+from treesens.extensions.studies.study import Asking, Found, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Points, Value, VerdictWord
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+
+CHANGES = ("appears", "goes", "unknown", "stays", "never")
+"""What becomes of a sensitivity, in the order in which tables show it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions:
+    """What is compared: `time_limit` in seconds for every search, `set_limit` for every set of features and model."""
+
+    gap: Sequence[str] = given(
+        shared.GAP,
+        (),
+        "Compare the sensitivities at these gaps in probability, too, e.g. 0.1,0.2; needs --data.",
+    )
+    margin: Sequence[str] = given(shared.MARGIN, (), "The same at gaps in raw score, e.g. 0.5,1.")
+    decision: ast.Decision | None = given(
+        shared.DECISION,
+        None,
+        "A .sens file with one `decision`: which of its outcomes change from one model to the other.",
+    )
+    vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    budget: Mapping[str, int] | None = given(shared.BUDGET, None)
+    time_limit: float = given(shared.TIME_LIMIT, 60.0, "Seconds for every search.")
+    set_limit: float = given(shared.SET_LIMIT, 5.0)
+    tolerance: float = given(
+        shared.TOLERANCE,
+        RELATIVE,
+        "The relative gap at which a largest difference counts as proved. That models are equal is proved exactly.",
+    )
+    optimal: bool = given(shared.OPTIMAL, False, "Largest differences to the last unit: the tolerance is 0.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+
+    @property
+    def near_enough(self) -> float:
+        """The relative gap at which a largest difference is known."""
+        return 0.0 if self.optimal else self.tolerance
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreDifference:
+    """The largest difference of one score in one direction; the input in the user's own labels."""
+
+    score: str
+    direction: str
+    largest: float | None
+    bound: float | None
+    status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))]
+    tolerance: ToleranceRecord | None
+    input: dict[str, Value] | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedRows:
+    """The rows that get another class; of regressors, another value. Rows whose exact sums are equal, and which the libraries
+    round differently, are counted as `rounded` and by nothing else, unless their class changes.
+    """
+
+    rows: int
+    changed: int
+    changed_rows: list[int]
+    largest_difference: float
+    rounded: int
+    largest_rounding: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeChange:
+    """Whether some input of the domain has the outcome `old` by the first model and `new` by the second one, and the rows of a
+    table that have.
+    """
+
+    decision: str
+    old: str
+    new: str
+    verdict: VerdictWord
+    proof: str | None
+    reason: str
+    input: dict[str, Value] | None
+    rows: int | None
+    rows_changed: int | None
+    changed_rows: list[int] | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneSide:
+    """What the audit of one version says."""
+
+    verdict: VerdictWord
+    proof: str | None
+    reason: str
+    points: Points | None
+    rows_flipped: int
+    rows_complete: bool
+    max_swing: float | None
+    max_swing_bound: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitivityChange:
+    """One set of features at one gap, and both audits about it."""
+
+    varied: list[str]
+    protected: bool | Absent = ABSENT
+    gap: float | Absent = ABSENT
+    margin: float | Absent = ABSENT
+    classes: list[str | int] | Absent = ABSENT
+    question: str
+    change: Annotated[str, OneOf(CHANGES)]
+    old: OneSide
+    new: OneSide
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffRecord:
+    """All that is known about two models."""
+
+    verdict: Annotated[str, OneOf(("equal", "close", "different", "unknown"))]
+    bound: float | None
+    scores: list[ScoreDifference]
+    data: ChangedRows | None
+    prices: PriceRecord | None
+    sensitivities: list[SensitivityChange] | None
+    outcomes: list[OutcomeChange] | None
+    interrupted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedFiles:
+    """The models."""
+
+    schema_version: int = SCHEMA_VERSION
+    old: ModelFile
+    new: ModelFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffDocument(DiffRecord, ComparedFiles):
+    """The models, and then what is known about them."""
+
+
+def document(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> DiffDocument:
+    """What is known, and the two files."""
+    (one,) = found.records
+    return DiffDocument(old=asked.file(0), new=asked.file(1), **vars(one))
+
+
+STUDY = Study(
+    name="diff",
+    title="two models compared: treesens diff --json",
+    text="""Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
+    proof; with --data also which rows get another class (of regressors: another value), with --label what the new model costs
+    on these rows (log loss or squared error, AUC, decisions that change), with --gap which sensitivities appear, and which
+    go, and with --decision which outcomes of a decision become which.
+
+    Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
+    1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
+    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
+    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
+    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
+    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
+    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    """,
+    options=DiffOptions,
+    ask="treesens.extensions.studies.difference:ask",
+    record=DiffRecord,
+    document=document,
+    models=("old", "new"),
+    table="CSV or Parquet: rows to compare, and the domain.",
+    label="The column that is no input; prices are counted against it.",
+    fails={
+        "different": lambda records: any(one.verdict == "different" for one in records),
+        "rows": lambda records: any(one.data is not None and one.data.changed > 0 for one in records),
+        "protected": lambda records: any(
+            side.change == "appears" and side.protected is True for one in records for side in one.sensitivities or ()
+        ),
+        "flips": lambda records: any(
+            side.new.rows_flipped > side.old.rows_flipped for one in records for side in one.sensitivities or ()
+        ),
+        "sensitivities": lambda records: any(
+            side.change == "appears" for one in records for side in one.sensitivities or ()
+        ),
+        "outcomes": lambda records: any(change.verdict == "found" for one in records for change in one.outcomes or ()),
+    },
+    fail_words="Exit with 10 if scores, or classes of rows, differ; if a sensitivity appears, to any or to a protected "
+    "feature; if more rows flip; or if the outcome of some input changes.",
+    flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
+    faults=lambda records: [score for record in records for score in record["scores"]],
+    claims="treesens.extensions.studies.claims_of_scores:claim_differences",
+)

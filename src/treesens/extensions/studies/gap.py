@@ -1,0 +1,106 @@
+"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `largest_gap.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Number
+from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord, TypicalRecord
+from treesens.extensions.studies.study import Asking, Option, Study, given
+from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+
+CLOSE = 0.02
+"""The search ends where the bound is within this part of the value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapOptions:
+    """Which gaps, and when a search ends: `time_limit` in seconds for each set of features."""
+
+    vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    classes: Sequence[str] = given(shared.CLASSES, ())
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    replay: str = given(shared.REPLAY, "emulated")
+    typical: str | None = given(shared.TYPICAL, None)
+    typical_by: str | None = given(shared.TYPICAL_BY, None)
+    real: Sequence[str] = given(shared.REAL, ())
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative gap."), CLOSE)
+    time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds per set.")
+    threads: int = given(shared.THREADS, 2)
+    jobs: int = given(shared.JOBS, 1)
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+
+
+UNITS = ("raw score", "probability", "value")
+"""What a largest gap is measured in: raw score (log-odds), the probability that a forest averages, the value of a regressor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapRecord:
+    """The largest gap of one set of features and one decision; points in the user's own labels."""
+
+    varied: list[str]
+    threshold: float | Absent = ABSENT
+    classes: list[str | int] | Absent = ABSENT
+    verdict: VerdictWord
+    largest_gap: float | None
+    largest_gap_bound: float | None
+    unit: Annotated[str, OneOf(UNITS)]
+    closed: bool
+    tolerance: ToleranceRecord
+    reason: str
+    points: Points | None
+    replay: str | None
+    nodes: int
+    typical: TypicalRecord | Absent = ABSENT
+    certificates: list[CertificateRecord] | Absent = ABSENT
+    seconds: float
+
+
+def total(asked: Asking[GapOptions]) -> int:
+    """How many gaps there are."""
+    from treesens.extensions.studies.decisions import check_votes, decisions_of, natural_question
+
+    model, options = asked.model.ensemble, asked.options
+    check_votes(model, "the largest gap")
+    sets = len(options.vary) if options.vary is not None else model.n_features
+    return sets * len(decisions_of(model, natural_question(model, options.threshold, options.classes)))
+
+
+STUDY = Study(
+    name="gap",
+    title="largest gaps: treesens gap --json",
+    text="""For every feature the greatest margin g such that changing that feature alone takes some input from g above the
+    cut-off to g below it: reached by a verified pair, and bounded by a proof. Between two of several classes g is the lead of
+    each, and for regressors the largest difference of two values. With --typical both inputs are typical of the data.
+
+    Exit codes: 0 every gap closed, 5 some still open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
+    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
+    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
+    rows count.
+    """,
+    options=GapOptions,
+    ask="treesens.extensions.studies.largest_gap:ask",
+    record=GapRecord,
+    table="CSV or Parquet: domains are the ranges of its columns.",
+    fails={"found": lambda records: any(one.verdict == "found" for one in records), "rows": lambda _: False},
+    fail_words="Exit with 10 if a pair is found, or if a row of the data flips.",
+    work="searching",
+    total=total,
+    claims="treesens.extensions.studies.claims_of_scores:claim_gaps",
+)

@@ -1,0 +1,154 @@
+"""The declaration of `groups`: favourable decisions by group. How they are counted is in `group_shares.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from treesens.extensions.measure.precision import DELTA, EPSILON, Precision
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.count import DELTA_OPTION, EPSILON_OPTION, EstimateRecord
+from treesens.extensions.studies.kinds import ClassLabel, Groups, Number
+from treesens.extensions.studies.study import REQUIRED, Asking, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
+
+if TYPE_CHECKING:
+    from treesens.extensions.measure.measures import MeasureName
+    from treesens.grammar.tree import ast
+
+FOUR_FIFTHS = 0.8
+"""The rule of thumb of the Uniform Guidelines on Employee Selection Procedures (1978), 29 CFR 1607.4 D."""
+SMALLEST = 0.02
+"""Groups below this part of all rows are not compared: 29 CFR 1607.15 A (2)."""
+
+BY = Option(
+    Groups(),
+    "A column whose values are groups, or several as a,b for their intersections; repeatable.",
+    short="-b",
+    more="It need not be a feature of the model, unless the measure is `uniform` or `cells`.",
+)
+FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: that of treesens.toml.", metavar="CLASS")
+RATIO = Option(
+    Number(0.0, 1.0),
+    "What the ratio to the best group has to reach.",
+    more="0.8 is the four-fifths rule (29 CFR 1607.4 D).",
+)
+SMALLEST_OPTION = Option(
+    Number(0.0, 1.0),
+    "Groups with a smaller share of the rows are shown, and not compared.",
+    more="The default is that of 29 CFR 1607.15 A (2).",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupOptions:
+    """Which groups, and what is counted: `time_limit` in seconds for every group."""
+
+    by: Sequence[Sequence[str]] = given(BY, REQUIRED)
+    favourable: str | None = given(FAVOURABLE, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    measure: MeasureName = given(
+        shared.MEASURE,
+        "rows",
+        "What a share is a share of: the rows of a group, or a measure that is learnt from them (docs/measures.md).",
+        "`uniform` and `cells` are of the whole domain, with the value of the group.",
+    )
+    ratio: float = given(RATIO, FOUR_FIFTHS)
+    smallest: float = given(SMALLEST_OPTION, SMALLEST)
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    real: Sequence[str] = given(shared.REAL, ())
+    epsilon: float = given(EPSILON_OPTION, EPSILON)
+    delta: float = given(DELTA_OPTION, DELTA)
+    time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per group.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+
+    @property
+    def precision(self) -> Precision:
+        """What is enough of an estimate."""
+        return Precision(self.epsilon, self.delta, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRecord:
+    """One group, its values in the order of the columns.
+
+    The share of favourable decisions is proved to lie from `lower` to `upper`, and its ratio to the share of the best group of
+    the same columns from `ratio_lower` to `ratio_upper` (null if it is not compared, or no group has any).
+    """
+
+    by: list[str]
+    group: list[Value]
+    rows: int
+    favourable_rows: int | Absent = ABSENT
+    lower: float
+    upper: float
+    estimate: EstimateRecord | None
+    closed: bool
+    ratio_lower: float | None
+    ratio_upper: float | None
+    reaches: Annotated[str, OneOf(("yes", "no", "open", "not compared"))]
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsDocument:
+    """All groups, and what is favourable."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    favourable: str
+    measure: str
+    ratio: float
+    interrupted: bool
+    results: list[GroupRecord]
+
+
+def document(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> GroupsDocument:
+    """The groups, with what was asked."""
+    return GroupsDocument(
+        model=asked.file(),
+        favourable=found.result,
+        measure=asked.options.measure,
+        ratio=asked.options.ratio,
+        interrupted=found.interrupted,
+        results=list(found.records),
+    )
+
+
+STUDY = Study(
+    name="groups",
+    title="favourable decisions by group: treesens groups --json",
+    text="""For every group of the rows, by the columns of --by: the share of favourable decisions, and its ratio to that of the
+    best group (four-fifths rule), each as an interval that is proved. Over rows decisions are those of the library, and shares
+    are exact; over a measure that is learnt from the rows of a group they are shares of all inputs like them.
+
+    Exit codes: 0 every share is known precisely enough, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input,
+    130 interrupted.
+    """,
+    call="""\
+    The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
+    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
+    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
+    `time_limit` is in seconds for each group.
+    """,
+    options=GroupOptions,
+    ask="treesens.extensions.studies.group_shares:ask",
+    record=GroupRecord,
+    document=document,
+    table="CSV or Parquet: the rows, with the columns of the groups.",
+    needs_table=True,
+    fails={
+        "ratio": lambda records: any(one.reaches == "no" for one in records),
+        "unproved": lambda records: any(one.reaches in ("no", "open") for one in records),
+    },
+    fail_words="Exit with 10 if a group is proved not to reach --ratio, or is not proved to reach it.",
+    work="groups",
+    claims="treesens.extensions.studies.claims_of_shares:claim_groups",
+)

@@ -1,0 +1,110 @@
+"""The declaration of `learn`: what holds in every row of a table. How it is mined is in `data/rules.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Number, OutputPath, Whole
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import SCHEMA_VERSION, OneOf
+
+EXCEPTIONS = Option(
+    Number(0.0, 0.5),
+    "The share of the rows of a rule that may break it.",
+    more="A one-hot group never has exceptions.",
+)
+ROWS = Option(Whole(1), "The least support, in rows.")
+SHARE = Option(Number(0.0, 1.0), "The least support, as a share.", more="Of the table; for a dependency, of the whole.")
+OUTPUT = Option(OutputPath(), "A file for the text (or the JSON).", short="-o", door=Door.COMMAND)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnOptions:
+    """What it takes to be a rule; `time_limit` in seconds for all but the domains."""
+
+    exceptions: float = given(EXCEPTIONS, 0.0)
+    rows: int = given(ROWS, 30)
+    share: float = given(SHARE, 0.01)
+    time_limit: float = given(
+        shared.TIME_LIMIT,
+        600.0,
+        "Seconds for rules; domains come in any case.",
+        "What there was no time for is named (`unfinished`).",
+    )
+    output: Path | None = given(OUTPUT, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureRecord:
+    """The domain of a column, as a declaration of the language."""
+
+    feature: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleRecord:
+    """A rule about two columns; `exceptions` are numbers of rows, from 0."""
+
+    kind: Annotated[str, OneOf(("implication", "equivalence", "order", "equal"))]
+    columns: list[str]
+    left: list[float | str]
+    right: list[float | str]
+    dependency: bool
+    support: int
+    exceptions: list[int]
+    constraint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RulesDocument:
+    """All that holds in a table; `text` is it in the language."""
+
+    schema_version: int = SCHEMA_VERSION
+    data: str
+    rows: int
+    features: list[FeatureRecord]
+    onehot: list[list[str]]
+    rules: list[RuleRecord]
+    not_searched: list[str]
+    unfinished: list[str]
+    text: str
+
+
+def document(asked: Asking[LearnOptions], found: Found[RuleRecord]) -> RulesDocument:
+    """Domains, groups and rules."""
+    made: RulesDocument = replace(found.result, data=str(asked.files[0]))
+    return made
+
+
+STUDY = Study(
+    name="learn",
+    title="rules of a table: treesens learn rules --json",
+    text="""Mine `rules` from DATA (CSV or Parquet): domains, one-hot groups, dependencies, implications and orders, each with
+    its support and its exceptions. The text is for you to approve: a rule that holds in a table need not hold in the world.
+
+    Exit codes: 0 done, 5 the time was over before some kinds of rules were searched through, 1 usage, 2 unreadable input.
+    """,
+    call="""\
+    What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
+    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
+    rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
+    domains: `unfinished` names what there was no time for.
+    """,
+    call_name="learn_rules",
+    options=LearnOptions,
+    ask="treesens.extensions.studies.rules_text:ask",
+    record=RuleRecord,
+    document=document,
+    models=(),
+    what=("rules",),
+    by_position=("label",),
+    table="A table (CSV or Parquet).",
+    needs_table=True,
+    label="The column that is no input; no rule is about it.",
+    work="mining",
+)

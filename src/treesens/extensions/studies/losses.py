@@ -1,0 +1,180 @@
+"""Losses of margins on labelled rows, and what else a price is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from treesens.binder.domains import number_codes
+from treesens.binder.terms import predicts_probabilities
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.model import Ensemble, Link, Task
+from treesens.data.tables import Categories, Table
+from treesens.errors import DataError, UsageError
+from treesens.extensions.studies.row_groups import Group, groups_of_rows
+from treesens.frontends.base import LoadedModel
+
+LossName = Literal["log loss", "squared error", "Brier score"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows float64[rows, features] as the model takes them, and their labels float64[rows]: class numbers, or values. `groups`
+    are parts of them, whose prices are told apart.
+    """
+
+    rows: FloatArray
+    labels: FloatArray
+    groups: tuple[Group, ...] = ()
+
+
+def loss_name(ensemble: Ensemble) -> LossName:
+    """What the price is counted in. UsageError for models that are trained on another loss."""
+    if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY and ensemble.n_outputs == 1:
+        return "squared error"
+    binary = ensemble.task is Task.BINARY and ensemble.link is Link.LOGISTIC and ensemble.n_outputs == 1
+    several = ensemble.task is Task.MULTICLASS and ensemble.link is Link.SOFTMAX
+    if binary or several:
+        return "log loss"
+    if predicts_probabilities(ensemble):
+        return "Brier score"  # a probability of 0 is common in a forest, and has no finite log loss
+    raise UsageError(
+        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.value}` has no loss to count a price in",
+        remedy="prices and repairs are for classifiers with probabilities (logistic, softmax, forests) and plain regressors",
+    )
+
+
+def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence[str]] = ()) -> Labelled:
+    """The rows and labels of an aligned table, with the groups of some columns. DataError for a label that is none, with its
+    row, and without rows; UsageError for columns that make no groups.
+    """
+    ensemble = model.ensemble
+    if label not in table.columns:
+        raise DataError(
+            f"the table has no column `{label}`", place=table.name, remedy="name the column of labels: --label NAME"
+        )
+    if table.rows == 0:
+        raise DataError("the table has no rows", place=table.name, remedy="give the rows that the model was trained on")
+    rows = rows_of(model, table)
+    column = table.columns[label]
+    if loss_name(ensemble) == "squared error":
+        labels = table.numbers(label) if column.dtype == object else column
+        bad = np.flatnonzero(~np.isfinite(labels))
+    else:
+        labels = _classes(ensemble, column, model.meaning.classes)
+        bad = np.flatnonzero(labels < 0)
+    if len(bad):
+        row = int(bad[0])
+        named = model.meaning.classes
+        known = (
+            ", ".join(f"`{c}`" + (f" or `{named[str(c)]}`" if str(c) in named else "") for c in ensemble.classes[:8])
+            or "a finite number"
+        )
+        raise DataError(
+            f"`{str(column[row])[:40]}` is no label of the model",
+            place=f"{table.name}, row {row}, column `{label}`",
+            remedy=f"a label is {'one of ' if ensemble.classes else ''}{known}",
+        )
+    groups = tuple(group for columns in by for group in groups_of_rows(table, columns))
+    return Labelled(rows, np.asarray(labels, dtype=np.float64), groups)
+
+
+def rows_of(model: LoadedModel, table: Table) -> FloatArray:
+    """The rows of an aligned table, float64[rows, features]."""
+    return table.matrix(model.ensemble.feature_names, _stored_categories(model.ensemble))
+
+
+def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
+    """How the columns of features with named categories are read."""
+    return {
+        feature.name: Categories(
+            {str(label): float(code) for code, label in enumerate(feature.labels or ())},
+            number_codes(feature.labels),
+            digits=False,
+            unsure=feature.unsure,
+        )
+        for feature in ensemble.features
+        if feature.labels or feature.unsure
+    }
+
+
+def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
+    """The number of each label's class, -1 for values that are not labels: matched by text or by number. The stated name of a
+    class counts only where the model has no such label.
+    """
+    labels = np.full(len(column), -1.0)
+    if column.dtype == object:
+        for number, name in enumerate(ensemble.classes):
+            labels[[value is not None and value == called.get(str(name)) for value in column]] = number
+    for number, name in enumerate(ensemble.classes):
+        if column.dtype == object:
+            labels[[value is not None and str(value) == str(name) for value in column]] = number
+        else:
+            labels[column == _number(name)] = number
+    return labels
+
+
+def _number(name: str | int) -> float:
+    """The number that names a class (scikit-learn keeps labels like 1.0, which are texts here), NaN for other texts."""
+    try:
+        return float(name)
+    except ValueError:
+        return np.nan
+
+
+def losses(name: LossName, margins: FloatArray, labels: FloatArray) -> FloatArray:
+    """The loss of every row, float64[rows], for margins float64[rows, outputs]."""
+    if name == "squared error":
+        return np.asarray((margins[:, 0] - labels) ** 2)
+    if name == "Brier score":
+        return np.asarray(((margins - np.eye(margins.shape[1])[labels.astype(np.int64)]) ** 2).sum(axis=1))
+    if margins.shape[1] == 1:
+        return np.asarray(np.logaddexp(0.0, margins[:, 0]) - labels * margins[:, 0])
+    high = margins.max(axis=1, keepdims=True)
+    total = high[:, 0] + np.log(np.exp(margins - high).sum(axis=1))
+    return np.asarray(total - margins[np.arange(len(margins)), labels.astype(np.int64)])
+
+
+def expected_loss(name: LossName, margins: FloatArray, target: FloatArray) -> float:
+    """The mean loss of margins if labels are as the margins `target` expect them, both float64[rows, outputs]."""
+    if name != "log loss":
+        return float(((margins - target) ** 2).sum(axis=1).mean())
+    if margins.shape[1] == 1:
+        return float((np.logaddexp(0.0, margins) - _shares(target) * margins).mean())
+    high = margins.max(axis=1, keepdims=True)
+    total = high[:, 0] + np.log(np.exp(margins - high).sum(axis=1))
+    return float((total - (_shares(target) * margins).sum(axis=1)).mean())
+
+
+def expected_slopes(name: LossName, margins: FloatArray, target: FloatArray) -> FloatArray:
+    """The derivatives of the rows' expected losses by the margins, float64[rows, outputs]."""
+    if name != "log loss":
+        return np.asarray(2 * (margins - target))
+    return np.asarray(_shares(margins) - _shares(target))
+
+
+def _shares(margins: FloatArray) -> FloatArray:
+    """The probabilities of margins, float64[rows, outputs]."""
+    if margins.shape[1] == 1:
+        return np.asarray(1 / (1 + np.exp(-np.clip(margins, -500, 500))))
+    shares = np.exp(margins - margins.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def curvature(name: LossName) -> float:
+    """A bound on the second derivative of a loss by a margin."""
+    return 0.25 if name == "log loss" else 2.0
+
+
+def area_under_curve(scores: FloatArray, labels: FloatArray) -> float | None:
+    """The share of pairs of a positive and a negative row that the scores order rightly, ties half; None without such pairs."""
+    positive = labels == 1
+    many, few = int(positive.sum()), int((~positive).sum())
+    if not many or not few:
+        return None
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return float((ranks[positive].sum() - many * (many + 1) / 2) / (many * few))

@@ -1,0 +1,115 @@
+"""What one model costs beside another on labelled rows: losses, decisions and flips, over all rows and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
+from treesens.compiler.model import Ensemble
+from treesens.extensions.studies.losses import Labelled, area_under_curve, loss_name, losses
+
+MOST_WAYS = 32
+"""Of the values that rows have of the varied features, for rows that flip: so many are tried, evenly spread."""
+_MOST_ROWS = 2000
+"""Rows that are tried for flips, evenly spread."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Features by their numbers, and values float64[ways, features] that rows get in their place, to see which rows flip."""
+
+    features: list[int]
+    ways: FloatArray
+
+    @classmethod
+    def of(cls, features: Sequence[int], rows: FloatArray) -> Moved:
+        """The values that rows float64[rows, features of the model] have of some features, or so many of them."""
+        ordered = sorted(features)
+        return cls(ordered, _spread(np.unique(rows[:, ordered], axis=0), MOST_WAYS))
+
+
+def price_of(before: Ensemble, after: Ensemble, part: Labelled, moved: Moved | None = None) -> dict[str, Any]:
+    """The record of a price (`PriceRecord`): what the second model costs beside the first on some rows, with rows that flip if
+    some features are moved. Scores are in the arithmetic of the library. UsageError for models without such a loss.
+    """
+    old, new = _margins(before, part.rows), _margins(after, part.rows)
+    record = _of_scores(before, old, new, part.labels, part.rows)
+    record["rows_changed"] = int((old != new).any(axis=1).sum())
+    record["largest_change_of_a_score"] = float(np.abs(old - new).max(initial=0.0))
+    if before.classes and moved is not None:
+        tried = _spread(part.rows, _MOST_ROWS)
+        record["rows_tried_for_flips"] = len(tried)
+        record["rows_flip_before"] = int(_flips(before, tried, moved).sum())
+        record["rows_flip_after"] = int(_flips(after, tried, moved).sum())
+    if part.groups:
+        record["groups"] = [
+            {
+                "by": list(group.by),
+                "values": list(group.values),
+                **_of_scores(before, old[group.rows], new[group.rows], part.labels[group.rows], part.rows[group.rows]),
+                **_rates(before, old, new, group.rows),
+            }
+            for group in part.groups
+        ]
+    return record
+
+
+def _of_scores(
+    ensemble: Ensemble, old: FloatArray, new: FloatArray, labels: FloatArray, rows: FloatArray
+) -> dict[str, Any]:
+    """Losses, AUC and decisions for margins float64[rows, outputs] of both models."""
+    name = loss_name(ensemble)
+    record: dict[str, Any] = {
+        "rows": len(labels),
+        "loss": name,
+        "loss_before": float(losses(name, old, labels).mean()),
+        "loss_after": float(losses(name, new, labels).mean()),
+    }
+    if len(ensemble.classes) == 2:
+        record["auc_before"] = area_under_curve(_score(old), labels)
+        record["auc_after"] = area_under_curve(_score(new), labels)
+    if ensemble.classes:
+        before, after = (ensemble.predicted_classes(margins, rows) for margins in (old, new))
+        record["decisions_changed"] = int((before != after).sum())
+    return record
+
+
+def _rates(ensemble: Ensemble, old: FloatArray, new: FloatArray, rows: Int64Array) -> dict[str, float]:
+    """The share of some rows that get the second of two classes, by both models."""
+    if len(ensemble.classes) != 2:
+        return {}
+    one, two = (float((ensemble.predicted_classes(m[rows]) == 1).mean()) for m in (old, new))
+    return {"positive_before": one, "positive_after": two}
+
+
+def _margins(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
+    """float64[rows, outputs]."""
+    return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
+
+
+def _score(margins: FloatArray) -> FloatArray:
+    """What ranks rows of two classes, float64[rows]: the score, or the lead of the second class."""
+    return margins[:, 0] if margins.shape[1] == 1 else np.asarray(margins[:, 1] - margins[:, 0])
+
+
+def _spread(rows: FloatArray, most: int) -> FloatArray:
+    """The rows, or so many of them, evenly spread."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+
+
+def _flips(ensemble: Ensemble, rows: FloatArray, moved: Moved) -> BoolArray:
+    """Which rows get another class with other values of the moved features, bool[rows]."""
+
+    def classes(these: FloatArray) -> Int64Array:
+        return ensemble.predicted_classes(_margins(ensemble, these), these)
+
+    own, flips = classes(rows), np.zeros(len(rows), dtype=np.bool_)
+    for way in moved.ways:
+        changed = rows.copy()
+        changed[:, moved.features] = way
+        flips |= classes(changed) != own
+    return flips

@@ -1,0 +1,165 @@
+"""The declaration of `reasons`: principal reasons of denials, for letters. How they are found is in `denials.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.groups import FAVOURABLE
+from treesens.extensions.studies.kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+
+MOST = 4
+"""Reasons of one letter: 12 CFR 1002, Supplement I, comment 9(b)(2)-1 (more than four are not likely to be helpful)."""
+
+ROWS = Option(
+    RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Those that are denied have a record each."
+)
+PROTECTED = Option(Names(), "Features, as a,b, that are no reason, and are never to change.")
+CODES = Option(
+    InputFile(),
+    "A TOML file with the phrase and the code of every feature.",
+    more="Without it a feature is named as the model names it.",
+)
+MOST_OPTION = Option(Whole(1, 20), "The most reasons of a denial.", metavar="K")
+WAYS = ("change", "values")
+WAY = Option(
+    Choice(WAYS),
+    "What makes features reasons: changing them alone makes the decision favourable, or their values alone keep it, whatever "
+    "all others are.",
+    more="The second needs more features, and more time.",
+)
+SHAP = Option(Flag(), "Beside the reasons the features of the greatest TreeSHAP against the decision.")
+OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonOptions:
+    """Which denials, and what may be a reason: `time_limit` in seconds for each of them."""
+
+    rows: Sequence[int] | None = given(ROWS, None)
+    protected: Sequence[str] = given(PROTECTED, ())
+    codes: Path | None = given(CODES, None)
+    favourable: str | None = given(FAVOURABLE, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    most: int = given(MOST_OPTION, MOST)
+    way: str = given(WAY, "change")
+    shap: bool = given(SHAP, False)
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    real: Sequence[str] = given(shared.REAL, ())
+    replay: str = given(shared.REPLAY, "emulated")
+    time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per denial.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+    out: Path | None = given(OUT, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrincipalReason:
+    """One reason: the value of the row, and another one: with it and those of the other reasons the decision is favourable.
+    `rise` is by how much the score could rise if this feature alone changed; None if there was no time to find out.
+    """
+
+    feature: str
+    code: str | None
+    phrase: str
+    value: Value
+    instead: Value
+    rise: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenialRecord:
+    """The reasons of one denial, the greatest rise first.
+
+    By `change` they `suffice` if changing them alone makes the decision favourable (a verified input); none of them can be left
+    out, which is proved. `no`: it is proved that no `most` features suffice. Then the reasons are those of the greatest rise
+    among some that do, and at least `needed` features have to change (null if no change helps). By `values` they `suffice` if
+    no input that agrees with the row on them gets the favourable decision (proved); protected features may be anything.
+    """
+
+    row: int
+    decision: str
+    reasons: list[PrincipalReason]
+    suffice: Annotated[str, OneOf(("yes", "no", "open"))]
+    needed: int | None
+    reason: str
+    proof: str | None
+    replay: str | None
+    shap: list[str] | Absent = ABSENT
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonsDocument:
+    """All denials; how many there are is null where certificates are required, since none is about that."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    favourable: str
+    way: Annotated[str, OneOf(WAYS)]
+    protected: list[str]
+    most: int
+    denied: int | None
+    suffice: int
+    do_not_suffice: int
+    open: int | None
+    interrupted: bool
+    results: list[DenialRecord]
+
+
+def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> ReasonsDocument:
+    """The denials, and how often so many reasons do not suffice."""
+    words, required = [one.suffice for one in found.records], asked.options.require_certificate
+    return ReasonsDocument(
+        model=asked.file(),
+        favourable=found.result.favourable,
+        way=asked.options.way,
+        protected=list(asked.options.protected or asked.model.meaning.protected),
+        most=asked.options.most,
+        denied=None if required else len(words),
+        suffice=words.count("yes"),
+        do_not_suffice=words.count("no"),
+        open=None if required else words.count("open"),
+        interrupted=found.interrupted,
+        results=list(found.records),
+    )
+
+
+STUDY = Study(
+    name="reasons",
+    title="principal reasons of denials: treesens reasons --json",
+    text="""The principal reasons of every row that does not get the favourable decision: at most four features, ranked, whose
+    change alone would make it favourable, as a verified input shows; none of them can be left out, which is proved. Protected
+    features are never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
+
+    Exit codes: 0 every denial is settled, 5 some are open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    interrupted.
+    """,
+    call="""\
+    The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
+    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
+    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
+    seconds for each denial. Ctrl-C returns what is known so far.
+    """,
+    options=ReasonOptions,
+    ask="treesens.extensions.studies.denials:ask",
+    record=DenialRecord,
+    document=document,
+    table="CSV or Parquet: the rows, and the domain.",
+    needs_table=True,
+    fails={"more": lambda records: any(one.suffice == "no" for one in records)},
+    fail_words="Exit with 10 if a denial needs more reasons than --most.",
+    work="denials",
+    claims="treesens.extensions.studies.claims_of_denials:claim_denials",
+)

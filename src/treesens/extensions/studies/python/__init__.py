@@ -1,0 +1,1 @@
+"""Studies as Python calls, and their results."""

@@ -1,0 +1,339 @@
+# Made from the declarations of the studies: python -m tests.house.calls_stub --write
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from treesens.extensions.studies.python.rows import Reasons, Robustness, Sets
+from treesens.extensions.studies.python.shares import Count
+from treesens.extensions.studies.python.studies import Audit, Diff, Gap, Repair, Rules
+from treesens.extensions.studies.python.study_results import StudyResult
+from treesens.python.types import Data, Model
+
+__all__ = [
+    "audit",
+    "count",
+    "diff",
+    "gap",
+    "groups",
+    "learn_rules",
+    "reasons",
+    "repair",
+    "robust",
+    "sets",
+    "shape",
+    "why",
+]
+
+def audit(
+    model: Model,
+    data: Data,
+    *,
+    label: str | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] | None = None,
+    shape: bool = False,
+    repair_gap: float | None = None,
+    typical: float | None = None,
+    typical_by: Literal["chow-liu", "isolation"] | None = None,
+    decision: str | Path | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    tolerance: float = 1e-06,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    jobs: int = 2,
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
+    time_limit: float = 5.0,
+    seed: int = 0,
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+) -> Audit:
+    """The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+
+    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
+    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
+    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
+    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
+    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
+    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
+    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
+    would cost to `repair` the model to that gap.
+    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
+    what is known so far.
+    """
+
+def count(
+    model: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "uniform",
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
+    epsilon: float = 0.05,
+    delta: float = 1e-06,
+    negligible: float = 1e-06,
+    time_limit: float = 10.0,
+    seed: int = 0,
+) -> Count:
+    """The share of inputs for which changing some features alone flips the decision, as `treesens count` finds it: a proved
+    interval, and inside it an estimate that is further off than `epsilon` (relative) with a probability of at most `delta`.
+
+    `measure` says what a share is a share of: `uniform` on the domain, `cells`, or by `data`: `marginals`, `chow-liu`, `rows`.
+    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C returns
+    what is known so far.
+    """
+
+def diff(
+    old: Model,
+    new: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    decision: str | Path | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    price_by: str | Sequence[str | Sequence[str]] | None = None,
+    protected: str | Sequence[str] = (),
+    time_limit: float = 60.0,
+    set_limit: float = 5.0,
+    tolerance: float = 1e-06,
+    seed: int = 0,
+) -> Diff:
+    """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
+    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
+    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
+    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
+    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
+    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
+    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    """
+
+def gap(
+    model: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    typical: float | None = None,
+    typical_by: Literal["chow-liu", "isolation"] | None = None,
+    real: str | Sequence[str] = (),
+    protected: str | Sequence[str] = (),
+    close: float = 0.02,
+    time_limit: float = 30.0,
+    threads: int = 2,
+    jobs: int = 1,
+    seed: int = 0,
+) -> Gap:
+    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
+    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
+    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
+    rows count.
+    """
+
+def groups(
+    model: Model,
+    data: Data,
+    *,
+    label: str | None = None,
+    by: str | Sequence[str | Sequence[str]],
+    favourable: str | int | None = None,
+    threshold: float | None = None,
+    measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] = "rows",
+    ratio: float = 0.8,
+    smallest: float = 0.02,
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    epsilon: float = 0.05,
+    delta: float = 1e-06,
+    time_limit: float = 10.0,
+    seed: int = 0,
+) -> StudyResult:
+    """The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
+    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
+    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
+    `time_limit` is in seconds for each group.
+    """
+
+def learn_rules(
+    data: Data,
+    label: str | None = None,
+    *,
+    exceptions: float = 0.0,
+    rows: int = 30,
+    share: float = 0.01,
+    time_limit: float = 600.0,
+) -> Rules:
+    """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
+    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
+    rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
+    domains: `unfinished` names what there was no time for.
+    """
+
+def reasons(
+    model: Model,
+    data: Data,
+    *,
+    label: str | None = None,
+    rows: int | str | Sequence[int | str] | None = None,
+    protected: str | Sequence[str] = (),
+    codes: str | Path | None = None,
+    favourable: str | int | None = None,
+    threshold: float | None = None,
+    most: int = 4,
+    way: Literal["change", "values"] = "change",
+    shap: bool = False,
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    time_limit: float = 5.0,
+    seed: int = 0,
+) -> StudyResult:
+    """The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
+    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
+    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
+    seconds for each denial. Ctrl-C returns what is known so far.
+    """
+
+def repair(
+    model: Model,
+    data: Data,
+    *,
+    label: str,
+    vary: str | Sequence[str | Sequence[str]] | None = None,
+    gap: float | Sequence[float] | None = None,
+    margin: float | Sequence[float] | None = None,
+    swing: float | Sequence[float] | None = None,
+    increasing: str | Sequence[str] = (),
+    decreasing: str | Sequence[str] = (),
+    test: Data | None = None,
+    price_by: str | Sequence[str | Sequence[str]] | None = None,
+    output: str | Path | None = None,
+    pairs: str | Path | None = None,
+    method: Literal["auto", "average", "blend", "leaves"] = "auto",
+    keep: str | Sequence[str] = (),
+    keep_rows: Data | None = None,
+    decision: str | Path | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    time_limit: float = 120.0,
+    proof_time: float = 60.0,
+    seed: int = 0,
+    certificates: str | Path | None = None,
+) -> Repair:
+    """The model of a file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
+    file `output` (several sizes: one each), and only if it is proved of that file.
+
+    `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
+    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
+    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
+    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
+    reached with the features and rows that are to be kept.
+    """
+
+def robust(
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
+    *,
+    label: str | None = None,
+    norm: Literal["linf", "l2", "l1", "l0"] = "linf",
+    targeted: bool = False,
+    range: tuple[float, float] | None = None,
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    time_limit: float = 10.0,
+    seed: int = 0,
+) -> Robustness:
+    """The distance of rows (default: all) of `data` to another class, as `treesens robust` finds it: reached by a verified
+    input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
+    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns what is known so far.
+    """
+
+def sets(
+    model: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    gap: float | None = None,
+    margin: float | None = None,
+    vary: str | Sequence[str] | None = None,
+    most: int | None = None,
+    threshold: float | None = None,
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    real: str | Sequence[str] = (),
+    time_limit: float = 10.0,
+    seed: int = 0,
+) -> Sets:
+    """Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
+    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
+    all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
+    known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    """
+
+def shape(
+    model: Model,
+    data: Data | None = None,
+    *,
+    label: str | None = None,
+    features: str | Sequence[str] = (),
+    increasing: str | Sequence[str] = (),
+    decreasing: str | Sequence[str] = (),
+    classes: Sequence[str | int] = (),
+    domain: str | Path | None = None,
+    real: str | Sequence[str] = (),
+    replay: Literal["auto", "emulated", "library"] = "emulated",
+    time_limit: float = 1.0,
+    jobs: int = 1,
+    seed: int = 0,
+) -> StudyResult:
+    """In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
+    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
+    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
+    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
+    """
+
+def why(
+    model: Model,
+    data: Data,
+    rows: int | str | Sequence[int | str] | None = None,
+    *,
+    label: str | None = None,
+    smallest: bool = False,
+    most: int = 1,
+    without: str | Sequence[str] = (),
+    fixed: str | Sequence[str] = (),
+    decision: str | Path | None = None,
+    protected: str | Sequence[str] = (),
+    direction: Mapping[str, Literal["up", "down"]] | None = None,
+    permitted: Mapping[str, tuple[float, float] | Collection[float | str]] | None = None,
+    also: Literal["box", "radius", "recourse", "shap"] | Sequence[Literal["box", "radius", "recourse", "shap"]] = (),
+    range: tuple[float, float] | None = None,
+    time_limit: float = 10.0,
+    seed: int = 0,
+) -> Reasons:
+    """Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
+    whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
+    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
+    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
+    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `decision`, a `.sens` file, puts the outcomes of a decision in the place of classes. `time_limit` is in seconds
+    per row, and once more for each distance. Ctrl-C returns what is known so far.
+    """

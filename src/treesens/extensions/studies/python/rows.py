@@ -1,0 +1,132 @@
+"""What `robust`, `why` and `sets` return in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from treesens.extensions.studies.python.study_results import Called, Records, StudyResult
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.robustness import Robustness as Found
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness(Records):
+    """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
+
+    records: list[dict[str, Any]]
+    notes: tuple[str, ...]
+    interrupted: bool
+    found: Found = field(repr=False)
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        found = called.found
+        return cls(called.records, called.notes, found.interrupted, found.result, called.source)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        names = ("row", "class", "correct", "verdict", "distance", "bound", "closed", "reason")
+        return {name: [record[name] for record in self.records] for name in names}
+
+    def certified(self, radius: float) -> float:
+        """The part of the rows that are proved to keep their class within a radius; with labels those that are right, too."""
+        return self.found.certified(radius)
+
+    def curve(self) -> list[tuple[float, float]]:
+        """Every radius at which the certified part of the rows falls, ascending from 0, with the part from there on."""
+        return self.found.curve()
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: the certified part of the rows over the radius. Returns the axes, new ones if none are
+        given. UsageError without matplotlib.
+        """
+        from treesens.extensions.studies.report.plots import certified_plot
+
+        return certified_plot(self.curve(), axes, labelled=self.found.labelled)
+
+    def __repr__(self) -> str:
+        closed = sum(bool(record["closed"]) for record in self.records)
+        return f"<robustness of {len(self.records)} rows: {closed} closed>"
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons(Records):
+    """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
+
+    records: list[dict[str, Any]]
+    notes: tuple[str, ...]
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        return cls(called.records, called.notes, called.source)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A line per row: its class, the features that decide it, and those whose change gives another class."""
+        known = [None if r["sufficient"] is None else ", ".join(r["sufficient"]) for r in self.records]
+        contrast = [None if r["contrast"] is None else ", ".join(r["contrast"]) for r in self.records]
+        plain = {name: [r[name] for r in self.records] for name in ("row", "class")}
+        rest = {name: [r[name] for r in self.records] for name in ("smallest", "reason")}
+        return {**plain, "sufficient": known, "contrast": contrast, **rest}
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: the part of the rows whose reason needs a feature. Returns the axes, new ones if none are
+        given. UsageError without matplotlib.
+        """
+        from treesens.extensions.studies.report.plots import reasons_plot
+
+        return reasons_plot(self.records, axes)
+
+    def __repr__(self) -> str:
+        known = sum(record["sufficient"] is not None for record in self.records)
+        return f"<reasons of {len(self.records)} rows: {known} known>"
+
+
+@dataclass(frozen=True, eq=False)
+class Sets(StudyResult):
+    """Which sets of features flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether something is known about every set."""
+        return not self.interrupted and all(record["complete"] for record in self.records)
+
+    @property
+    def flip(self) -> list[tuple[str, ...]]:
+        """The sets that flip, none of which holds another, the smallest first; of the first decision."""
+        return [tuple(one["features"]) for one in self.records[0]["flip"]]
+
+    @property
+    def hold(self) -> list[tuple[str, ...]]:
+        """The sets that are proved not to flip, none of which lies inside another; of the first decision."""
+        return [tuple(one["features"]) for one in self.records[0]["hold"]]
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A line per set, with its verdict."""
+        kinds = (("flip", "found"), ("hold", "none"), ("open", "unknown"))
+        lines = [(r, one, verdict) for r in self.records for kind, verdict in kinds for one in r[kind]]
+        columns: dict[str, list[Any]] = {"features": [", ".join(one["features"]) for _, one, _ in lines]}
+        if any("classes" in record for record in self.records):
+            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r, _, _ in lines]
+        return {**columns, "verdict": [verdict for _, _, verdict in lines]}
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib of the sets of the first decision: a row per set, a dot per feature. Returns the axes, new
+        ones if none are given. UsageError without matplotlib.
+        """
+        from treesens.extensions.studies.report.sets_plot import sets_plot
+
+        return sets_plot(self.records[0], axes)
+
+    def __repr__(self) -> str:
+        flip, hold = (sum(len(record[kind]) for record in self.records) for kind in ("flip", "hold"))
+        state = "complete" if self.complete else "not complete"
+        return f"<sets of features: {flip} smallest that flip, {hold} largest that do not, {state}>"

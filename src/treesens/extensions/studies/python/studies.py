@@ -1,0 +1,285 @@
+"""What studies of whole models return in Python: audits, largest gaps, two models compared, repairs, rules of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from treesens.compiler.base.files import check_writable, one_run
+from treesens.extensions.studies.python.study_results import Called, Columns, StudyResult
+from treesens.python.settings import check_choice, path_of
+from treesens.records.plain import plain
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.audit import AuditOptions
+    from treesens.extensions.studies.audit_facts import Audit as Run
+    from treesens.extensions.studies.difference import Difference
+
+
+def _name(record: dict[str, Any]) -> str:
+    """What a record is about: the features, and the outcomes or classes if there are several."""
+    classes = record.get("outcomes", record.get("classes"))
+    protected = " (protected)" if record.get("protected") else ""
+    return ", ".join(record["varied"]) + protected + (f" ({' / '.join(map(str, classes))})" if classes else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Audit(StudyResult):
+    """A finished audit: `records` one per (set of features, decision, gap), as `treesens audit --json` prints them.
+
+    `frame()` has their numbers as columns; `audit[name]` is one of these columns.
+    """
+
+    run: Run = field(repr=False)
+    options: AuditOptions = field(repr=False)
+    inputs: tuple[Path, ...] = field(repr=False)
+    """The files that it was made from: no report is written over them."""
+    told: dict[str, Any] = field(repr=False)
+    """Further facts for a report: `warnings` and `assumed`, as the command prints them with --json."""
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        run: Run = called.found.result
+        told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
+        options, inputs = called.asked.options, called.inputs
+        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        from treesens.extensions.studies.feature_audit import columns_of
+
+        return columns_of(self.records)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        pdf: str | Path | None = None,
+        purpose: str | Path | None = None,
+        date: str | None = None,
+    ) -> Path:
+        """Writes the page of `treesens audit --report`, with the records beside it (NAME.audit.json); returns its path.
+
+        UsageError for a file that cannot be written, and if jinja2 (or a browser, for `pdf`) is missing; OverwriteError for a
+        file that the audit or this call has read.
+        """
+        printed = None if pdf is None else path_of("pdf", pdf)
+        stated = None if purpose is None else path_of("purpose", purpose)
+        with one_run(*self.inputs):
+            return self._report(path_of("path", path), printed, stated, date)
+
+    def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
+        """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path it is written there.
+
+        UsageError for a file that is there and has no place for it, and for one that cannot be written; OverwriteError for a
+        file that the audit has read.
+        """
+        from treesens.extensions.studies.report.model_card import card_section, check_card, write_card
+        from treesens.extensions.studies.report.purpose import date_of
+
+        place = None if path is None else path_of("path", path)
+        with one_run(*self.inputs):
+            if place is not None:
+                check_writable(place)
+                check_card(place)
+            section = card_section(self.records, self._facts("ts.audit(…).card(…)", date=date_of(date)))
+            if place is not None:
+                write_card(place, section)
+        return section
+
+    def _facts(self, command: str, **heading: Any) -> dict[str, Any]:
+        """What the audit is about, with what is said of it."""
+        from treesens.extensions.studies.audit_facts import audit_facts
+
+        model = self.run.model.ensemble.source.path or "a live object"
+        data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
+        return audit_facts(self.run, self.options.settings, model, data, command, **self.told, **heading)
+
+    def _report(self, place: Path, pdf: Path | None, purpose: Path | None, date: str | None) -> Path:
+        from treesens.extensions.studies.report.audit_page import attachment_of, write_report
+        from treesens.extensions.studies.report.pdf import print_pdf
+        from treesens.extensions.studies.report.purpose import date_of, read_purpose
+        from treesens.records.installation import environment_facts
+
+        heading = {
+            "purpose": read_purpose(purpose),
+            "date": date_of(date),
+            "environment": environment_facts(),
+        }
+        for output in (place, attachment_of(place), *(() if pdf is None else (pdf,))):
+            check_writable(output)
+        facts = self._facts("ts.audit(…).report(…)", **heading)
+        write_report(place, self.records, facts)
+        if pdf is not None:
+            print_pdf(place, pdf, str(heading["date"]))
+        return place
+
+    def plot(self, what: Literal["swing", "flips"] = "swing", *, axes: Any = None) -> Any:
+        """A picture with matplotlib: the largest `swing` of every set of features with its proved bound, or the share of rows
+        that flips (`flips`) over the gaps. Returns the axes, new ones if none are given. UsageError without matplotlib.
+        """
+        from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_units
+        from treesens.extensions.studies.report.plots import curves_plot, parts_plot, values_plot
+
+        check_choice("what", what, ("swing", "flips"))
+        if what == "swing":
+            swings = {_name(r): (r["max_swing"], r["max_swing_bound"]) for r in self.records}
+            return values_plot(swings, f"largest swing ({swing_units(self.records)})", axes)
+        kind = "gap" if any("gap" in r for r in self.records) else "margin"
+        curves: dict[str, list[tuple[float, float]]] = {}
+        for r in self.records:
+            if r["rows"] and r["rows_flipped"] is not None:
+                curves.setdefault(_name(r), []).append((float(r.get(kind, 0.0)), r["rows_flipped"] / r["rows"]))
+        if all(len(points) == 1 for points in curves.values()):
+            parts = {name: part for name, ((_, part),) in curves.items()}
+            first = {_name(r) for r in self.records if r.get("protected")}
+            words = {_name(r): f"{rows_that_flip(r)} of {r['rows']:,}" for r in self.records}
+            return parts_plot(
+                parts, f"part of the rows that flip ({gap_of(self.records[0])})", axes, words=words, first=first
+            )
+        return curves_plot(curves, kind, "share of rows that flip", axes)
+
+    def __repr__(self) -> str:
+        found = sum(record["verdict"] == "found" for record in self.records)
+        return f"<audit of {len(self.records)} questions: {found} found{', interrupted' if self.interrupted else ''}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Gap(StudyResult):
+    """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        names = ("verdict", "largest_gap", "largest_gap_bound", "unit", "closed", "reason")
+        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
+        if any("classes" in r for r in self.records):
+            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
+        return {**columns, **{name: [r[name] for r in self.records] for name in names}}
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: the largest gap of every set of features with its proved bound. Returns the axes, new ones
+        if none are given. UsageError without matplotlib.
+        """
+        from treesens.extensions.studies.report.plots import values_plot
+
+        gaps = {_name(r): (r["largest_gap"], r["largest_gap_bound"]) for r in self.records}
+        units = dict.fromkeys(r["unit"] for r in self.records)
+        return values_plot(gaps, f"largest gap ({', '.join(units)})", axes)
+
+    def __repr__(self) -> str:
+        closed = sum(bool(record["closed"]) for record in self.records)
+        return f"<largest gaps of {len(self.records)} questions: {closed} closed>"
+
+
+@dataclass(frozen=True, eq=False)
+class Diff(Columns):
+    """Two models compared: `record` as `treesens diff --json` prints it."""
+
+    record: dict[str, Any]
+    notes: tuple[str, ...]
+    interrupted: bool
+    found: Difference = field(repr=False)
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        found = called.found
+        return cls(called.records[0], called.notes, found.interrupted, found.result, called.source)
+
+    @property
+    def verdict(self) -> str:
+        """`equal` (proved), `different` (an input shows it), `close` (`bound` is all that is proved) or `unknown`."""
+        return self.found.verdict
+
+    @property
+    def bound(self) -> float | None:
+        """No raw score of the one model differs from that of the other by more (proved); None if not all is proved."""
+        return self.found.bound
+
+    @property
+    def changed_rows(self) -> list[int] | None:
+        """Numbers of the rows that get another class (of regressors: another value), the clearest first; None without data."""
+        return self.found.changed
+
+    @property
+    def prices(self) -> dict[str, Any] | None:
+        """What the new model costs on the labelled rows: mean loss, AUC, decisions that change; None without labels."""
+        known: dict[str, Any] | None = self.record["prices"]
+        return known
+
+    @property
+    def sensitivities(self) -> list[dict[str, Any]] | None:
+        """Per set of features and gap whether its sensitivity `appears`, `goes`, `stays`, is there `never`, or `unknown`, with
+        what is known of both versions; None without gaps.
+        """
+        known: list[dict[str, Any]] | None = self.record["sensitivities"]
+        return known
+
+    @property
+    def outcomes(self) -> list[dict[str, Any]] | None:
+        """Per two outcomes of a decision whether some input has `old` by the one model and `new` by the other one, with the
+        input and the rows that have; None without a decision.
+        """
+        known: list[dict[str, Any]] | None = self.record["outcomes"]
+        return known
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The largest differences, a line per score and direction."""
+        return {
+            name: [score[name] for score in self.record["scores"]]
+            for name in ("score", "direction", "largest", "bound")
+        }
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import diff_html
+
+        return diff_html(self.record)
+
+    def __repr__(self) -> str:
+        from treesens.extensions.studies.report.largest_words import rounded
+
+        rows = "" if self.found.changed is None else f", {len(self.found.changed)} of {self.found.rows} rows change"
+        proved = "" if self.bound is None else f", at most {rounded(self.bound, 6, ROUND_CEILING)} apart"
+        return f"<two models: {self.verdict}{proved}{rows}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Repair(StudyResult):
+    """Repaired models: `records` as `treesens repair --json` prints them, one per size, the largest size first."""
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The prices, on rows that were held out if there are any: a list per column."""
+        prices = [list(r["prices"].values())[-1] if r["proved"] else {} for r in self.records]
+        columns: dict[str, list[Any]] = {name: [r[name] for r in self.records] for name in ("size", "method", "proved")}
+        for name in ("loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed"):
+            columns[name] = [price.get(name) for price in prices]
+        return columns
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A picture with matplotlib: what the loss grows by over the promised size. Returns the axes, new ones if none are
+        given. UsageError without matplotlib.
+        """
+        from treesens.extensions.studies.report.plots import prices_plot
+
+        return prices_plot(self.records, "size", axes)
+
+    def __repr__(self) -> str:
+        return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"
+
+
+class Rules(dict[str, Any]):
+    """What holds in every row of a table, as `treesens learn rules --json` prints it."""
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        told = plain(called.found.result)
+        return cls({name: part for name, part in told.items() if name not in {"schema_version", "data"}})

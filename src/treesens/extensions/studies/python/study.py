@@ -1,0 +1,150 @@
+"""The Python call of a study, made from its declaration: its signature, its text, and the type stub `calls.pyi`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import Parameter
+from pathlib import Path
+from typing import Any
+
+from treesens.compiler.base.files import check_output, one_run
+from treesens.compiler.base.interruption import interruptible
+from treesens.extensions.studies import kinds
+from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
+from treesens.extensions.studies.python.study_results import RESULTS, Called, StudyResult
+from treesens.extensions.studies.registry import STUDIES, study_of
+from treesens.extensions.studies.report.notebook_progress import progress_bar
+from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
+from treesens.python.arguments import bound_arguments
+from treesens.python.notes import warn
+from treesens.python.questions import load, table_of
+from treesens.python.wording import typed
+
+
+def calls() -> Iterator[Study[Any, Any]]:
+    """The studies that can be called."""
+    return (study for name in STUDIES if (study := study_of(name)).call is not None)
+
+
+def call_name(study: Study[Any, Any]) -> str:
+    """What the call of a study is called."""
+    return study.call_name or study.name
+
+
+def result_of(study: Study[Any, Any]) -> Any:
+    """What a study returns in Python."""
+    if study.name not in RESULTS:
+        return StudyResult
+    module, _, kind = RESULTS[study.name].partition(":")
+    return getattr(import_module(module), kind)
+
+
+def signature_of(study: Study[Any, Any]) -> inspect.Signature:
+    """Models and rows by position or name, options by name alone."""
+    named = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation="Model") for name in study.models]
+    if study.table is not None:
+        default, data = (Parameter.empty, "Data") if study.needs_table else (None, "Data | None")
+        named.append(Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=data))
+        default, kind = (Parameter.empty, "str") if study.needs_label else (None, "str | None")
+        position = Parameter.POSITIONAL_OR_KEYWORD if "label" in study.by_position else Parameter.KEYWORD_ONLY
+        label = Parameter("label", position, default=default, annotation=kind)
+    options = [
+        Parameter(
+            one.field,
+            Parameter.POSITIONAL_OR_KEYWORD if one.field in study.by_position else Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if one.default is REQUIRED else default_of(one),
+            annotation=annotation_of(one),
+        )
+        for one in declared(study.options, Door.PYTHON)
+    ]
+    named += [one for one in options if one.name in study.by_position]
+    if study.table is not None:
+        named.append(label)
+    named += [one for one in options if one.name not in study.by_position]
+    return inspect.Signature(named, return_annotation=result_of(study).__name__)
+
+
+def study_call(study: Study[Any, Any]) -> Callable[..., Any]:
+    """The call: options are checked once, Ctrl-C returns what is known so far."""
+    signature = signature_of(study)
+    checked = typed(_ask)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        bound = bound_arguments(call_name(study), signature, arguments, named)
+        chosen = frozenset(bound.arguments)
+        bound.apply_defaults()
+        return checked(study, bound.arguments, chosen)
+
+    call.__name__ = call.__qualname__ = call_name(study)
+    call.__doc__ = inspect.cleandoc(study.call or "")
+    call.__module__ = "treesens.extensions.studies.python.calls"
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) -> Any:
+    label, data = given.get("label"), given.get("data")
+    values = {one.field: taken(one, given[one.field], data) for one in declared(study.options, Door.PYTHON)}
+    with one_run() as reading:
+        models = tuple(load(given[name]) for name in study.models)
+        for one in declared(study.options, Door.PYTHON):
+            if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
+                values[one.field] = table_of(values[one.field], label, None, models)
+            kind = one.option.kind
+            if isinstance(kind, kinds.OutputPath) and not kind.folder and values[one.field] is not None:
+                check_output(values[one.field], kind.needs)
+        options = study.options(**values)
+        found: Found[Any] | None = None
+        with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
+            table = None if data is None else table_of(data, label, None, models)
+            asked = Asking(told_of(models, options), table, options, interruption.event, advance, chosen=chosen)
+            found = study.asked(asked)
+        if found is None:
+            raise KeyboardInterrupt
+    sources = (model.ensemble.source.path for model in models)
+    inputs = reading.inputs | {Path(path).resolve() for path in sources if path}
+    called = Called(asked, found, data, tuple(sorted(inputs)))
+    warn(called.notes)
+    return result_of(study).of(called)
+
+
+def stub() -> str:
+    """The text of `calls.pyi`."""
+    studies = sorted(calls(), key=call_name)
+    modules: dict[str, list[str]] = {}
+    for study in studies:
+        kind = result_of(study)
+        modules.setdefault(kind.__module__, []).append(kind.__name__)
+    modules["treesens.python.types"] = ["Data", "Model"]
+    lines = [
+        "# Made from the declarations of the studies: python -m tests.house.calls_stub --write",
+        "from collections.abc import Collection, Mapping, Sequence",
+        "from pathlib import Path",
+        "from typing import Literal",
+        "",
+        *(f"from {module} import {', '.join(sorted(set(names)))}" for module, names in sorted(modules.items())),
+        "",
+        f"__all__ = [{', '.join(chr(34) + call_name(study) + chr(34) for study in studies)}]",
+        "",
+    ]
+    for study in studies:
+        lines += [*_stub_of(study), ""]
+    return "\n".join(lines)
+
+
+def _stub_of(study: Study[Any, Any]) -> Iterator[str]:
+    signature, star = signature_of(study), False
+    yield f"def {call_name(study)}("
+    for one in signature.parameters.values():
+        if one.kind is Parameter.KEYWORD_ONLY and not star:
+            star = True
+            yield "    *,"
+        default = "" if one.default is Parameter.empty else f" = {one.default!r}".replace("'", '"')
+        yield f"    {one.name}: {one.annotation}{default},"
+    yield f") -> {signature.return_annotation}:"
+    text = inspect.cleandoc(study.call or "").splitlines()
+    yield f'    """{text[0]}'
+    yield from (f"    {line}".rstrip() for line in text[1:])
+    yield '    """'

@@ -1,0 +1,221 @@
+"""The options of a study as arguments of a call: what each kind is annotated with, and how a value is checked and taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.extensions.studies import kinds
+from treesens.extensions.studies.study import REQUIRED, Declared
+from treesens.python.row_labels import rows_of
+from treesens.python.settings import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_seconds,
+    check_threshold,
+    check_whole,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.limits import Permission
+
+MOST = 2**31 - 1
+
+
+def annotation_of(one: Declared) -> str:
+    """The type of an argument, as people write it."""
+    words, optional = _type_of(one.option.kind), one.default is None
+    return f"{words} | None" if optional and words != "Any" else words
+
+
+def _type_of(kind: kinds.Kind) -> str:
+    match kind:
+        case kinds.Flag():
+            return "bool"
+        case kinds.Whole():
+            return "int"
+        case kinds.Number() | kinds.Seconds() | kinds.Chance() | kinds.Percent():
+            return "float"
+        case kinds.Choice(words):
+            return f"Literal[{', '.join(map(repr, words))}]"
+        case kinds.ClassLabel():
+            return "str | int"
+        case kinds.Names(words=words):
+            few = f"Literal[{', '.join(map(repr, words))}]" if words else "str"
+            return f"{few} | Sequence[{few}]" if not kind.numbers else "Sequence[str | int]"
+        case kinds.Groups():
+            return "str | Sequence[str | Sequence[str]]"
+        case kinds.Sizes(single=True):
+            return "float | None"
+        case kinds.Sizes():
+            return "float | Sequence[float] | None"
+        case kinds.Numbers():
+            return "Sequence[float]"
+        case kinds.RowNumbers():
+            return "int | str | Sequence[int | str]"
+        case kinds.Ends():
+            return "tuple[float, float]"
+        case kinds.Budgets():
+            return "Mapping[str, int]"
+        case kinds.Directions():
+            return "Mapping[str, Literal['up', 'down']]"
+        case kinds.Permitted():
+            return "Mapping[str, tuple[float, float] | Collection[float | str]]"
+        case kinds.DomainFile():
+            return "str | Path | None"
+        case kinds.InputFile() | kinds.OutputPath() | kinds.DecisionFile():
+            return "str | Path"
+        case kinds.TableFile():
+            return "Data"
+        case _:
+            return "str"
+
+
+def default_of(one: Declared) -> Any:
+    """What an argument is if it is not given. Sizes and domains that are empty are None."""
+    return None if isinstance(one.option.kind, kinds.Sizes | kinds.DomainFile) and not one.default else one.default
+
+
+def taken(one: Declared, value: Any, data: Any = None) -> Any:
+    """The value of an option, checked; rows may be labels of the index of `data`. UsageError for one that makes no sense."""
+    name = one.field
+    if value is None and (one.default is None or default_of(one) is None):
+        return one.default if one.default is not MISSING else value
+    match one.option.kind:
+        case kinds.Flag():
+            check_flag(name, value)
+        case kinds.Whole(least, most):
+            check_whole(name, value, least, MOST if most is None else most)
+        case kinds.Number(low, high):
+            check_number(name, value, low, high)
+        case kinds.Seconds():
+            check_seconds(name, value)
+        case kinds.Choice(words):
+            check_choice(name, value, words)
+        case kinds.Chance():
+            return check_threshold(value)
+        case kinds.Text():
+            return _text_of(name, value, numbers=False)
+        case kinds.ClassLabel():
+            return _text_of(name, value, numbers=True)
+        case kinds.Percent():
+            return str(value)
+        case kinds.Names(numbers=numbers):
+            several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+            return tuple(_text_of(name, one_of_them, numbers=numbers) for one_of_them in several)
+        case kinds.Groups():
+            return _some_sets(one, sets_of(value))
+        case kinds.Sizes():
+            return tuple(numbers_of(value))
+        case kinds.Numbers():
+            return tuple(map(float, numbers_of(value)))
+        case kinds.RowNumbers():
+            return rows_of(value, data)
+        case kinds.Ends():
+            ends = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+            if len(ends) != 2:
+                raise UsageError(f"`{name}` is {value!r:.60}", remedy=f"give both ends, e.g. {name}=(0, 100)")
+            return tuple(map(Fraction, numbers_of(ends)))
+        case kinds.Directions() | kinds.Permitted():
+            return _mapped(one, value)
+        case kinds.DomainFile():
+            from treesens.extensions.studies.domain_file import read_domain
+
+            return read_domain(path_of(name, value))
+        case kinds.DecisionFile():
+            from treesens.extensions.studies.decision_file import read_decision
+
+            return read_decision(path_of(name, value))
+        case kinds.InputFile() | kinds.OutputPath():
+            return path_of(name, value)
+    return value
+
+
+def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:
+    """Sets of features, none of which is empty: to ask about nothing would look like an answer."""
+    if not sets or not all(sets):
+        without = "" if one.default is REQUIRED else f"; without `{one.field}` each is tried"
+        raise UsageError(
+            f"`{one.field}` names no feature", remedy=f'write {one.field}="sex", or a set as [["a", "b"]]{without}'
+        )
+    return sets
+
+
+def _text_of(name: str, value: Any, *, numbers: bool) -> str:
+    """A text, or the label of a class. UsageError for what is none."""
+    if not isinstance(value, str) and not (numbers and isinstance(value, int | np.integer | np.bool_)):
+        remedy = 'give the label of a class, e.g. "approved" or 1' if numbers else "give a text"
+        raise UsageError(f"`{name}` is {value!r:.60}", remedy=remedy)
+    return str(value)
+
+
+def _mapped(one: Declared, value: Any) -> dict[str, Any]:
+    """What is said of features, by their names. UsageError for what does not name them."""
+    example = '{"age": "up"}' if isinstance(one.option.kind, kinds.Directions) else '{"income": (0, 100)}'
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise UsageError(f"`{one.field}` names no features", remedy=f"write {one.field}={example}")
+    if isinstance(one.option.kind, kinds.Directions):
+        return {name: str(way) for name, way in value.items()}
+    return {name: _permission(name, v) for name, v in value.items()}
+
+
+def _permission(name: str, given: Any) -> Permission:
+    """The permitted values of a feature: two numbers in a tuple are the ends of a range, anything else gives single values."""
+    from treesens.extensions.studies.limits import Range
+
+    values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    found = tuple(value if isinstance(value, str) else Fraction(numbers_of(value)[0]) for value in values)
+    numbers = [value for value in found if isinstance(value, Fraction)]
+    if len(found) == len(numbers) == 2 and not isinstance(given, set | frozenset):
+        if not isinstance(given, tuple):
+            low, high = values
+            raise UsageError(
+                f"`permitted` says {given!r:.60} of `{name}`, which may be two ends or two values",
+                remedy=f"write ({low}, {high}) for a range, or {{{low}, {high}}} for the values",
+            )
+        return Range(*numbers)
+    return found
+
+
+def sets_of(vary: Any) -> list[list[str]]:
+    """Sets of features as lists of names; one name is a set by itself."""
+    groups = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
+    found = [[group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group) for group in groups]
+    for name in (name for group in found for name in group):
+        if not isinstance(name, str):
+            remedy = "write it as a text: a model that was trained on an array has features such as f0 or x0 (ts.info)"
+            raise UsageError(f"`vary` holds {name!r:.60}, which is no name", remedy=remedy)
+    return found
+
+
+def numbers_of(given: Any) -> list[str]:
+    """Numbers as the language writes them. UsageError for values that are not numbers, or not finite."""
+    if isinstance(given, str):
+        raise UsageError(f"{given!r:.60} is a text", remedy="give a number, e.g. gap=0.1, or several: gap=[0.1, 0.2]")
+    try:
+        numbers = [float(x) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{given!r:.60} is no number", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]") from None
+    if not all(map(math.isfinite, numbers)):
+        raise UsageError(f"{given!r:.60} is not finite", remedy="give e.g. gap=0.1 or gap=[0.1, 0.2]")
+    return list(map(repr, numbers))
+
+
+def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
+    """Columns as a frame of the library that a frame came from; as they are for a path, a table, or nothing."""
+    if source is None or isinstance(source, str | Path | Table | np.ndarray):
+        return columns
+    import narwhals as nw
+
+    namespace = nw.get_native_namespace(nw.from_native(source, eager_only=True))
+    return nw.from_dict(columns, backend=namespace).to_native()

@@ -1,0 +1,104 @@
+"""What the call of a study returns: its records, and their numbers as columns of the caller's own library."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from treesens.extensions.studies.python.study_options import in_library_of
+from treesens.extensions.studies.study import Asking, Found
+from treesens.python.wording import in_python
+from treesens.records.plain import plain
+
+RESULTS = {
+    "audit": "treesens.extensions.studies.python.studies:Audit",
+    "count": "treesens.extensions.studies.python.shares:Count",
+    "diff": "treesens.extensions.studies.python.studies:Diff",
+    "gap": "treesens.extensions.studies.python.studies:Gap",
+    "learn": "treesens.extensions.studies.python.studies:Rules",
+    "repair": "treesens.extensions.studies.python.studies:Repair",
+    "robust": "treesens.extensions.studies.python.rows:Robustness",
+    "sets": "treesens.extensions.studies.python.rows:Sets",
+    "why": "treesens.extensions.studies.python.rows:Reasons",
+}
+"""Classes with more than records and columns."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call that has an answer: `source` is the data as it was given, `inputs` are the files that were read."""
+
+    asked: Asking[Any]
+    found: Found[Any]
+    source: Any
+    inputs: tuple[Path, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes, warnings and assumptions, with remedies in terms of the Python API."""
+        return tuple(map(in_python, (*self.found.warnings, *(one.line() for one in self.found.assumed))))
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The records, as the command prints them."""
+        return [plain(record) for record in self.found.records]
+
+
+class Columns(ABC):
+    """What a study says as columns of numbers: a frame, and a table in a notebook."""
+
+    source: Any
+    """The data, whose library the frame is of."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def frame(self) -> Any:
+        """The numbers as a frame of the library that the data came in; as columns if they came from a file, or without data."""
+        return in_library_of(self.source, self.columns)
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import columns_html
+
+        return columns_html(self.columns)
+
+
+class Records(Columns):
+    """A study whose `records`, as its command prints them with --json, are the lines of its columns."""
+
+    records: list[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult(Records):
+    """What a study has found: `records` as its command prints them with --json."""
+
+    records: list[dict[str, Any]]
+    notes: tuple[str, ...]
+    interrupted: bool
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        return cls(called.records, called.notes, called.found.interrupted, called.source)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        from treesens.extensions.studies.report.records_table import columns_of
+
+        return columns_of(self.records)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"

@@ -1,0 +1,80 @@
+"""The declaration of `range`: the smallest and the largest score. How they are found is in `score_range.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from treesens.compiler.base.tolerance import RELATIVE, Tolerance
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord
+from treesens.extensions.studies.study import Study, given
+from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeOptions:
+    """Which scores, and how near their bounds have to be: `time_limit` in seconds for each end."""
+
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all of them.")
+    real: Sequence[str] = given(shared.REAL, ())
+    replay: str = given(shared.REPLAY, "emulated")
+    tolerance: float = given(shared.TOLERANCE, RELATIVE)
+    absolute_tolerance: float = given(shared.ABSOLUTE_TOLERANCE, 0.0)
+    optimal: bool = given(shared.OPTIMAL, False)
+    time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds for each end.")
+    threads: int = given(shared.THREADS, 2)
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+
+    @property
+    def near_enough(self) -> Tolerance:
+        """How near a bound has to be to its value."""
+        return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeRecord:
+    """One end of the range of a score; the input in the user's own labels."""
+
+    class_: str | int | None
+    score: str
+    end: Annotated[str, OneOf(("smallest", "largest"))]
+    verdict: VerdictWord
+    value: float | None
+    bound: float | None
+    closed: bool
+    status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))]
+    tolerance: ToleranceRecord | None
+    reason: str
+    points: Points | None
+    scores: dict[str, Any] | None
+    replay: str | None
+    certificates: list[CertificateRecord] | Absent = ABSENT
+    seconds: float
+
+
+STUDY = Study(
+    name="range",
+    title="smallest and largest scores: treesens range --json",
+    text="""The smallest and the largest score of MODEL (of every class, if there are several), each reached by a verified
+    input, and with a proof that no input is beyond.
+
+    Exit codes: 0 every end is closed, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call=None,
+    options=RangeOptions,
+    ask="treesens.extensions.studies.score_range:ask",
+    record=RangeRecord,
+    table="CSV or Parquet: domains are the ranges of its columns.",
+    work="searching",
+    total="treesens.extensions.studies.score_range:total",
+    claims="treesens.extensions.studies.claims_of_scores:claim_ranges",
+)

@@ -1,0 +1,170 @@
+"""An audit in a terminal: a table of features and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from treesens.extensions.repair.price_table import show_prices
+from treesens.extensions.studies.largest import Status, rows_of_record, swing_of_record
+from treesens.extensions.studies.report.largest_words import largest_words
+from treesens.report.changes import Names, in_names
+from treesens.report.share_words import share_of, typical_of
+from treesens.report.show import out
+from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
+
+ROW_FLIPS = (
+    "a row flips if, with its other features as they are, one value of the feature from the domain gives the one answer and "
+    "another value gives the other; the row itself may give neither"
+)
+PRICED = (
+    "prices are those of every second row of the table, which the repair has not seen; if the model was trained on these rows, "
+    "its loss and AUC there are not those of new rows"
+)
+SWING = "the largest difference of the {} between two inputs of the domain that differ in the feature only"
+"""For a set of features: between two inputs that differ in no other features."""
+COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
+
+
+def gap_of(record: dict[str, Any]) -> str:
+    """The gap of a record as people write it, or the decision that it is about."""
+    if "decision" in record:
+        return f"decision {record['decision']}"
+    return f"gap {record['gap']:g}" if "gap" in record else f"margin {record['margin']:g}"
+
+
+def varied_of(record: dict[str, Any]) -> str:
+    """The features that change, with a word if one is protected."""
+    return ", ".join(record["varied"]) + (" (protected)" if record.get("protected") else "")
+
+
+def proxy_words(proxy: dict[str, Any]) -> str:
+    """A feature that carries a protected one, in a sentence: by the table, and by the model."""
+    swing = largest_words(swing_of_record(proxy))
+    return f"{proxy['feature']} tells {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
+
+
+def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
+    """The classes or outcomes that a record is about, by their names, and its cut-off; empty without any."""
+    if "outcomes" in record:
+        return " / ".join(record["outcomes"])
+    cut = f" at {record['threshold']:g}" if "threshold" in record else ""
+    return " / ".join(map((names or Names()).name_of, record.get("classes", ()))) + cut
+
+
+def swing_of(record: dict[str, Any]) -> str:
+    """The known facts about the largest swing; a dash if the question is not about a score."""
+    return "–" if record.get("max_swing_unit") is None else largest_words(swing_of_record(record))
+
+
+def swing_units(records: Sequence[dict[str, Any]]) -> str:
+    """The units of the largest swings; empty without any."""
+    return " or ".join(dict.fromkeys(one["max_swing_unit"] for one in records if one["max_swing_unit"] is not None))
+
+
+def rows_that_flip(record: dict[str, Any]) -> str:
+    """How many rows flip, as far as is known."""
+    return largest_words(rows_of_record(record))
+
+
+def flips_of_words(record: dict[str, Any]) -> str:
+    """`27 of 700 rows flip`, as far as is known."""
+    known = rows_of_record(record)
+    if known.status is Status.UNKNOWN:
+        return "no row is known to flip; not all combinations of values were tried"
+    if known.value == 0:
+        return f"none of {record['rows']:,} rows flips"
+    return f"{largest_words(known)} of {record['rows']:,} rows {'flips' if known.value == 1 else 'flip'}"
+
+
+def distance_of(record: dict[str, Any]) -> str:
+    """The distance to the nearest row, with its proved bound if it may be smaller."""
+    near = record.get("nearest_row")
+    if not near:
+        return "–"
+    value, bound = near["distance_l2"], near.get("bound_l2")
+    return f"{value:.3g}" if bound is None or value - bound <= 1e-6 * value else f"{value:.3g} (≥ {bound:.3g})"
+
+
+def shape_of(record: dict[str, Any]) -> str:
+    """Whether the score is increasing or decreasing in the feature, and what becomes of a declaration."""
+    known = record.get("shape")
+    if known is None:
+        return ""
+    if known["declared"] is None:
+        return str(known["shape"])
+    became = {True: "kept", False: "broken", None: "open"}[known["holds"]]
+    return f"{known['shape']} (declared {known['declared']}: {became})"
+
+
+def show_mending(told: dict[str, Any]) -> None:
+    """The cost of repairing the model, a line per set of features."""
+    priced = [(", ".join(one["varied"]), one) for one in told["sets"] if one["proved"]]
+    if priced:
+        say_wrapped(f"to mend this to a gap of {told['gap']:g} ({PRICED}):")
+        show_prices(priced)
+    for one in told["sets"]:
+        if not one["proved"]:
+            say_wrapped(f"the price of mending {', '.join(one['varied'])} is not known: {one['reason']}")
+
+
+def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
+    """One line per set and gap."""
+    console = out()
+    model, data, names = facts["model"], facts["data"], Names.of_facts(facts)
+    say_wrapped(
+        f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
+        f"{facts['seconds']:.1f} s"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    between = "outcomes" if any("outcomes" in record for record in records) else "classes"
+    for name, justify in (
+        ("varied", "left"),
+        (between, "left"),
+        ("decision" if between == "outcomes" else "gap", "left"),
+        ("rows that flip", "right"),
+        ("of", "right"),
+        ("verdict", "left"),
+        ("nearest row", "right"),
+        ("distance", "right"),
+        ("largest swing", "right"),
+        ("share of inputs", "left"),
+        ("typical inputs", "left"),
+        ("shape", "left"),
+    ):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for record in records:
+        near = record.get("nearest_row") or {}
+        table.add_row(
+            varied_of(record),
+            classes_of(record, names),
+            record["decision"] if "decision" in record else gap_of(record),
+            rows_that_flip(record),
+            str(record["rows"]),
+            Text(record["verdict"], style=COLOURS[record["verdict"]]),
+            str(near.get("index", "–")),
+            distance_of(record),
+            "" if "outcomes" in record else swing_of(record),
+            share_of(record),
+            typical_of(record),
+            shape_of(record),
+        )
+    table.drop_empty(between, "share of inputs", "typical inputs", "shape")
+    if between == "outcomes":
+        table.drop_empty("largest swing")
+    table.print_fitted(console, ("of", "nearest row", "distance", "largest swing"))
+    scored = [record for record in records if "outcomes" not in record]
+    for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in scored):
+        say_wrapped(f"{gap}: {in_names(question, names)}")
+    say_wrapped(f"rows that flip: {ROW_FLIPS}")
+    if units := swing_units(records):
+        say_wrapped(f"largest swing: {SWING.format(units)}")
+    for proxy in facts.get("meaning", {}).get("proxies", ()):
+        say_wrapped(f"proxy: {proxy_words(proxy)}")
+    for note in facts.get("meaning", {}).get("notes", ()):
+        say_wrapped(f"note: {note}")
+    if facts["interrupted"]:
+        console.print("interrupted: what is missing was not asked")

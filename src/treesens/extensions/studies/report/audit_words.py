@@ -1,0 +1,265 @@
+"""An audit in plain words: a summary, what each claim rests on, and what it does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from treesens.extensions.studies.largest import Largest, Status, swing_of_record
+from treesens.extensions.studies.report.audit_table import classes_of, flips_of_words, gap_of, shape_of
+from treesens.extensions.studies.report.largest_words import largest_words
+from treesens.report.changes import Names
+from treesens.report.share_words import share_of
+
+Record = dict[str, Any]
+_LISTED = 5
+"""Features that the first sentence names."""
+
+
+def grouped(records: Sequence[Record], names: Names | None = None) -> list[dict[str, Any]]:
+    """Records by what is varied and which classes are meant, protected features first and then those with the greatest effect:
+    rows that flip at the smallest gap, then at larger ones, then the largest swing.
+    """
+    groups = [
+        {"name": " ".join(filter(None, (", ".join(varied), f"({classes})" if classes else ""))), "records": list(mine)}
+        for (varied, classes), mine in groupby(records, key=lambda r: (tuple(r["varied"]), classes_of(r, names)))
+    ]
+
+    def effect(group: dict[str, Any]) -> tuple[Any, ...]:
+        flips = tuple(-r["rows_flipped"] for r in group["records"])
+        return (*flips, -(group["records"][0]["max_swing"] or 0.0))
+
+    return sorted(groups, key=lambda group: (not group["records"][0].get("protected"), *effect(group)))
+
+
+def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
+    """What was found, a sentence each; of protected features first."""
+    lines = [_protected_line(group) for group in groups if group["records"][0].get("protected")]
+    lines += _not_audited(groups, facts)
+    for gap in dict.fromkeys(gap_of(r) for group in groups for r in group["records"]):
+        mine = [(g["name"], r) for g in groups for r in g["records"] if gap_of(r) == gap]
+        flips = [(name, r) for name, r in mine if r["rows_flipped"]]
+        complete = all(r["rows_complete"] for _, r in mine)
+        features = f"{len(mine)} audited feature{'' if len(mine) == 1 else 's'} (or sets)"
+        if flips:
+            name, most = max(flips, key=lambda item: item[1]["rows_flipped"])
+            lines.append(
+                f"{_at(gap).capitalize()}, {largest_words(_count(len(flips), complete))} of {features} "
+                f"{'flips' if len(flips) == 1 else 'flip'} rows of the data; "
+                f"{name} flips {'most' if complete else 'most as far as is known'}: {flips_of_words(most)}."
+            )
+        elif complete:
+            lines.append(f"{_at(gap).capitalize()}, none of {features} flips a row of the data.")
+        else:
+            lines.append(
+                f"{_at(gap).capitalize()}, none of {features} is known to flip a row of the data; not all combinations of "
+                "values were tried."
+            )
+        other = [r for _, r in mine if not r["rows_flipped"]]
+        found, none, unknown = (sum(r["verdict"] == v for r in other) for v in ("found", "none", "unknown"))
+        parts = [f"{found} {'flips' if found == 1 else 'flip'} an input of the domain"] if found else []
+        parts += [f"{none} {'is' if none == 1 else 'are'} proved to flip no input of the domain"] if none else []
+        parts += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
+        if parts:
+            lines.append(f"Of the others {_at(gap)}, {', '.join(parts)}.")
+        lines += _share_lines(gap, mine) + _typical_lines(gap, mine)
+    lines += _swing_line(groups)
+    if facts["data"]["excluded"]:
+        lines.append(
+            f"{facts['data']['excluded']:,} of {facts['data']['rows']:,} rows lie outside the domain and were left out."
+        )
+    if facts["interrupted"]:
+        lines.append("The audit was interrupted: what is missing below was not asked.")
+    return lines
+
+
+def _at(gap: str) -> str:
+    """At which gap, or by which decision."""
+    return f"by {gap}" if gap.startswith("decision ") else f"at {gap}"
+
+
+def _protected_line(group: dict[str, Any]) -> str:
+    """What is known of a protected feature, gap by gap."""
+    words = {
+        "found": "an input of the domain flips",
+        "none": "no input of the domain flips (proved)",
+        "unknown": "undecided",
+    }
+    told = [flips_of_words(r) if r["rows_flipped"] else words[r["verdict"]] for r in group["records"]]
+    parts = [f"{_at(gap_of(r))} {text}" for r, text in zip(group["records"], told, strict=True)]
+    return f"Protected: {group['name']}: {'; '.join(parts)}."
+
+
+def _not_audited(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
+    """Protected features that were not audited."""
+    asked = {name for group in groups for name in group["records"][0]["varied"]}
+    missing = [name for name in (facts.get("meaning") or {}).get("protected", ()) if name not in asked]
+    return [f"Protected, and not audited: {', '.join(missing)}."] if missing else []
+
+
+def _count(value: int, exact: bool) -> Largest:
+    return Largest.of(value, value if exact else None)
+
+
+def _swing_line(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """The feature with the largest known swing of the score, and the bound on the swings of all audited features."""
+    asked = [(g["name"], g["records"][0]) for g in groups if g["records"][0].get("max_swing_unit") is not None]
+    known = [(name, one, swing_of_record(one)) for name, one in asked]
+    reached = [item for item in known if item[2].value is not None]
+    if not reached:
+        return []
+    name, record, most = max(reached, key=lambda item: item[2].value or 0.0)
+    words = f"{name} has the largest swing of the {record['max_swing_unit']} that was found: {largest_words(most)}"
+    of_all = Largest.over(one for _, _, one in known)
+    if of_all.status is Status.PROVED:
+        return [f"{words}. It is the largest one of all audited features (proved)."]
+    if of_all.bound is None:
+        return [f"{words}."]
+    return [f"{words}. The largest one of all audited features: {largest_words(of_all)}."]
+
+
+def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
+    """In which direction the score moves with each feature, with the largest fall and the largest rise."""
+    lines = []
+    for group in groups:
+        known = group["records"][0].get("shape")
+        if known is None:
+            continue
+        moves = [
+            f"largest {word} {largest_words(Largest.of(known[f'largest_{word}'], known[f'largest_{word}_bound']))}"
+            for word in ("fall", "rise")
+            if known["shape"] != "unordered"
+        ]
+        lines.append("; ".join([f"{group['name']}: {shape_of(group['records'][0])}", *moves]))
+    return lines
+
+
+def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
+    """The first sentence of a page: the effect of the protected features (or all audited ones) at the first gap."""
+    of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
+    if not of:
+        return ""
+    kind = "protected" if of[0]["records"][0].get("protected") else "audited"
+    first = [(group["name"], group["records"][0]) for group in of]
+    total = f"{len(first)} {kind} feature{'' if len(first) == 1 else 's'} (or sets)"
+    parts = []
+    found, none, unknown = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none", "unknown"))
+    if found:
+        listed = [f"{name} ({flips_of_words(r)})" for name, r in found[:_LISTED]]
+        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        parts.append(f"{len(found)} of {total} can flip an input of the domain: {', '.join(listed)}{more}")
+    if none:
+        parts.append(f"{len(none)} of {total} {_is(none)} proved to flip no input of the domain")
+    if unknown:
+        parts.append(f"{len(unknown)} of {total} {_is(unknown)} undecided")
+    missing = _not_audited(groups, facts)
+    return " ".join([f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}.", *missing])
+
+
+def _is(some: Sequence[Any]) -> str:
+    return "is" if len(some) == 1 else "are"
+
+
+def _share_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
+    """Which feature flips the largest share of inputs, as far as is known."""
+    known = [(name, record) for name, record in mine if record.get("share")]
+    if not known:
+        return []
+    name, most = max(known, key=lambda item: _share_value(item[1]["share"]))
+    least = sum(r["share"]["upper"] == 0 for _, r in known)
+    words = f"{_at(gap).capitalize()}, {name} flips the largest share of inputs: {share_of(most)}."
+    return [words + (f" For {least} of {len(known)} it is proved to be 0." if least else "")]
+
+
+def _share_value(share: Record) -> float:
+    return float(share["lower"] if share["estimate"] is None else share["estimate"]["value"])
+
+
+def _typical_lines(gap: str, mine: Sequence[tuple[str, Record]]) -> list[str]:
+    """What changes if only typical inputs count."""
+    found = [r for _, r in mine if r.get("typical") and r["verdict"] == "found"]
+    if not found:
+        return []
+    only = f"only typical inputs count ({found[0]['typical']['percent']:g} %)"
+    stays, gone, unknown = (sum(r["typical"]["verdict"] == v for r in found) for v in ("found", "none", "unknown"))
+    if stays == len(found):
+        all_of_them = "the finding" if stays == 1 else f"all {stays} findings"
+        return [f"If {only}, {all_of_them} {_at(gap)} {'stays' if stays == 1 else 'stay'}."]
+    left = [f"{stays} of {len(found)} findings {_at(gap)} {'stays' if stays == 1 else 'stay'}"] if stays else []
+    left += [f"{gone} {'has' if gone == 1 else 'have'} no pair any more (proved)"] if gone else []
+    left += [f"{unknown} {'is' if unknown == 1 else 'are'} undecided"] if unknown else []
+    of_all = "" if stays else f" of {len(found)} findings {_at(gap)}:"
+    return [f"If {only},{of_all} {', '.join(left)}."]
+
+
+def questions(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Every question in numbers, with the name of its gap."""
+    return list(dict.fromkeys((gap_of(r), r["question"]) for r in records))
+
+
+def method_of(record: Record) -> str:
+    """How an answer was found, and what kind of proof it is."""
+    if record["verdict"] == "none":
+        reason = record["reason"].removeprefix(f"{record['backend']}: ")
+        return f"proof ({record['proof']}) by {record['backend']}: {reason}"
+    if record["verdict"] == "unknown":
+        return f"undecided: {record['reason']}"
+    where = "a row of the data" if record["rows_flipped"] else f"a pair found by {record['backend']}"
+    replay = {"library": "predicted by the library itself", "emulated": "in the library's arithmetic, bit for bit"}
+    return f"{where}, evaluated exactly and {replay.get(record['replay'], record['replay'])}"
+
+
+def trusted(records: Sequence[Record]) -> list[str]:
+    """What a reader has to trust, by kind of claim."""
+    lines = ["That the model file and the data are those of production: their SHA-256 stand below."]
+    kinds = {r["proof"] for r in records if r["verdict"] == "none"}
+    replays = {r["replay"] for r in records if r["verdict"] == "found"}
+    certified = {r["verdict"] for r in records if any(c["file"] for c in r.get("certificates", ()))}
+    if "library" in replays:
+        lines.append("Pairs: nothing but the library that made the model, which predicted both inputs.")
+    if "emulated" in replays:
+        lines.append(
+            "Pairs: that the model file is read as the library reads it (tested bit for bit; docs/frontends.md)."
+        )
+    lines.append(
+        "Rows that flip: that the model file is read as the library reads it, and the exact sweep over all rows."
+    )
+    if "none" in certified:
+        lines.append(
+            "Proofs with a certificate: the checker `treesens-verify` and the model file, not treesens or a solver."
+        )
+    if "exact" in kinds:
+        lines.append("Proofs marked exact: the compiler and the engine of treesens, which count in whole numbers.")
+    if "bound" in kinds:
+        lines.append("Proofs marked bound: the proved bound of the largest swing, by the same engine.")
+    if "library" in kinds:
+        lines.append("Proofs marked library: the rounded sums of the library that made the model; exact sums differ.")
+    if "tolerance" in kinds:
+        lines.append("Proofs marked tolerance: a floating-point solver, whose rows were relaxed outward.")
+    return lines
+
+
+def limits(records: Sequence[Record], facts: Record, domain: str = "the domain in the annex") -> list[str]:
+    """What the audit does not say; `domain` says where the domain stands."""
+    seconds = facts.get("settings", {}).get("seconds per set")
+    lines = [
+        f"Every proof and every bound is about {domain}, and about nothing outside of it.",
+        "One feature (or set) is changed at a time, and all others stay as they are: what changes along with it in the real "
+        "world is not modelled.",
+        "A pair is possible by the domain; whether it is likely is for its distance to the nearest row to tell.",
+        "The audit is about what the model does. It judges neither the data, nor labels, nor how decisions are used, and is no "
+        "statement about compliance with any rule.",
+    ]
+    if any(r["verdict"] == "unknown" for r in records):
+        lines.append("What is undecided may be either; more time may decide it.")
+    if not all(r["rows_complete"] for r in records):
+        lines.append(
+            "Not all combinations of values were tried for every row: some counts are lower bounds (at least)."
+        )
+    if seconds is not None:
+        lines.append(
+            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings with a bound above them, may be "
+            "improved by more time, and need not be the same in another run if time ended them."
+        )
+    return lines

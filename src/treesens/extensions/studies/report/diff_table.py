@@ -1,0 +1,100 @@
+"""Two models compared, in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING
+from typing import Any
+
+from rich.text import Text
+
+from treesens.compiler.base.tolerance import Closeness, Tolerance
+from treesens.extensions.repair.price_table import show_price
+from treesens.extensions.studies.diff import CHANGES
+from treesens.extensions.studies.largest import swing_of_record
+from treesens.extensions.studies.report.audit_table import COLOURS, rows_that_flip, varied_of
+from treesens.extensions.studies.report.largest_words import largest_words, rounded
+from treesens.report.show import out
+from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
+
+
+def _status(score: dict[str, Any]) -> str:
+    """`optimal`, within which tolerance a bound is closed, or `open`."""
+    if score["status"] != Closeness.WITHIN:
+        return str(score["status"])
+    return f"closed within {Tolerance(**score['tolerance']).words()}"
+
+
+def show_difference(records: Sequence[dict[str, Any]]) -> None:
+    """The verdict, the largest differences, rows that change, and sensitivities."""
+    (record,) = records
+    bound = record["bound"]
+    words = {
+        "equal": "equal: proved for every input of the domain",
+        "close": f"no input was found that shows a difference; proved: no score differs by more than {bound}",
+        "different": "different"
+        + ("" if bound is None else f"; proved: no score differs by more than {rounded(bound, 6, ROUND_CEILING)}"),
+        "unknown": "unknown: "
+        + ("nothing was found, and not all is proved" if record["scores"] else "nothing has an accepted certificate"),
+    }
+    say_wrapped(words[record["verdict"]])
+    table = Table(box=None, pad_edge=False)
+    for name in ("score", "direction", "largest difference", "proved bound", "", "input"):
+        table.add_column(name)
+    for score in record["scores"]:
+        value, limit = score["largest"], score["bound"]
+        shown = ", ".join(f"{k} {v}" for k, v in (score["input"] or {}).items()) if value else ""
+        numbers = ("–" if x is None else f"{x:.6g}" for x in (value, limit))
+        table.add_row(score["score"], score["direction"], *numbers, _status(score), shown)
+    table.print_fitted(out(), ("input",))
+    rows = record["data"]
+    if rows is not None:
+        listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
+        say_wrapped(
+            f"{rows['changed']} of {rows['rows']} rows change{f': {listed}' if listed else ''}; "
+            f"the largest difference of a score is {rows['largest_difference']:.6g}"
+        )
+        if rows["rounded"]:
+            say_wrapped(words_of_rounding(rows))
+    if record["prices"] is not None:
+        show_price(record["prices"])
+    if record["outcomes"] is not None:
+        _show_outcomes(record["outcomes"])
+    if record["sensitivities"] is not None:
+        _show_sensitivities(record["sensitivities"])
+
+
+def words_of_rounding(rows: Mapping[str, Any]) -> str:
+    """The rows on which the models are equal, and their libraries are not."""
+    return (
+        f"on {rows['rounded']} rows the exact sums of both models are equal, and what their libraries compute differs by "
+        f"rounding alone, by at most {rows['largest_rounding']:.6g}"
+    )
+
+
+def _show_outcomes(records: list[dict[str, Any]]) -> None:
+    """A line for every outcome that can become another one."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("old", "new", "verdict", "rows", "of", "input"):
+        table.add_column(name)
+    for one in records:
+        rows = ["–" if one[name] is None else str(one[name]) for name in ("rows_changed", "rows")]
+        shown = ", ".join(f"{k} {v}" for k, v in (one["input"] or {}).items()) or one["reason"]
+        table.add_row(one["old"], one["new"], Text(one["verdict"], style=COLOURS[one["verdict"]]), *rows, shown)
+    table.print_fitted(out(), ("input",))
+
+
+def _show_sensitivities(records: list[dict[str, Any]]) -> None:
+    """Protected features, and then what changes first; a line per set of features and gap."""
+    several = any("classes" in one for one in records)
+    table = Table(box=None, pad_edge=False)
+    for name in ("varied", "gap", *(("classes",) if several else ()), "sensitivity", "rows that flip", "largest swing"):
+        table.add_column(name)
+    for one in sorted(records, key=lambda one: (not one.get("protected"), CHANGES.index(one["change"]))):
+        sides = [one["old"], one["new"]]
+        rows = " → ".join(map(rows_that_flip, sides))
+        swings = " → ".join(largest_words(swing_of_record(side)) for side in sides)
+        classes = [" / ".join(map(str, one.get("classes", ())))] if several else []
+        table.add_row(varied_of(one), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings)
+    table.print_fitted(out(), ("classes", "largest swing", "rows that flip"))

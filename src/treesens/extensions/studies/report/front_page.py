@@ -1,0 +1,140 @@
+"""The first two pages of a report: what was found of every feature in three words, and one sentence for what it looks like.
+
+*On rows*: rows of the data change their answer. *On inputs only*: other inputs of the domain do, as rare as it says. *None*:
+proved that no input does. Whoever signs has to tell these apart: one row in ten is not one input in a billion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treesens.extensions.studies.largest import swing_of_record
+from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_of
+from treesens.extensions.studies.report.largest_words import largest_words
+from treesens.report.changes import Names, change_words, equal_words
+from treesens.report.share_words import percent, rarity
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found at one gap: one of a few words, what it means in numbers, and a sentence that shows it. The last two may
+    be empty.
+    """
+
+    gap: str
+    kind: str
+    """`rows`, `inputs`, `none` or `unknown`: the class of the cell."""
+    word: str
+    detail: str
+    example: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One feature (or set) of the front page."""
+
+    name: str
+    protected: bool
+    findings: tuple[Finding, ...]
+    swing: str
+
+
+def lines(groups: Sequence[Mapping[str, Any]], facts: Record) -> list[Line]:
+    """A line for every group of records, in their order."""
+    names = Names.of_facts(facts)
+    return [
+        Line(
+            group["name"],
+            bool(group["records"][0].get("protected")),
+            tuple(finding(record, names) for record in group["records"]),
+            swing_of(group["records"][0]),
+        )
+        for group in groups
+    ]
+
+
+def finding(record: Record, names: Names) -> Finding:
+    """What a record says in a word."""
+    flipped, rows = record["rows_flipped"], max(1, record["rows"])
+    example = sentence(record, names)
+    if flipped:
+        detail = f"{rows_that_flip(record)} of {record['rows']:,} ({percent(flipped / rows)})"
+        return Finding(gap_of(record), "rows", "on rows", detail, example)
+    if record["verdict"] == "found" and not record["rows_complete"]:
+        return Finding(gap_of(record), "inputs", "on inputs", "not all values were tried for rows", example)
+    if record["verdict"] == "found":
+        return Finding(gap_of(record), "inputs", "on inputs only", _how_rare(record), example)
+    if record["verdict"] == "none":
+        return Finding(gap_of(record), "none", "none", "proved", "")
+    return Finding(gap_of(record), "unknown", "undecided", "more time may decide it", "")
+
+
+def _how_rare(record: Record) -> str:
+    share = record.get("share")
+    return rarity(share).removesuffix(" of inputs") if share else ""
+
+
+def sentence(record: Record, names: Names) -> str:
+    """What the pair of a record changes, and what comes of it."""
+    near = record.get("nearest_row") or {}
+    row = near.get("index") if near.get("distance_l2") == 0 else None
+    return change_words(record, row, names) if record.get("points") and record.get("scores") else ""
+
+
+def pair_lines(record: Record, facts: Record, before: Record | None) -> list[str]:
+    """The pair of a record on paper, and the one of typical inputs; one that stands above already is only named."""
+    lines, names = [], Names.of_facts(facts)
+    for words, pair, earlier in (
+        ("", record, before),
+        ("Among typical inputs: ", record.get("typical") or {}, record),
+    ):
+        if not pair.get("points"):
+            continue
+        if earlier is not None and earlier.get("points") == pair["points"]:
+            lines.append(f"{words}the same pair as above.")
+            continue
+        equal = equal_words(pair["points"])
+        lines.append(f"{words}input a → input b: {sentence(pair, names)}" + (f"; equal: {equal}" if equal else ""))
+    return lines
+
+
+def directions(record: Record, facts: Record) -> str:
+    """Which answer the rows that flip give as they are; in outcomes, or in the names of classes if somebody has named them."""
+    down, up = record.get("rows_flipped_down"), record.get("rows_flipped_up")
+    names = Names.of_facts(facts)
+    if down is None or up is None or not record["rows_flipped"]:
+        return ""
+    neither = record["rows_flipped"] - down - up
+    rest = f", {neither:,} have neither answer as they are" if neither else ""
+    high, low = "the first answer", "the other one"
+    if "outcomes" in record:
+        high, low = record["outcomes"]
+    elif names.classes and len(names.labels) == 2:
+        asked = [str(label) for label in record.get("classes", ())]
+        chosen = asked[0] if len(asked) == 1 else names.labels[1]
+        high, low = names.name_of(chosen), names.name_of(next(one for one in names.labels if one != chosen))
+    return f"{down:,} of them have {high} as they are and get {low}, {up:,} the other way round{rest}"
+
+
+def proxies(facts: Record) -> list[str]:
+    """The features that carry a protected one, a line for each of these."""
+    found: dict[str, list[str]] = {}
+    for proxy in (facts.get("meaning") or {}).get("proxies", ()):
+        swing = largest_words(swing_of_record(proxy))
+        told = f"{proxy['feature']} ({100 * proxy['told']:.0f} %, largest swing: {swing})"
+        found.setdefault(proxy["of"], []).append(told)
+    notes = (facts.get("meaning") or {}).get("notes", ())
+    return [*(f"{of}: {'; '.join(carriers)}" for of, carriers in found.items()), *notes]
+
+
+def grouped_methods(groups: Sequence[Mapping[str, Any]], method: Any) -> list[tuple[str, str, list[str]]]:
+    """Every way to an answer once, with what it answered: a line for each claim says the same thing many times."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for group in groups:
+        for record in group["records"]:
+            found.setdefault((record["verdict"], method(record)), []).append(f"{group['name']} ({gap_of(record)})")
+    return [(verdict, words, names) for (verdict, words), names in found.items()]

@@ -1,0 +1,88 @@
+"""A map of rows that flip: a square for every set of features and gap, as data for a drawing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from treesens.extensions.studies.report.audit_table import flips_of_words, gap_of
+
+_CELL = 92
+_LINE = 26
+_STEP = 52
+_LEGEND = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_LONGEST = 40
+
+
+def heat_map(groups: list[dict[str, Any]], gaps: list[str]) -> dict[str, Any]:
+    """Squares of the map: how many rows flip, on a logarithmic scale of the share of rows."""
+    left = 12 + 7.5 * max((len(short(g["name"])) for g in groups), default=1)
+    squares = []
+    for y, group in enumerate(groups):
+        for record in group["records"]:
+            fill = colour(strength_of(record["rows_flipped"] / max(1, record["rows"])))
+            squares.append(
+                {
+                    "x": left + _CELL * gaps.index(gap_of(record)),
+                    "y": _LINE * (y + 1),
+                    "fill": fill,
+                    "ink": ink_on(fill),
+                    "text": f"{'' if record['rows_complete'] else '≥ '}{record['rows_flipped']:,}",
+                    "mark": {"found": "", "none": " ∅", "unknown": " ?"}[record["verdict"]],
+                    "title": f"{group['name']}, {gap_of(record)}: {flips_of_words(record)}",
+                }
+            )
+    bottom = _LINE * (len(groups) + 1) + 8
+    legend = [
+        {
+            "x": left + _STEP * i,
+            "y": bottom,
+            "width": _STEP,
+            "fill": colour(strength_of(share)),
+            "text": f"{100 * share:g} %",
+        }
+        for i, share in enumerate(_LEGEND)
+    ]
+    return {
+        "legend": legend,
+        "width": left + max(_CELL * len(gaps), _STEP * len(_LEGEND)) + 4,
+        "height": bottom + 32,
+        "left": left,
+        "cell": _CELL,
+        "line": _LINE,
+        "squares": squares,
+    }
+
+
+def strength_of(share: float) -> float:
+    """How dark a share of the rows is, 0 to 1: logarithmic, as one row in many thousands counts."""
+    return 0.0 if share == 0 else max(0.08, 1 + math.log10(share) / 5)
+
+
+def short(name: str) -> str:
+    """A name that fits beside the map."""
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+def colour(strength: float) -> str:
+    """White to dark blue."""
+    ends = ((247, 250, 253), (8, 64, 129))
+    return "#" + "".join(f"{round(a + (b - a) * min(1.0, strength)):02x}" for a, b in zip(*ends, strict=True))
+
+
+def ink_on(fill: str) -> str:
+    """Black or white, whichever is easier to read on a colour: one of them always has a contrast of 4.5 (WCAG AA)."""
+    return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, fill))
+
+
+def contrast(one: str, two: str) -> float:
+    """The contrast ratio of two colours, 1 to 21 (WCAG 2.2, relative luminance)."""
+    light, dark = sorted((luminance(one), luminance(two)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of `#rrggbb` (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,151 @@
+"""The declaration of `robust`: how far rows are from another class. How it is found is in `robustness.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Choice, Flag, Numbers, OutputPath, RowNumbers
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.robustness import Robustness
+
+NORMS = ("linf", "l2", "l1", "l0")
+ROWS = Option(RowNumbers(), "Numbers and ranges of rows, as 0,5,10-19. Default: all.")
+NORM = Option(Choice(NORMS), "How distances are measured.")
+RADIUS = Option(
+    Numbers(), "Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.", door=Door.COMMAND
+)
+TARGETED = Option(
+    Flag(),
+    "The nearest input of every other class, each with its bound.",
+    more="The numbers of the row are those of the nearest one.",
+)
+OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class.", door=Door.COMMAND)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustOptions:
+    """Which rows and distances: `time_limit` in seconds for each row. `range` is the domain of every number; without it the
+    ranges of the table's columns are. Distances are in widths of the domains.
+    """
+
+    rows: Sequence[int] | None = given(ROWS, None)
+    norm: str = given(NORM, "linf")
+    targeted: bool = given(TARGETED, False)
+    range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
+    replay: str = given(shared.REPLAY, "emulated")
+    time_limit: float = given(
+        shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted` they are seconds per class of a row."
+    )
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+    radius: Sequence[float] = given(RADIUS, ())
+    out: Path | None = given(OUT, None)
+    plot: Path | None = given(shared.PLOT, None, "The curve as a picture (.svg, .png, .pdf), by matplotlib.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetRecord:
+    """The nearest input of one class."""
+
+    target: str | None
+    verdict: VerdictWord
+    distance: float | None
+    bound: float | None
+    closed: bool
+    point: dict[str, Value] | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustRecord:
+    """One row: its class, the nearest input of another one, and what is proved."""
+
+    row: int
+    class_: str
+    correct: bool | None
+    verdict: VerdictWord | None
+    distance: float | None
+    bound: float | None
+    closed: bool
+    point: dict[str, Value] | None
+    reason: str
+    targets: list[TargetRecord] | Absent = ABSENT
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedPart:
+    """The part of the rows that is proved robust at a radius."""
+
+    radius: float
+    part: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustDocument:
+    """All rows, and the curve."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    norm: str
+    interrupted: bool
+    rows: list[RobustRecord]
+    certified: list[CertifiedPart]
+
+
+def total(asked: Asking[RobustOptions]) -> int:
+    """How many rows there are."""
+    assert asked.table is not None
+    return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
+
+
+def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> RobustDocument:
+    """The rows, and the curve at the radii that are named, or at ten up to the greatest distance."""
+    result: Robustness = found.result
+    most = max((one.distance or one.bound or 0.0 for one in found.records), default=0.0)
+    usual = [most * i / 10 for i in range(11)] if most > 0 else [0.0]
+    return RobustDocument(
+        model=asked.file(),
+        norm=asked.options.norm,
+        interrupted=found.interrupted,
+        rows=list(found.records),
+        certified=[CertifiedPart(radius=r, part=result.certified(r)) for r in asked.options.radius or usual],
+    )
+
+
+STUDY = Study(
+    name="robust",
+    title="least distances of rows: treesens robust --json",
+    text="""For every row the nearest input of another class, verified, and a proof that none is nearer; and the certified part
+    of the rows over the radius.
+
+    Distances are in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2 unreadable
+    input, 130 interrupted.
+    """,
+    call="""\
+    The distance of rows (default: all) of `data` to another class, as `treesens robust` finds it: reached by a verified
+    input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
+    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns what is known so far.
+    """,
+    options=RobustOptions,
+    ask="treesens.extensions.studies.robustness:ask",
+    record=RobustRecord,
+    document=document,
+    table="CSV or Parquet with the rows.",
+    needs_table=True,
+    label="The column that is no input; with it wrong rows do not count as certified.",
+    by_position=("rows",),
+    work="searching",
+    total=total,
+    journal=True,
+    claims="treesens.extensions.studies.claims_of_sets:claim_robustness",
+)

@@ -1,0 +1,156 @@
+"""The declaration of `sets`: which sets of features flip a decision. How they are found is in `minimal_sets.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treesens.errors import UsageError
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Names, Sizes, Whole
+from treesens.extensions.studies.study import Asking, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Points
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.questions import Gap
+    from treesens.grammar.tree import ast
+
+GAP = Option(
+    Sizes(single=True), "In probability (of a regressor: in its value); 0 is any change of the decision.", short="-g"
+)
+MARGIN = Option(Sizes(single=True), "In raw score; between classes the lead of each.", short="-m")
+VARY = Option(
+    Names(),
+    "The features, as a,b,c, whose sets are asked about. Default: all that the model uses.",
+    short="-v",
+    more="The others are equal in both inputs.",
+    also=("--features",),
+)
+MOST = Option(Whole(1), "Stop after so many sets that flip.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetOptions:
+    """Which size and which features: `time_limit` in seconds for each set."""
+
+    gap: Sequence[str] = given(GAP, ())
+    margin: Sequence[str] = given(MARGIN, ())
+    vary: Sequence[str] | None = given(VARY, None)
+    most: int | None = given(MOST, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    classes: Sequence[str] = given(shared.CLASSES, ())
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    replay: str = given(shared.REPLAY, "emulated")
+    real: Sequence[str] = given(shared.REAL, ())
+    time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per set.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+    plot: Path | None = given(
+        shared.PLOT,
+        None,
+        "The sets as a picture (.svg, .png, .pdf), by matplotlib.",
+        "A row per set, a dot per feature.",
+    )
+
+    @property
+    def size(self) -> Gap:
+        """The size. UsageError if there is none, or more than one."""
+        from treesens.extensions.studies.questions import gaps_of
+
+        if bool(self.gap) == bool(self.margin):
+            raise UsageError("one size is needed", remedy="give --gap 0.1 (probability) or --margin 1 (raw score)")
+        return gaps_of(self.gap, self.margin)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlippingSet:
+    """A set of features that flips, with a verified pair."""
+
+    features: list[str]
+    minimal: bool
+    points: Points
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldingSet:
+    """A set of features that is proved not to flip."""
+
+    features: list[str]
+    maximal: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenSet:
+    """A set of features that nothing is known of."""
+
+    features: list[str]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetsRecord:
+    """The sets of one decision, in the order of their size."""
+
+    threshold: float | Absent = ABSENT
+    classes: list[str | int] | Absent = ABSENT
+    complete: bool
+    flip: list[FlippingSet]
+    hold: list[HoldingSet]
+    open: list[OpenSet]
+    decisions: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetsDocument:
+    """All decisions, and the size."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    gap: float | Absent = ABSENT
+    margin: float | Absent = ABSENT
+    interrupted: bool
+    results: list[SetsRecord]
+
+
+def document(asked: Asking[SetOptions], found: Found[SetsRecord]) -> SetsDocument:
+    """The sets, with the size that was asked for."""
+    size = asked.options.size
+    return SetsDocument(
+        model=asked.file(),
+        gap=size.value if size.kind == "gap" else ABSENT,
+        margin=size.value if size.kind == "margin" else ABSENT,
+        interrupted=found.interrupted,
+        results=list(found.records),
+    )
+
+
+STUDY = Study(
+    name="sets",
+    title="minimal sensitive sets: treesens sets --json",
+    text="""Which sets of features can take some input from a gap above the decision to a gap below it: all smallest ones, each
+    with a verified pair, and all largest ones that cannot, proved. Every other set lies around one of the former or inside one
+    of the latter.
+
+    Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
+    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
+    all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
+    known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    """,
+    options=SetOptions,
+    ask="treesens.extensions.studies.minimal_sets:ask",
+    record=SetsRecord,
+    document=document,
+    table="CSV or Parquet: domains are the ranges of its columns.",
+    work="sets of features",
+    journal=True,
+    faults=lambda records: [one for record in records for one in record["open"]],
+    claims="treesens.extensions.studies.claims_of_sets:claim_sets",
+)

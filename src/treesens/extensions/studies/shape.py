@@ -1,0 +1,102 @@
+"""The declaration of `shape`: in which features a score rises or falls. How it is decided is in `shapes.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Names
+from treesens.extensions.studies.study import Option, Study, given
+from treesens.records.plain import ABSENT, Absent, OneOf, Points
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
+
+SHAPES = ("increasing", "decreasing", "constant", "neither", "unordered", "unknown")
+DIRECTIONS = ("increasing", "decreasing")
+FEATURES = Option(Names(), "Features, as a,b. Default: every feature that a tree asks about.")
+INCREASING = Option(
+    Names(),
+    "Features, as a,b, in which the score is claimed to be increasing: proved or refuted.",
+    more="What the model file declares needs no such option; files of XGBoost keep no constraints.",
+)
+DECREASING = Option(Names(), "The same for decreasing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeOptions:
+    """Which features, and what is claimed of them: `time_limit` in seconds for each feature and score."""
+
+    features: Sequence[str] = given(FEATURES, ())
+    increasing: Sequence[str] = given(INCREASING, ())
+    decreasing: Sequence[str] = given(DECREASING, ())
+    classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all of them.")
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    real: Sequence[str] = given(shared.REAL, ())
+    replay: str = given(shared.REPLAY, "emulated")
+    time_limit: float = given(shared.TIME_LIMIT, 1.0, "Seconds for each feature (and class).")
+    jobs: int = given(shared.JOBS, 1, "Features at a time.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeRecord:
+    """One feature and one score, all other features equal; missing values have no place in an order.
+
+    `largest_fall` is the most by which the score falls while the feature rises, reached by `fall` (a verified pair, `a` has the
+    smaller value), and no pair exceeds the bound; `largest_rise` and `rise` are the other way round.
+    """
+
+    feature: str
+    class_: str | int | Absent = ABSENT
+    shape: Annotated[str, OneOf(SHAPES)]
+    declared: Annotated[str, OneOf(DIRECTIONS)] | None
+    holds: bool | None
+    largest_fall: float | None
+    largest_fall_bound: float | None
+    largest_rise: float | None
+    largest_rise_bound: float | None
+    closed: bool
+    reason: str
+    fall: Points | None
+    fall_scores: dict[str, Any] | None
+    rise: Points | None
+    rise_scores: dict[str, Any] | None
+    replay: str | None
+    seconds: float
+
+
+STUDY = Study(
+    name="shape",
+    title="shapes of scores: treesens shape --json",
+    text="""For every feature: is the score increasing or decreasing in it, if all other features stay as they are? It is
+    proved, or there are two pairs that show neither, with the largest fall and the largest rise, each with its proved bound.
+    Constraints that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
+    --increasing and --decreasing claim, are proved or refuted by a pair.
+
+    Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
+    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
+    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
+    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
+    """,
+    options=ShapeOptions,
+    ask="treesens.extensions.studies.shapes:ask",
+    record=ShapeRecord,
+    table="CSV or Parquet: domains are the ranges of its columns.",
+    fails={
+        "refuted": lambda records: any(one.holds is False for one in records),
+        "unproved": lambda records: any(one.declared is not None and one.holds is not True for one in records),
+    },
+    fail_words="Exit with 10 if a pair refutes what is declared or claimed, or if it is not proved.",
+    work="shapes",
+    total="treesens.extensions.studies.shapes:total",
+    claims="treesens.extensions.studies.claims_of_scores:claim_shapes",
+)

@@ -1,0 +1,263 @@
+"""How much: the share of inputs for which changing some features alone flips the decision.
+
+Whether an input is concerned depends on its other features only: some values of the varied ones take it past one side of the
+gap, and others past the other side. It is what `sensitive M to F` asks of a pair, and what the audit asks of a row.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.data.alignment import align_table
+from treesens.data.measure import Measure
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.extensions.measure.counted import Counted, counted_of
+from treesens.extensions.measure.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
+from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
+from treesens.extensions.measure.share import Share, ShareRun
+from treesens.extensions.studies.concerned import traits_of, where
+from treesens.extensions.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord
+from treesens.extensions.studies.decisions import Asked, Decision, check_regions, decisions_of
+from treesens.extensions.studies.questions import (
+    Gap,
+    bind_study,
+    check_features,
+    declarations_of,
+    pair_of,
+    sets_of,
+    sizes_of,
+)
+from treesens.extensions.studies.study import Asking, Found
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.plain import plain
+from treesens.solve.afterwards import answered
+from treesens.solve.driver import FIRST_MOMENT
+from treesens.solve.tasks.data_rows import table_in_play
+
+_LARGEST = 3
+_FULL_DRAWS = 5_000
+
+
+@dataclass
+class Shares:
+    """Records per (varied set, decision, gap), in the order of the request; those that were not reached are left out."""
+
+    records: list[CountRecord] = field(default_factory=list)
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def count_shares(
+    model: LoadedModel,
+    table: Table | None = None,
+    *,
+    options: CountOptions,
+    stop: threading.Event | None = None,
+    on_record: Callable[[CountRecord], None] | None = None,
+    on_progress: Callable[[Masses], None] | None = None,
+) -> Shares:
+    """Counts for every set of features, decision and gap. A set event keeps what is known by then."""
+    check_measure(options.measure, table is not None)
+    table = None if table is None else align_table(model, table)
+    diagnostics = Diagnostics()
+    varied, gaps = sets_of(model, options.vary), sizes_for(model, options)
+    units = units_of(model, table, varied, gaps, options, diagnostics)
+    halt = stop or threading.Event()
+    found = Shares(warnings=tuple(item.render() for item in diagnostics))
+    for unit in units:
+        if halt.is_set():
+            break
+        record = count_unit(unit, options, halt, on_progress)
+        found.records.append(record)
+        if on_record is not None:
+            on_record(record)
+    found.interrupted = halt.is_set()
+    return found
+
+
+def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
+    """The sizes that are asked about."""
+    return sizes_of(model, options.gap, options.margin, options.threshold, options.classes)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One question: what is varied, what decides, and how large the gap is."""
+
+    varied: tuple[str, ...]
+    decision: Decision
+    gap: Gap
+    question: ResolvedQuestion
+
+
+def units_of(
+    model: LoadedModel,
+    table: Table | None,
+    varied: Sequence[Sequence[str]],
+    gaps: Sequence[Gap],
+    options: CountOptions,
+    diagnostics: Diagnostics | None = None,
+) -> list[Unit]:
+    """The questions, bound: they share one space of cells, and one table if there is one."""
+    decisions = decisions_of(model.ensemble, Asked(gaps[0].kind, options.threshold, tuple(options.classes)))
+    for decision in decisions:
+        for gap in gaps:
+            decision.check(gap.size)
+    check_features(model, varied)
+    asked = [(tuple(group), decision, gap) for group in varied for decision in decisions for gap in gaps]
+    queries = [
+        ast.Query(ast.Name(f"q{i}"), pair_of(group, decision.clauses(gap.size)))
+        for i, (group, decision, gap) in enumerate(asked)
+    ]
+    declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
+    bound = bind_study(model, table, (*declared, *queries), diagnostics)
+    return [Unit(*one, question) for one, question in zip(asked, bound, strict=True)]
+
+
+_OF_AUDITS = ("measure", "lower", "upper", "estimate", "closed", "reason", "who")
+
+
+def share_record(unit: Unit, options: CountOptions, stop: threading.Event) -> dict[str, Any]:
+    """What an audit tells of a share: nothing that a clock says."""
+    found = plain(count_unit(unit, options, stop))
+    return {name: found[name] for name in _OF_AUDITS}
+
+
+def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
+    """UsageError for a question that shares are not counted of, and for a measure that its domain does not have."""
+    counted_of(question.query)
+    if measure == "uniform":
+        measure_of(measure, question)
+
+
+def count_unit(
+    unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
+) -> CountRecord:
+    """The record of one question."""
+    start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
+    head: dict[str, Any] = {
+        "varied": list(unit.varied),
+        unit.gap.kind: unit.gap.value,
+        **unit.decision.record(),
+        "question": unit.decision.words(unit.gap.size),
+        "measure": options.measure,
+    }
+    try:
+        found = answered(
+            f"the share of {' and '.join(unit.varied)}",
+            lambda: _counted(unit, options, budget, on_progress),
+            _unknown_share,
+        )
+    except OutOfTime:
+        found = _unknown_share(f"{budget.reason}: {NOT_LEARNT}")
+    return CountRecord(**head, **found, seconds=round(time.monotonic() - start, 6))
+
+
+def _counted(
+    unit: Unit, options: CountOptions, budget: Budget, on_progress: Callable[[Masses], None] | None
+) -> dict[str, Any]:
+    """What is known of a share at the end of the budget; OutOfTime if the search could not begin."""
+    with working_within(budget.at_least(FIRST_MOMENT)):
+        counted = _counted_of(unit)
+        measure = measure_of(options.measure, unit.question)
+        search = ShareSearch(counted.trees, counted.sides, measure)
+    if options.measure == "rows":
+        return _of_rows(unit, counted, search, measure)
+    run = ShareRun(search, options.precision, options.seed, on_progress)
+    return _of_share(unit, counted, search, measure, run.run(options.time_limit, budget))
+
+
+def _counted_of(unit: Unit) -> Counted:
+    try:
+        return counted_of(unit.question.query)
+    except UsageError:
+        # Of some votes the class is decided by each score alone, and can be counted.
+        check_regions(unit.decision.ensemble, "count the rows of a table that flip: `treesens audit --measure rows`")
+        raise
+
+
+def _unknown_share(reason: str) -> dict[str, Any]:
+    """Any share may be the one."""
+    return {"lower": 0.0, "upper": 1.0, "estimate": None, "closed": False, "reason": reason, "who": [], "boxes": []}
+
+
+def _of_rows(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure) -> dict[str, Any]:
+    """Rows are counted one by one."""
+    table = table_in_play(unit.question)
+    assert table is not None
+    groups = counted.groups
+    cells = rows_of_domain(unit.question.query, table[1], groups, table[0])
+    answers = search.answers(groups.folded_rows(cells))
+    sure, maybe = int((answers == CONCERNED).sum()), int((answers != NONE).sum())
+    drawn = cells[answers == CONCERNED]
+    weights = np.full(len(drawn), 1 / max(1, len(drawn)))
+    traits = traits_of(unit.question.query.space, counted.varied, groups.everyone(measure), drawn, weights)
+    return {
+        "lower": sure / len(cells),
+        "upper": maybe / len(cells),
+        "estimate": None,
+        "closed": sure == maybe,
+        "reason": "" if sure == maybe else "scores are too long for exact sums",
+        "rows": len(cells),
+        "rows_outside": len(table[1]) - len(cells),
+        "rows_concerned": sure,
+        "who": [trait.record() for trait in traits],
+        "boxes": [],
+    }
+
+
+def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measure, share: Share) -> dict[str, Any]:
+    space, masses, groups = unit.question.query.space, share.masses, counted.groups
+    estimate = None
+    if share.estimate is not None:
+        e = share.estimate
+        estimate = EstimateRecord(value=e.value, low=e.low, high=e.high, delta=e.delta, draws=e.draws)
+    full = search.draw_full(_FULL_DRAWS, seed=1)
+    open_part = 0.0 if share.estimate is None else max(0.0, share.estimate.value - masses.lower)
+    drawn = np.concatenate([full, share.drawn]) if open_part > 0 and len(share.drawn) else full
+    weights = np.ones(len(drawn))
+    weights[: len(full)] *= masses.lower / max(1, len(full))
+    weights[len(full) :] *= open_part / max(1, len(share.drawn))
+    weights /= max(weights.sum(), 1e-300)
+    traits = traits_of(space, counted.varied, groups.everyone(measure), groups.unfolded_rows(drawn), weights)
+    boxes = [
+        BoxRecord(share=mass, where=where(space, counted.varied, *groups.unfolded_box(low, high)))
+        for low, high, mass in search.largest_full(_LARGEST)
+    ]
+    return {
+        "lower": share.lower,
+        "upper": share.upper,
+        "estimate": estimate,
+        "closed": share.closed,
+        "reason": share.reason,
+        "who": [trait.record() for trait in traits],
+        "boxes": boxes,
+        "nodes": masses.nodes,
+        "open_boxes": masses.open_boxes,
+        "full_boxes": masses.full_boxes,
+    }
+
+
+def ask(asked: Asking[CountOptions]) -> Found[CountRecord]:
+    """The share of every set of features, decision and gap."""
+    found = count_shares(asked.model, asked.table, options=asked.options, stop=asked.stop, on_record=asked.advance)
+    return Found(found.records, found.warnings, found.interrupted, all(one.closed for one in found.records), found)
+
+
+def total(asked: Asking[CountOptions]) -> int:
+    """How many shares there are."""
+    options = asked.options
+    sets = len(options.vary) if options.vary is not None else asked.model.ensemble.n_features
+    return len(sizes_for(asked.model, options)) * sets

@@ -1,0 +1,174 @@
+"""The declaration of `why`: which values of a row decide its class. How they are found is in `reasons.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.kinds import Directions, Flag, Names, OutputPath, Permitted, RowNumbers, Whole
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.limits import Permission
+    from treesens.grammar.tree import ast
+
+ALSO = ("box", "radius", "recourse", "shap")
+"""What can be shown beside a reason: the box in which the class holds, the distance to another class by linf, the cheapest
+change by l1, and TreeSHAP.
+"""
+ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
+SMALLEST = Option(Flag(), "As few features as possible, not only none too many.")
+MOST = Option(Whole(1), "The K smallest reasons.", name="all", metavar="K")
+WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use: protected ones.")
+FIXED = Option(Names(repeated=True), "Features, as a,b, that cannot change.")
+DIRECTION = Option(
+    Directions(),
+    "Ways that changes may go, as age=up,debt=down.",
+    metavar="NAME=up|down",
+    more="A category has no direction.",
+)
+PERMITTED = Option(
+    Permitted(),
+    "What features may change to: a range of numbers as income=0..100, values as housing=own|rent or grade=2|5.",
+    metavar="NAME=VALUES",
+    more="A feature that does not change is always allowed.",
+)
+BESIDE = Option(
+    Names(words=ALSO),
+    "More for each reason: the box in which the class does not change, the distance to another class by linf, the cheapest "
+    "change by l1, TreeSHAP.",
+    metavar="box,radius,recourse,shap",
+)
+OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
+PLOT_WORDS = "A picture: which part of the rows needs a feature (.svg, .png, .pdf)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyOptions:
+    """Which rows and reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features;
+    how people may change (`fixed`, `direction`, `permitted`); and what is wanted beside. `time_limit` is in seconds per row,
+    and once more for each distance.
+    """
+
+    rows: Sequence[int] | None = given(ROWS, None)
+    smallest: bool = given(SMALLEST, False)
+    most: int = given(MOST, 1)
+    without: Sequence[str] = given(WITHOUT, ())
+    fixed: Sequence[str] = given(FIXED, ())
+    decision: ast.Decision | None = given(shared.DECISION, None)
+    protected: Sequence[str] = given(shared.PROTECTED, ())
+    direction: Mapping[str, str] | None = given(DIRECTION, None)
+    permitted: Mapping[str, Permission] | None = given(PERMITTED, None)
+    also: Sequence[str] = given(BESIDE, ())
+    range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
+    time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+    out: Path | None = given(OUT, None)
+    plot: Path | None = given(shared.PLOT, None, PLOT_WORDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceRecord:
+    """The nearest input of another class by a norm, with what it changes."""
+
+    norm: str
+    verdict: VerdictWord
+    distance: float | None
+    bound: float | None
+    closed: bool
+    changes: list[str]
+    point: dict[str, Value] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapRecord:
+    """TreeSHAP of every feature, the greatest first."""
+
+    values: dict[str, float]
+    agreement: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyRecord:
+    """Why one row has its class, or its outcome by a `decision`. `changeable` says whether a change that is allowed
+    gives another one, if not all are.
+    """
+
+    row: int
+    class_: str
+    class_name: str | Absent = ABSENT
+    decision: str | Absent = ABSENT
+    sufficient: dict[str, Value] | None
+    minimal: bool
+    smallest: bool
+    reasons: list[dict[str, Value]] | Absent = ABSENT
+    complete: bool | Absent = ABSENT
+    contrast: list[str] | None
+    changeable: bool | Absent = ABSENT
+    point: dict[str, Value] | None
+    box: dict[str, list[Any]] | Absent | None = ABSENT
+    radius: DistanceRecord | Absent = ABSENT
+    recourse: DistanceRecord | Absent = ABSENT
+    shap: ShapRecord | Absent = ABSENT
+    decisions: int
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyDocument:
+    """All rows."""
+
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    rows: list[WhyRecord]
+
+
+def total(asked: Asking[WhyOptions]) -> int:
+    """How many rows there are."""
+    assert asked.table is not None
+    return asked.table.rows if asked.options.rows is None else len(asked.options.rows)
+
+
+def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
+    """The rows alone."""
+    return WhyDocument(model=asked.file(), rows=list(found.records))
+
+
+STUDY = Study(
+    name="why",
+    title="reasons of rows: treesens why --json",
+    text="""A sufficient reason for the class of a row: features whose values decide it whatever the others are, none of which
+    can be left out; and features whose change gives another class. `--also` puts more beside it. With --decision, outcomes
+    take the place of classes.
+
+    Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
+    """,
+    call="""\
+    Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
+    whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
+    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
+    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
+    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
+    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
+    TreeSHAP. `decision`, a `.sens` file, puts the outcomes of a decision in the place of classes. `time_limit` is in seconds
+    per row, and once more for each distance. Ctrl-C returns what is known so far.
+    """,
+    options=WhyOptions,
+    ask="treesens.extensions.studies.reasons:ask",
+    record=WhyRecord,
+    document=document,
+    table="CSV or Parquet with the row.",
+    needs_table=True,
+    by_position=("rows",),
+    work="searching",
+    total=total,
+    claims="treesens.extensions.studies.claims_of_sets:claim_reasons",
+)

@@ -1,0 +1,1 @@
+"""The commands `sweep` and `bench`, and `check` in parts."""

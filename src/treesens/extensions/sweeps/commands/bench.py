@@ -1,0 +1,151 @@
+"""`treesens bench INSTANCES.jsonl`: a list of instances on chosen backends and pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treesens.commands.beside import write_beside
+from treesens.commands.common import (
+    EXPECTED,
+    INTERNAL,
+    INTERRUPTED,
+    SECONDS,
+    Whole,
+    certificate_option,
+    quiet_option,
+    seed_option,
+    split,
+)
+from treesens.commands.outputs import OutputFile
+from treesens.compiler.base.files import write_atomically
+from treesens.compiler.base.interruption import interruptible
+from treesens.extensions.studies.commands.memory import warn_of_journal
+from treesens.report.terminal import say, say_json
+
+
+@click.command("bench")
+@click.argument("instances", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--models", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--backends", "-b", default="native", show_default=True, help="Comma-separated.")
+@click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
+@click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
+@seed_option()
+@certificate_option
+@click.option("--sample", type=Whole(min=1), help="Take this many instances, evenly spread over the list.")
+@click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
+@click.option("--output", "-o", type=OutputFile(), default=Path("bench.jsonl"), show_default=True)
+@click.option("--plot", type=OutputFile(), help="Write a cactus plot (SVG).")
+@click.option(
+    "--time",
+    "measure",
+    type=click.Choice(["solve", "total", "cpu", "engine"]),
+    default="solve",
+    show_default=True,
+    help="Which time the summary is about.",
+)
+@click.option("--replay", type=click.Choice(["library", "emulated"]), default="library", show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+@quiet_option
+def command(
+    instances: Path,
+    models: Path,
+    backends: str,
+    pipelines: str,
+    time_limit: float,
+    seed: int,
+    certificates: Path | None,
+    sample: int | None,
+    jobs: int,
+    output: Path,
+    plot: Path | None,
+    measure: str,
+    replay: str,
+    as_json: bool,
+) -> int:
+    """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
+    against the others and against the known one. A second run goes on from the journal beside the results.
+    """
+    from treesens.backends.base import BACKENDS, get_backend
+    from treesens.compiler.pipeline import Pipeline
+    from treesens.extensions.sweeps.cactus import cactus_svg, summary
+    from treesens.extensions.sweeps.executor import INLINE, Executor
+    from treesens.extensions.sweeps.instances import Setting, contradictions, read_instances, read_records, run
+    from treesens.report.show import Progress
+    from treesens.solve.options import Options
+
+    names = [BACKENDS.canonical(n) for n in split(backends)]
+    texts = [text.strip() for text in pipelines.split(";") if text.strip()]
+    for name in names:
+        if name != "auto":
+            get_backend(name)
+    for text in texts:
+        Pipeline.parse(text)
+    listed = read_instances(instances)
+    if sample is not None and sample < len(listed):
+        listed = [listed[i * len(listed) // sample] for i in range(sample)]
+    # The native engine compiles for itself: one pipeline is enough for it.
+    settings = [
+        Setting(name, text) for text in texts for name in names if name not in {"native", "auto"} or text == texts[-1]
+    ]
+    total = len(listed) * len(settings)
+    records: list[dict[str, Any]] | None = None
+    with interruptible() as interruption, Progress(total) as progress:
+        answered = 0
+
+        def on_answer(record: dict[str, Any]) -> None:
+            nonlocal answered
+            answered += 1
+            progress.start(
+                answered - 1, f"{record['model']} {record['features']} {record['clause']} on {record['backend']}"
+            )
+
+        records = run(
+            listed,
+            settings,
+            models,
+            output,
+            Options(time_limit=time_limit, seed=seed, certificates=certificates),
+            library_predict=replay == "library",
+            executor=INLINE if jobs == 1 else Executor("local", jobs),
+            stop=interruption.event,
+            on_answer=on_answer,
+            tell=warn_of_journal,
+        )
+    if records is None:
+        records = read_records(output)  # every answer is there as soon as it has come
+    wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
+    records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
+    wrong = contradictions(records)
+    rows = summary(records, measure)
+    if plot is not None:
+        title = f"{len(listed)} instances of {instances.name}"
+        write_beside(str(plot), lambda: write_atomically(plot, cactus_svg(records, measure, title=title)))
+    if as_json:
+        say_json({"summary": rows, "contradictions": wrong, "records": len(records)})
+    else:
+        show(rows)
+    for text in wrong:
+        say(f"contradiction: {text}", err=True)
+    if certificates is not None:
+        from treesens.extensions.certify.attach import summary as certified
+
+        say(certified(records), err=True)
+    if wrong:
+        return INTERNAL
+    return INTERRUPTED if interruption.happened else EXPECTED
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """The summary as a table."""
+    from treesens.report.show import out
+    from treesens.report.tables import Table
+
+    table = Table(box=None, padding=(0, 2))
+    for name in rows[0] if rows else ():
+        table.add_column(name, justify="left" if name == "setting" else "right")
+    for row in rows:
+        table.add_row(*("" if v is None else f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
+    table.print_fitted(out())

@@ -1,0 +1,174 @@
+"""`treesens sweep SPEC`: thousands of questions with a journal."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from treesens.commands.beside import write_beside
+from treesens.commands.common import (
+    EXPECTED,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    SECONDS,
+    VIOLATED,
+    Number,
+    Whole,
+    certificate_option,
+    checked_folder,
+    quiet_option,
+    require_option,
+    seed_option,
+    trust_option,
+)
+from treesens.commands.outputs import OutputFile
+from treesens.extensions.studies.commands.memory import warn_of_journal
+from treesens.report.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from treesens.extensions.sweeps.run import Settings, Summary
+    from treesens.records.journal import Entry, Journal
+    from treesens.records.questions import Question
+
+
+@click.command("sweep")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--journal", type=OutputFile(), help="Default: SPEC with the ending .sqlite.")
+@click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
+@click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
+@click.option("--backend", "-b", help="auto or the name of a solver.")
+@click.option("--pipeline", "-p", help="kant, ensense, independent, bounded, default, or passes.")
+@click.option("--time-limit", "-t", type=SECONDS, help="Seconds per question.")
+@click.option("--total-limit", type=SECONDS, help="Seconds for all of them.")
+@seed_option(None)
+@click.option("--tolerance", type=Number(min=0.0, max=1.0), help="Of optima, as for check; 0 for the last unit.")
+@click.option("--absolute-tolerance", type=Number(min=0.0, max=1e300), help="As for check.")
+@click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), help="As for check.")
+@click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
+@click.option(
+    "--retry",
+    is_flag=True,
+    help="Ask again the questions that failed in an earlier run (lost workers, errors); without it they stay unknown.",
+)
+@trust_option
+@certificate_option
+@require_option
+@click.option("--report", type=OutputFile(), help="Write a table of all answers (CSV).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
+@quiet_option
+def command(
+    spec: Path,
+    journal: Path | None,
+    jobs: int | None,
+    executor: str | None,
+    trust_pickle: bool,
+    certificates: Path | None,
+    require_certificate: bool,
+    report: Path | None,
+    as_json: bool,
+    retry: bool,
+    no_share: bool,
+    **given: Any,
+) -> int:
+    """Ask the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
+
+    Every answer goes into a journal as it comes. The same command answers from it, and goes on if it was interrupted.
+
+    Exit codes: those of check; 130 interrupted, with what was answered kept.
+    """
+    from treesens.extensions.sweeps.executor import parse_executor
+    from treesens.extensions.sweeps.run import settings_text, sweep
+    from treesens.extensions.sweeps.spec import read_spec
+    from treesens.extensions.sweeps.sweep_table import line_of, show_sweep, write_answers
+    from treesens.records.journal import Journal
+    from treesens.report.show import tracker
+
+    where = parse_executor(executor, jobs)
+    read = read_spec(spec, trust_pickle=trust_pickle)
+    share = read.settings.share and not no_share
+    settings = replace(read.settings, retry=retry, share=share, **{k: v for k, v in given.items() if v is not None})
+    if checked_folder(certificates, require_certificate) is not None:
+        settings = replace(settings, certificates=str(certificates), require_certificate=require_certificate)
+    _check(settings)
+    for warning in read.warnings:
+        say(warning, err=True)
+    counts = {"found": 0, "none": 0, "unknown": 0}
+    line = shlex.join(["treesens", *sys.argv[1:]])
+    place, text = journal or spec.with_suffix(".sqlite"), settings_text(settings)
+    with Journal(place, command=line, settings=text, tell=warn_of_journal) as book:
+        if where.remote:
+            say(f"answers are kept in {book.path}: if the cluster ends, the same command goes on from there", err=True)
+        with tracker("sweeping", len(read.questions)) as advance:
+
+            def on_answer(_: Question, entry: Entry) -> None:
+                counts[entry.verdict] += 1
+                advance(", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+
+            summary = sweep(read.questions, settings, where, book, on_answer=on_answer)
+        book.peak_rss = summary.rss
+        if report is not None:
+            write_beside(str(report), lambda: write_answers(report, answers(read.questions, settings, book)))
+        if as_json:
+            for record in answers(read.questions, settings, book):
+                say_json(record, indent=None)
+        lines = [line_of(record) for record in answers(read.questions, settings, book)]
+        if certificates is not None:
+            from treesens.extensions.certify.attach import summary as certified
+
+            say(certified(answers(read.questions, settings, book)), err=True)
+    if not as_json:
+        show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
+    say(told(summary), err=True)
+    if any(line.as_expected is False for line in lines):
+        return VIOLATED
+    if summary.interrupted:
+        return INTERRUPTED
+    if any(line.internal for line in lines):
+        return INTERNAL
+    return INCONCLUSIVE if summary.left or any(line.verdict == "unknown" for line in lines) else EXPECTED
+
+
+def _check(settings: Settings) -> None:
+    from treesens.backends.base import get_backend
+    from treesens.compiler.pipeline import Pipeline
+
+    Pipeline.parse(settings.pipeline)
+    if settings.backend != "auto":
+        get_backend(settings.backend)
+
+
+def answers(questions: Sequence[Question], settings: Settings, journal: Journal) -> Iterator[dict[str, Any]]:
+    """The records of all questions that have an answer, in the order of the SPEC."""
+    from treesens.extensions.sweeps.run import key_of
+
+    for question in questions:
+        key = key_of(question.digest, settings)
+        entry = journal.known(key, settings.time_limit)
+        if entry is not None:
+            yield {
+                **journal.record(key, settings.time_limit),
+                "query": question.name,
+                "document": question.document.name,
+                "implied_by": entry.implied_by,
+                "attempts_made": entry.attempts,
+                "cpu": entry.cpu,
+                "key": key,
+            }
+
+
+def told(summary: Summary) -> str:
+    """What the run did, in two lines; what did not happen is not told."""
+    shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
+    parts = [f"{summary.asked} asked{shared}"]
+    numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
+    numbers |= {"failed (--retry asks these again)": summary.failed, "left": summary.left}
+    parts += [f"{number} {word}" for word, number in numbers.items() if number]
+    memory = f"peak memory {summary.rss / 1e6:.0f} MB here, {summary.worker_rss / 1e6:.0f} MB in a worker"
+    return f"{', '.join(parts)}\n{summary.seconds:.1f} s, {summary.cpu:.1f} s of CPU; {memory}"

@@ -1,0 +1,420 @@
+"""One hard question on many processes: open parts are handed out, and come back decided or in smaller parts.
+
+The whole question goes on in this process next to its parts, until one of the two ends: the answer is never worse than without
+parts. A part has some seconds, and more while enough others wait for every worker: cutting it gains nothing then. If it is not
+decided by then, sixteen smaller ones take its place. A part without an answer is closed for good; an answer ends the question
+or, if there is an objective, becomes the value that other parts have to improve on. A lost worker loses only its current
+part, which is run again. Closed and cut parts are written into a journal, from which the same question can go on.
+Every process reads the question itself, so nothing but cuts and answers travels.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.tolerance import Closeness
+from treesens.compiler.query.evaluate import form_value, inputs_of
+from treesens.compiler.query.query import Objective
+from treesens.compiler.result import Proof, Result, Verdict
+from treesens.extensions.sweeps.conquest import Conquest, with_part_cut
+from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.part_journal import PartJournal
+from treesens.extensions.sweeps.part_worker import PartTask
+from treesens.extensions.sweeps.parts import Part, Splitter
+from treesens.extensions.sweeps.run import versions
+from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
+from treesens.records.journal import Journal
+from treesens.solve.combine import combine, proof_of_parts
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
+from treesens.solve.options import Options
+from treesens.solve.question import answer, answer_question
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
+
+PER_WORKER, MANY = 4, 64
+"""Parts to begin with, for each worker here, and for those of a cluster."""
+MOST_LOSSES = 5
+"""A part whose workers died so often is given up."""
+MOST_LONGER = 4**5
+LEAST_SLICE, MOST_SLICE = 0.5, 60.0
+MOST_WAITING = 8
+"""While others wait a part has at most so many times its seconds."""
+
+
+def can_be_parted(question: ResolvedQuestion) -> str:
+    """Why a question is asked in one process; empty if it can be asked in parts."""
+    query = question.query
+    if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
+        return "counts, reasons, lists and shares are not parted"
+    if question.in_steps is not None:
+        return "a number that stands in steps gets finer ones"
+    goal = query.objective
+    if goal is None:
+        return ""
+    form = goal.form
+    if goal.probability is not None:
+        return "a probability is optimised by one decision after the other"
+    if goal.nearest is not None or goal.values or form.changes or form.pairs or len(form.levels) or form.forests:
+        return "only sums of scores and of costs are optimised in parts"
+    return ""
+
+
+class Coordinator:
+    """Runs one question of a document in parts. A part gets `slice_seconds`; the whole question first gets `first_seconds`
+    alone, by default as many, and then goes on next to the parts; with 0 only the parts run.
+    """
+
+    def __init__(
+        self,
+        question: ResolvedQuestion,
+        shipment: Shipment,
+        executor: Executor,
+        options: Options,
+        *,
+        replay: str = "auto",
+        slice_seconds: float | None = None,
+        first_seconds: float | None = None,
+        journal: Journal | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.question, self.query, self.shipment, self.executor = question, question.query, shipment, executor
+        self.options, self.replay, self.say = options, replay, say
+        usual = min(max(options.time_limit / 50, LEAST_SLICE), MOST_SLICE)
+        self.slice = usual if slice_seconds is None else slice_seconds
+        self.first_seconds = self.slice if first_seconds is None else first_seconds
+        self.splitter = Splitter(self.query)
+        self.known = Conquest()
+        self.parted = False
+        self.longer: dict[Part, int] = {}
+        """Parts that nothing can be cut in have so many times the seconds of others."""
+        self.journal = PartJournal(journal, self._key()) if journal is not None else None
+        self.lock = threading.Lock()
+        self.offered: deque[Witness] = deque()
+        """Answers of the whole question, which parts have to be better than; taken in by the thread that writes."""
+
+    def _key(self) -> str:
+        """What a journal is about: the question, and what closes a part; the tolerance is a part of it."""
+        document = self.shipment.document
+        o = self.options
+        asked = [
+            document.digest,
+            self.question.name,
+            o.backend,
+            o.pipeline,
+            o.tolerance,
+            o.absolute_tolerance,
+            self.replay,
+        ]
+        return json.dumps([*asked, versions(o.backend)], sort_keys=True)
+
+    # --- the search -----------------------------------------------------------------------------------------------------
+
+    def run(self, budget: Budget) -> Result:
+        """The answer, from all parts that were decided in the time."""
+        start = time.perf_counter()
+        resumed = self.journal is not None and self._recall()
+        first = leave_open(self.question.name) if resumed else self._as_a_whole(budget)
+        goal = self.query.objective
+        if self._is_final(first):
+            return first
+        self.parted = True
+        if not resumed:
+            if first.witness is not None:
+                self._improve(first.witness)
+            self._begin()
+        with self._beside(budget) as (whole, mine):
+            while self.known.open and not (mine.over or budget.over or self._answered()):
+                before = len(self.known.open), self.known.asked
+                self._round(mine)
+                if (len(self.known.open), self.known.asked) == before:
+                    break
+            if not self._concludes():
+                whole.result()  # of parts that can be asked no more nothing is to be waited for
+        self._take_offers()
+        result = self._joined(self._concluded(first, goal, budget), whole.result())
+        return replace(result, seconds={"solve": time.perf_counter() - start}, notes=(*result.notes, self._note()))
+
+    @contextmanager
+    def _beside(self, budget: Budget) -> Iterator[tuple[Future[Result], Budget]]:
+        """The whole question in a thread, and the budget of its parts, which ends with an answer to the whole.
+
+        The engine releases the interpreter lock. At the end of the parts the whole question is stopped.
+        """
+        options = replace(self.options, certificates=None, require_certificate=False)
+        parts_over, whole_over = threading.Event(), threading.Event()
+
+        def ask() -> Result:
+            result = answer(self.query, options, replace(budget, stop=whole_over), on_better=self.offered.append)
+            if self._is_final(result):
+                parts_over.set()
+            return result
+
+        def pass_on() -> None:
+            """The request to stop, to both."""
+            while not (budget.stopped or whole_over.wait(0.05)):
+                pass
+            if budget.stopped:
+                parts_over.set()
+                whole_over.set()
+
+        if self.first_seconds <= 0 or budget.stopped:
+            nothing: Future[Result] = Future()
+            nothing.set_result(leave_open(self.question.name))
+            yield nothing, budget
+            return
+        with ThreadPoolExecutor(2) as pool:
+            try:
+                pool.submit(pass_on)
+                yield pool.submit(ask), replace(budget, stop=parts_over)
+            finally:
+                whole_over.set()
+
+    @property
+    def proved_in_parts(self) -> bool:
+        """True if every part is closed: then the parts are the proof."""
+        return self.parted and set(self.known.leaves()) == set(self.known.closed)
+
+    def _concludes(self) -> bool:
+        """True if the parts settle the question."""
+        return self._answered() or self.proved_in_parts
+
+    def _joined(self, parts: Result, whole: Result) -> Result:
+        """The combined result of the parts and the whole question: the better answer, and the tighter bound."""
+        if self._is_final(whole):
+            return combine(whole, parts)
+        return parts if self._concludes() else combine(parts, whole)
+
+    def _take_offers(self) -> None:
+        while self.offered:
+            self._improve(self.offered.popleft())
+
+    def _as_a_whole(self, budget: Budget) -> Result:
+        """What one process finds in a moment: most questions need no parts."""
+        if self.first_seconds <= 0:
+            return leave_open(self.question.name)
+        options = replace(self.options, certificates=None, require_certificate=False, time_limit=self.first_seconds)
+        return answer_question(self.question, options, budget.within(self.first_seconds))
+
+    def _is_final(self, first: Result) -> bool:
+        if self.query.objective is None or first.verdict is Verdict.NONE:
+            return first.verdict is not Verdict.UNKNOWN
+        reached = first.objective
+        return (
+            reached is not None and self.options.closeness.closeness(reached.value, reached.bound) is not Closeness.OPEN
+        )
+
+    def _answered(self) -> bool:
+        return self.query.objective is None and self.known.best is not None
+
+    def _begin(self) -> None:
+        """Enough parts for all workers, and some more."""
+        wanted = MANY if self.executor.remote else PER_WORKER * self.executor.jobs
+        self._open_whole()
+        for part in list(self.known.open):
+            if len(self.known.open) >= wanted:
+                return
+            self.known.open.remove(part)
+            if self._open_up(part):
+                self._write("cut", part)
+            else:
+                self.known.open.append(part)
+
+    def _improve(self, witness: Witness) -> None:
+        """A better answer than the one that is known."""
+        if self.known.best is None or self._value(witness) > self._value(self.known.best):
+            self.known.best = witness
+            values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
+            self._write("found", Part(), values=values)
+
+    def _open_whole(self) -> None:
+        """The parts of the whole, which is one itself if nothing in it can be cut."""
+        if not self._open_up(Part()):
+            self.known.open.append(Part())
+
+    def _open_up(self, part: Part) -> bool:
+        """Smaller parts in the place of one; whether there are any."""
+        tree, parts = self.splitter.split(part)
+        if len(parts) == 1:
+            return False
+        self.known.tree = with_part_cut(self.known.tree, part, tree)
+        self.known.open.extend(parts)
+        return True
+
+    def _round(self, budget: Budget) -> None:
+        """Hands out what is open until nothing is, and takes in what comes back."""
+        longest = self._longer_while_others_wait(self.slice * max(self.longer.values(), default=1), MOST_WAITING)
+        outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), longest, budget.stop)
+        away = time.monotonic()
+        for outcome in outcomes:
+            with self.lock:
+                self._take_offers()
+                self._take_in(outcome)
+            if time.monotonic() - away > 1.0:
+                away = time.monotonic()
+                self.say(f"{len(self.known.closed)} parts closed, {len(self.known.open)} open")
+            if self._answered() or budget.over:
+                break
+        # With a worker a cluster may lose what was sent to it: the next round sends it again.
+        self.known.open.extend(self.known.again)
+        self.known.again.clear()
+
+    def _take(self, budget: Budget) -> Task | None:
+        with self.lock:
+            if budget.over or self._answered() or not self.known.open:
+                return None
+            part = self.known.open.popleft()
+        return self.task(part, self.limit(), min(self._seconds_of(part), max(budget.left(), LEAST_SLICE)))
+
+    def _seconds_of(self, part: Part) -> float:
+        """What a part has: a part that is cut costs its seconds, and so is not cut while every worker has others to go on with.
+
+        A part whose worker was lost has no more than the usual time, so that the next loss costs less.
+        """
+        usual = self.slice * self.longer.get(part, 1)
+        if part in self.known.losses:
+            return usual
+        workers = MANY // PER_WORKER if self.executor.remote else self.executor.jobs
+        return self._longer_while_others_wait(usual, 1 + len(self.known.open) // workers)
+
+    @staticmethod
+    def _longer_while_others_wait(usual: float, times: int) -> float:
+        return max(usual, min(usual * min(times, MOST_WAITING), MOST_SLICE))
+
+    def shipments(self) -> dict[str, Shipment]:
+        """What workers need to read the question."""
+        return {self.shipment.document.digest: self.shipment}
+
+    def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
+        """What a worker is told of a part."""
+        options = replace(
+            self.options, certificates=None, require_certificate=False, time_limit=seconds, library_predict=None
+        )
+        key = json.dumps(part.plain())
+        asked = PartTask(part, limit, certify)
+        document = self.shipment.document.digest
+        return Task(key, document, self.question.name, options, self.replay, record=False, regions=False, part=asked)
+
+    def _take_in(self, outcome: Outcome) -> None:
+        known, part = self.known, Part.of_plain(json.loads(outcome.key))
+        known.asked += 1
+        known.cpu += outcome.cpu
+        result = outcome.result
+        if result is None:
+            known.losses[part] = known.losses.get(part, 0) + 1
+            if outcome.own_fault or known.losses[part] > MOST_LOSSES:
+                known.lost = outcome.why
+            else:
+                known.again.append(part)
+        elif result.verdict is Verdict.NONE and result.proof is not Proof.LIBRARY:
+            known.closed[part] = result.proof or Proof.BOUND
+            self._write("none", part, proof=str(known.closed[part]))
+        elif result.verdict is Verdict.FOUND and result.witness is not None:
+            self._improve(result.witness)
+            if self.query.objective is not None:
+                known.open.append(part)
+        elif self._open_up(part):
+            self._write("cut", part)
+        elif self.longer.get(part, 1) < MOST_LONGER:
+            # Nothing is left to cut: it is a matter of time alone.
+            self.longer[part] = 4 * self.longer.get(part, 1)
+            known.again.append(part)
+        else:
+            known.lost = result.reason
+
+    def _value(self, witness: Witness) -> Fraction:
+        """How good an answer is: more is better."""
+        goal = self.query.objective
+        if goal is None:
+            return Fraction(0)
+        value = form_value(goal.form, inputs_of(self.query, witness.values))
+        return value if goal.maximize else -value
+
+    def limit(self) -> Fraction | None:
+        """What the objective's form has to be beyond, to be better by more than the tolerance than the best answer."""
+        goal, best = self.query.objective, self.known.best
+        if goal is None or best is None:
+            return None
+        value = form_value(goal.form, inputs_of(self.query, best.values))
+        allowed = self.options.closeness
+        shown = abs(value * goal.unit + goal.offset)
+        # A little less than the tolerance: shown bounds are rounded once more.
+        slack = Fraction(0.99) * max(Fraction(allowed.relative) * shown, Fraction(allowed.absolute)) / abs(goal.unit)
+        return value + slack if goal.maximize else value - slack
+
+    # --- journal --------------------------------------------------------------------------------------------------------
+
+    def _write(self, what: str, part: Part, **more: Any) -> None:
+        if self.journal is not None:
+            self.journal.write({"did": what, "part": part.plain(), **more})
+
+    def _recall(self) -> bool:
+        """Takes up what a journal knows; whether there is anything. A part was closed against the best answer of that time,
+        which has to be an answer still.
+        """
+        assert self.journal is not None
+        lines = self.journal.lines()
+        if not lines:
+            return False
+        known = self.known
+        self._open_whole()
+        for line in lines:
+            part = Part.of_plain(line["part"])
+            if line["did"] == "found":
+                self._recall_answer(line["values"])
+            elif part in known.open:
+                known.open.remove(part)
+                if line["did"] == "none":
+                    known.closed[part] = Proof(line["proof"])
+                else:
+                    self._open_up(part)
+        return True
+
+    def _recall_answer(self, values: Any) -> None:
+        assert self.journal is not None
+        shape = (len(self.query.points), len(self.query.space.names))
+        points = np.array([[np.nan if x is None else x for x in point] for point in values], np.float64)
+        seen = (
+            verify_values(self.query, points, library_predict=self.options.library_predict)
+            if points.shape == shape
+            else None
+        )
+        if not isinstance(seen, Witness):
+            raise self.journal.damaged("an answer in it is none")
+        self.known.best = seen
+
+    # --- the answer -----------------------------------------------------------------------------------------------------
+
+    def _note(self) -> str:
+        known = self.known
+        return f"{len(known.leaves())} parts, {known.asked} tasks, {known.cpu:.1f} s in workers"
+
+    def _concluded(self, first: Result, goal: Objective | None, budget: Budget) -> Result:
+        """What all parts say together."""
+        known, name = self.known, self.question.name
+        done = not known.open and not known.lost and set(known.leaves()) == set(known.closed)
+        proof = proof_of_parts(known.closed.values()) if done and known.closed else None
+        bare = leave_open(name, known.lost or budget.reason, backend="native", pipeline=self.options.pipeline)
+        if known.best is None:
+            return bare if proof is None else conclude_none(bare, f"none in any of {len(known.closed)} parts", proof)
+        if goal is None:
+            return conclude_found(replace(bare, witness=known.best))
+        limit, value = self.limit(), form_value(goal.form, inputs_of(self.query, known.best.values))
+        objective = shown_objective(goal, value, None if proof is None else limit)
+        if proof is None and first.objective is not None:
+            objective = replace(objective, bound=first.objective.bound)
+        objective = replace(objective, tolerance=self.options.closeness)
+        return conclude_found(replace(bare, witness=known.best, objective=objective, proof=proof))

@@ -1,0 +1,143 @@
+"""Where questions run: in this process, in processes of this machine, on a Dask cluster, or on Ray.
+
+A process of this machine that dies loses the question that it was asked. A worker of a cluster takes a handful with it, those
+that were on their way; they are asked again one at a time, so that the one that kills its worker is known. A question fails for
+good when it kills two workers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treesens.compiler.base.processes import safe_children
+from treesens.errors import UsageError
+from treesens.extensions.sweeps.bundles import Cluster
+from treesens.extensions.sweeps.on_dask import dask_cluster
+from treesens.extensions.sweeps.on_processes import lost_twice, on_processes
+from treesens.extensions.sweeps.on_ray import ray_cluster
+from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_task
+
+Next = Callable[[], Task | None]
+
+_PATIENCE = 4.0
+"""A question that takes this many times its limit (and two minutes) is taken for lost: its worker hangs, or is gone."""
+
+
+@dataclass(frozen=True)
+class Executor:
+    """`kind` is inline (this process, one at a time), local (processes), dask or ray; `address` is that of a cluster."""
+
+    kind: str = "local"
+    jobs: int = 1
+    address: str = ""
+
+    @property
+    def remote(self) -> bool:
+        """Whether workers may not see our files."""
+        return self.kind in {"dask", "ray"}
+
+    def for_questions(self, count: int) -> Executor:
+        """With no more processes than there are questions."""
+        return replace(self, jobs=min(self.jobs, max(1, count)))
+
+    def run(
+        self, take: Next, shipments: Mapping[str, Shipment], limit: float, stop: threading.Event | None = None
+    ) -> Iterator[Outcome]:
+        """The outcomes of all tasks that `take` gives, in the order in which they are finished.
+
+        `take` may be called from other threads, one at a time, and must not wait. Processes of this machine ask it again after
+        every outcome, even if it had nothing before. `limit` are the seconds of one question. A set `stop` ends the questions
+        of this machine at once; elsewhere nothing new is begun.
+        """
+        if self.kind == "inline":
+            while (task := take()) is not None:
+                yield answer_task(shipments[task.document], task, stop)
+            return
+        patience = _PATIENCE * limit + 120.0
+        if self.kind == "local":
+            with safe_children():
+                yield from on_processes(take, shipments, self.jobs, patience, stop)
+            return
+        with self._cluster() as cluster:
+            held = {digest: cluster.hold(shipment) for digest, shipment in shipments.items()}
+            yield from _on_cluster(take, held, cluster, patience)
+
+    def _cluster(self) -> AbstractContextManager[Cluster]:
+        return dask_cluster(self.address) if self.kind == "dask" else ray_cluster(self.address)
+
+
+INLINE = Executor("inline")
+"""This process, one question at a time."""
+
+
+def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience: float) -> Iterator[Outcome]:
+    """The outcomes of all tasks on a cluster, which holds their shipments."""
+
+    def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
+        return cluster.run(((held[task.document], task) for task in tasks), patience)
+
+    while True:
+        away: dict[str, Task] = {}
+
+        def tasks(away: dict[str, Task] = away) -> Iterator[Task]:
+            while (task := take()) is not None:
+                away[task.key] = task
+                yield task
+
+        try:
+            for outcome in run(tasks()):
+                away.pop(outcome.key, None)
+                yield outcome
+        except _crashes():
+            for task in list(away.values()):
+                yield _alone(task, run)
+        else:
+            return
+
+
+def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
+    """A question that was away when a worker died, asked once more with nothing beside it."""
+    try:
+        (outcome,) = list(run(iter([task])))
+    except _crashes() as error:
+        return lost_twice(task, error)
+    return replace(outcome, attempts=2)
+
+
+def _crashes() -> tuple[type[BaseException], ...]:
+    """What a lost worker looks like here; names of clusters are looked up if they are in use."""
+    import sys
+
+    found: list[type[BaseException]] = [BrokenExecutor, CancelledError, TimeoutError, EOFError, ConnectionError]
+    if "distributed" in sys.modules:
+        from distributed import KilledWorker
+
+        found.append(KilledWorker)
+    if "ray" in sys.modules:
+        from ray.exceptions import RayError
+
+        found.append(RayError)
+    return tuple(found)
+
+
+def parse_executor(text: str | None, jobs: int | None) -> Executor:
+    """`local`, `dask://HOST:PORT` or `ray://HOST:PORT` (`ray` alone starts one here). UsageError for anything else."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if text is None or text == "local":
+        return Executor("local", jobs or cores)
+    kind, _, address = text.partition("://")
+    if kind not in {"dask", "ray"} or (kind == "dask" and not address):
+        raise UsageError(
+            f"there is no executor `{text}`", remedy="write local, dask://HOST:8786, ray or ray://HOST:10001"
+        )
+    if jobs is not None:
+        raise UsageError(
+            f"--jobs says how many processes run here, and {kind} has workers of its own", remedy="leave out --jobs"
+        )
+    return Executor(kind, 1, address)

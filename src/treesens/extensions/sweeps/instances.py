@@ -1,0 +1,386 @@
+"""Many questions of one shape: instances (model, varied features, gap), run on backends and pipelines, kept in JSON lines.
+
+An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
+`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is what is known.
+
+Loop, processes, limits and journal are those of a sweep: an answer is kept as soon as it is there, under the question, how it
+was asked and the versions of what answered (`key_of`), so that a run that was interrupted goes on and no figure of another
+version is among its own. The file of lines is a report of the journal beside it. Unlike in a sweep no answer follows from
+another one, and all settings of an instance are asked together, so that what else the machine does slows all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self, TextIO
+
+from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
+from treesens.compiler.result import Result, Verdict
+from treesens.errors import DataError, UsageError
+from treesens.extensions.sweeps.executor import INLINE, Executor
+from treesens.extensions.sweeps.run import Settings, key_of
+from treesens.extensions.sweeps.worker import Outcome, Task, ship
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.registry import load
+from treesens.grammar.printing.print_terms import Unwritable, label_text
+from treesens.grammar.tree import ast
+from treesens.records.answers import certificate_records
+from treesens.records.journal import Entry, Journal
+from treesens.records.questions import Document, context_of, digest_of, document_of, sha256
+from treesens.solve.options import Options
+
+_NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
+SUFFIXES = ("", ".json", ".ubj", ".txt")
+
+
+@dataclass(frozen=True)
+class Level:
+    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`; the number as it was written."""
+
+    word: Literal["margin", "gap", "factor"]
+    number: str
+    flip: tuple[ast.Label, ast.Label] | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """What records know the level by."""
+        if self.flip is None:
+            return f"{self.word} {self.number}"
+        source, target = (_known_as(label) for label in self.flip)
+        return f"from {source} to {target} {self.word} {self.number}"
+
+    @property
+    def clauses(self) -> dict[str, Any]:
+        """As fields of the node `sensitive`."""
+        flip = None if self.flip is None else ast.Flip(*self.flip)
+        return {self.word: ast.Number(Fraction(self.number)), "flip": flip}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One question about one model, and its verdict if that is known."""
+
+    model: str
+    features: tuple[int | str, ...]
+    level: Level
+    known: str | None = None
+
+    @cached_property
+    def key(self) -> str:
+        return json.dumps([self.model, list(self.features), self.level.text])
+
+    def query(self, name: str, model: LoadedModel) -> ast.Query:
+        """The question about the model `m`."""
+        names = model.ensemble.feature_names
+        for f in self.features:
+            if isinstance(f, int) and not 0 <= f < len(names):
+                raise DataError(f"the model {self.model} has no feature {f}", remedy=f"it has {len(names)}, from 0 on")
+        varied = ast.Features(tuple(ast.Name(names[f] if isinstance(f, int) else f) for f in self.features))
+        return ast.Query(ast.Name(name), ast.Sensitive(ast.Name("m"), varied, **self.level.clauses))
+
+
+def read_instances(path: Path) -> list[Instance]:
+    """Instances of a JSON lines file. Raises `DataError` with the line."""
+    instances = []
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            instances.append(_instance(json.loads(line)))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(
+                f"not an instance: {error}",
+                place=f"{path}:{number}",
+                remedy='write e.g. {"model": "adult", "feature": 9, "margin": 0.5}',
+            ) from error
+    return instances
+
+
+def _instance(data: dict[str, Any]) -> Instance:
+    features = tuple(data["features"]) if "features" in data else (data["feature"],)
+    if not all(isinstance(f, int | str) and not isinstance(f, bool) for f in features):
+        raise TypeError("features are names or numbers")
+    if "margin" in data:
+        level = Level("margin", _number(data["margin"]))
+    elif "gap" in data:
+        level = Level("gap", _number(data["gap"]))
+    else:
+        level = Level("factor", _number(data.get("factor", 1)), (class_of(data["from"]), class_of(data["to"])))
+    model, known = data["model"], data.get("verdict")
+    if not isinstance(model, str) or not isinstance(known, str | None):
+        raise TypeError("`model` and `verdict` are texts")
+    return Instance(model, features, level, known)
+
+
+def _number(value: Any) -> str:
+    """A number as the language writes it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or not re.fullmatch(_NUMBER, str(value)):
+        raise ValueError(f"`{str(value)[:40]}` is no number")
+    return str(value)
+
+
+def _known_as(label: ast.Label) -> str:
+    try:
+        return label_text(label)
+    except Unwritable:
+        return repr(label)
+
+
+def class_of(value: Any) -> ast.Label:
+    """A class by name, or by number."""
+    if isinstance(value, str) and not re.fullmatch(_NUMBER, value):
+        return ast.Name(value)
+    return ast.Number(Fraction(_number(value)))
+
+
+def model_path(name: str, folder: Path) -> Path:
+    """The file of a model by name."""
+    for suffix in SUFFIXES:
+        path = folder / f"{name}{suffix}"
+        with suppress(OSError, ValueError):  # of a name that is too long
+            if path.is_file():
+                return path
+    raise DataError(f"no model `{name}` in {folder}", remedy="give the folder of the models with --models")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A backend and a pipeline."""
+
+    backend: str
+    pipeline: str
+
+    @property
+    def label(self) -> str:
+        return self.backend if self.pipeline == "default" else f"{self.backend}/{self.pipeline}"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A question about a model of the list, in the document of all questions about it."""
+
+    document: Document
+    name: str
+    digest: str
+
+
+def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
+    """The question of each instance, by the key of the instance: one document for every model."""
+    by_model: dict[str, list[Instance]] = {}
+    for instance in instances:
+        by_model.setdefault(instance.model, []).append(instance)
+    found = {}
+    for name, mine in by_model.items():
+        path = model_path(name, folder)
+        model = load(path)
+        declared = ast.Model(ast.Name("m"), ast.Text(path.name))
+        file = ast.File((declared, *(x.query(f"q{i}", model) for i, x in enumerate(mine))))
+        document, session = document_of(f"<instances of {name}>", file, path.parent)
+        context = context_of(session.file, document.files)
+        digests = {asked.name: digest_of(context, asked.find) for asked in session.asked()}
+        for i, instance in enumerate(mine):
+            if f"q{i}" not in digests:  # one question for every two classes
+                raise DataError(
+                    f"{instance.key} is about all classes of {name}, which are several questions",
+                    remedy='name two of them in each line: "from": 0, "to": 1, "factor": 1.5',
+                )
+            found[instance.key] = Listed(document, f"q{i}", digests[f"q{i}"])
+    return found
+
+
+def run(
+    instances: list[Instance],
+    settings: list[Setting],
+    folder: Path,
+    output: Path,
+    options: Options,
+    *,
+    library_predict: bool = True,
+    executor: Executor = INLINE,
+    stop: threading.Event | None = None,
+    on_answer: Callable[[dict[str, Any]], None] | None = None,
+    facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
+    tell: Callable[[str], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Answers every instance on every setting as far as the journal does not know it, and returns the records of all.
+
+    The records are written to `output`, one line each, as they come; the journal has the same name and `.sqlite` after it.
+    `facts` are further fields of the record of an instance; for `tell` see `Journal`. UsageError if `output` holds records of
+    no journal.
+    """
+    journal_file = Path(f"{output}.sqlite")
+    if output.exists() and not journal_file.exists():
+        raise UsageError(
+            f"there are results without their journal, {journal_file.name}", place=str(output),
+            remedy="name another file with --output, or remove this one",
+        )  # fmt: skip
+    replay = "library" if library_predict else "emulated"
+    listed = questions_of(instances, folder)
+    by_key = {
+        _key(listed[x.key], s, options, replay): (x, s)
+        for x in dict.fromkeys(instances)
+        for s in dict.fromkeys(settings)
+    }
+    will_write(output)
+    make_folder(output.parent)
+    with Journal(journal_file, command="bench", tell=tell) as journal:
+        kept = {key: _kept(journal, key, options.time_limit) for key in by_key}
+        records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]
+        waiting = iter([key for key, record in kept.items() if record is None])
+
+        def take() -> Task | None:
+            if stop is not None and stop.is_set():
+                return None
+            for key in waiting:
+                instance, setting = by_key[key]
+                question = listed[instance.key]
+                mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
+                return Task(key, question.document.digest, question.name, mine, replay, record=False, bare=True)
+            return None
+
+        shipments = {q.document.digest: ship(q.document, executor.remote) for q in listed.values()}
+        asked = len(by_key) - len(records)
+        with _Lines(output, tell) as lines:
+            for record in records:
+                lines.write(record)
+            for outcome in executor.for_questions(asked).run(take, shipments, options.time_limit, stop):
+                instance, setting = by_key[outcome.key]
+                result = outcome.result
+                if result is None:
+                    result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
+                if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
+                    break  # interrupted in the middle: asked again next time
+                record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
+                _keep(journal, listed[instance.key], outcome, record)
+                records.append(record)
+                lines.write(record)
+                if on_answer is not None:
+                    on_answer(record)
+    return records
+
+
+class _Lines:
+    """A file of one record per line. If it can no longer be written (full disk), it prints a warning and loses no answer."""
+
+    def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
+        self.path, self.tell = path, tell
+        self.file: TextIO | None = path.open("w")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()  # every line was flushed
+
+    def write(self, record: dict[str, Any]) -> None:
+        if self.file is None:
+            return
+        try:
+            self.file.write(json.dumps(record) + "\n")
+            self.file.flush()
+        except OSError as error:
+            with suppress(OSError):
+                self.file.close()
+            self.file = None
+            if self.tell is not None:
+                self.tell(
+                    f"warning: {self.path} can no longer be written ({error}): the records from here on are missing in it"
+                )
+
+
+def _key(question: Listed, setting: Setting, options: Options, replay: str) -> str:
+    """What an answer is kept under: as in a sweep, and apart from its answers, whose records are others."""
+    asked = replace(Settings.of(options, replay), backend=setting.backend, pipeline=setting.pipeline)
+    return sha256("bench\0" + key_of(question.digest, asked))
+
+
+def _kept(journal: Journal, key: str, limit: float) -> dict[str, Any] | None:
+    return None if journal.known(key, limit) is None else journal.record(key, limit)
+
+
+def _keep(journal: Journal, question: Listed, outcome: Outcome, record: dict[str, Any]) -> None:
+    entry = Entry(
+        outcome.key, record["verdict"], question.name, question.document.name, None, outcome.failure or None,
+        outcome.attempts, record["cpu"], outcome.rss, outcome.worker,
+    )  # fmt: skip
+    journal.write(entry, record["limit"], record)
+
+
+def _record(instance: Instance, setting: Setting, result: Result, cpu: float, limit: float) -> dict[str, Any]:
+    solve = sum(a.seconds.get("solve", 0.0) for a in result.attempts)
+    return {
+        "key": instance.key,
+        "model": instance.model,
+        "features": list(instance.features),
+        "clause": instance.level.text,
+        "backend": setting.backend,
+        "pipeline": setting.pipeline,
+        "verdict": str(result.verdict),
+        "known": instance.known,
+        "reason": result.reason,
+        "termination": result.attempts[-1].termination if result.attempts else "",
+        "proof": result.proof,
+        "decided_by": result.backend,
+        "rests_on": list(result.proof_dependencies),
+        "started": result.warm_started,
+        "replay": None if result.witness is None else str(result.witness.replay),
+        "build": round(result.seconds.get("build", 0.0), 6),
+        "solve": round(solve if setting.backend != "auto" else result.seconds.get("solve", 0.0), 6),
+        "total": round(sum(result.seconds.values()), 6),
+        "cpu": round(cpu, 6),
+        # What the native engine itself took: local search and prover, without building the problem.
+        "engine": round(
+            sum(
+                a.statistics.get("local_seconds", 0.0) + a.statistics.get("prove_seconds", 0.0) for a in result.attempts
+            ),
+            6,
+        ),
+        "limit": limit,
+        **({"certificates": certificate_records(result)} if result.certificates else {}),
+        "size": result.size.to_dict(),
+    }
+
+
+def _lines(path: Path, *, own: bool = False) -> list[str]:
+    try:
+        return read_regular(path, MOST_TEXT_BYTES, own=own).decode("utf-8").splitlines()
+    except OSError as error:
+        raise DataError(f"the list cannot be read: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"byte {error.start} is not UTF-8", place=str(path), remedy="give a file of JSON lines"
+        ) from None
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Lines of an earlier run; a last line that was cut by a kill is left out."""
+    if not path.is_file():
+        return []
+    records = []
+    for line in _lines(path, own=True):
+        try:
+            records.append(json.loads(line))
+        except (ValueError, RecursionError):
+            continue
+    return records
+
+
+def contradictions(records: Iterable[dict[str, Any]]) -> list[str]:
+    """Instances on which decided verdicts differ from each other or from what is known."""
+    seen: dict[str, dict[str, str]] = {}
+    for record in records:
+        verdicts = seen.setdefault(record["key"], {})
+        if record["verdict"] != "unknown":
+            verdicts[f"{record['backend']}/{record['pipeline']}"] = record["verdict"]
+        if record.get("known") is not None:
+            verdicts["known"] = record["known"]
+    return [f"{key}: {verdicts}" for key, verdicts in seen.items() if len(set(verdicts.values())) > 1]

@@ -1,0 +1,318 @@
+"""A sweep: questions in, answers into the journal. This process alone writes; workers only answer."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import treesens
+from treesens.backends.base import BACKENDS, packages_of
+from treesens.compiler.base.tolerance import RELATIVE
+from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.result import Verdict
+from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.order import Plan
+from treesens.extensions.sweeps.worker import Outcome, Points, Shipment, Task, resident, ship
+from treesens.records.installation import package_version
+from treesens.records.journal import Entry, Journal
+from treesens.records.questions import Question, sha256
+from treesens.solve.methods.portfolio import RACERS
+from treesens.solve.options import Options
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of every question of a sweep. Times in seconds, `memory_limit` in bytes. All except those in `NO_PART_OF_A_KEY`
+    are part of the key of an answer.
+    """
+
+    backend: str = "native"
+    pipeline: str = "default"
+    time_limit: float = 60.0
+    total_limit: float | None = None
+    threads: int = 1
+    memory_limit: int | None = None
+    seed: int = 0
+    tolerance: float = RELATIVE
+    absolute_tolerance: float = 0.0
+    replay: str = "auto"
+    share: bool = True
+    retry: bool = False
+    """Ask again what failed in an earlier run."""
+    certificates: str | None = None
+    """The folder for certificates; answers with and without them are kept apart."""
+    require_certificate: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
+
+    @staticmethod
+    def of(options: Options, replay: str) -> Settings:
+        """The settings by which `check` and `bench` store an answer: all that also exist as options."""
+        names = {one.name for one in fields(Options)} & {one.name for one in fields(Settings)}
+        found = {name: getattr(options, name) for name in names}
+        found["certificates"] = None if options.certificates is None else str(options.certificates)
+        return Settings(**found, replay=replay)
+
+    @property
+    def passes(self) -> str:
+        """The pipeline that runs."""
+        return pipeline_for(self.backend, self.pipeline)
+
+
+NO_PART_OF_A_KEY = frozenset({"time_limit", "total_limit", "share", "retry"})
+"""Settings that do not change the content of an answer; the journal compares time limits itself."""
+
+
+@dataclass
+class Summary:
+    """What came of a sweep: numbers of questions. `left` are those that were not asked, or not to the end."""
+
+    questions: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reused: int = 0
+    asked: int = 0
+    implied: int = 0
+    shared: int = 0
+    failed: int = 0
+    left: int = 0
+    interrupted: bool = False
+    seconds: float = 0.0
+    cpu: float = 0.0
+    rss: int = 0
+    worker_rss: int = 0
+
+
+OnAnswer = Callable[[Question, Entry], None]
+
+
+def sweep(
+    questions: Sequence[Question],
+    settings: Settings,
+    executor: Executor,
+    journal: Journal,
+    *,
+    stop: threading.Event | None = None,
+    on_answer: OnAnswer | None = None,
+) -> Summary:
+    """Asks what the journal does not know. KeyboardInterrupt ends it; every answer that had come is kept."""
+    return _Sweep(questions, settings, executor, journal, stop, on_answer).run()
+
+
+def key_of(digest: str, settings: Settings) -> str:
+    """The key of an answer: the question, its settings, and the versions of the solving software; not the time limit."""
+    asked = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in NO_PART_OF_A_KEY}
+    asked["pipeline"] = settings.passes
+    parts = {"question": digest, "asked": asked, "versions": versions(settings.backend)}
+    return sha256(json.dumps(parts, sort_keys=True))
+
+
+@functools.cache
+def versions(backend: str) -> dict[str, str]:
+    """The versions that an answer of this backend depends on; the engine also by its content."""
+    from treesens._engine import __file__ as engine_file
+
+    with Path(engine_file).open("rb") as file:
+        engine = hashlib.file_digest(file, "sha256").hexdigest()
+    found = {"treesens": treesens.__version__, "engine": engine}
+    for name in RACERS if backend == "auto" else (backend,):
+        for package in packages_of(name):
+            found[package] = package_version(package) or "absent"
+    return found
+
+
+class _Sweep:
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        settings: Settings,
+        executor: Executor,
+        journal: Journal,
+        stop: threading.Event | None,
+        on_answer: OnAnswer | None,
+    ) -> None:
+        self.questions = {q.digest: q for q in questions}
+        self.settings = settings
+        self.executor = executor
+        self.journal = journal
+        self.stop = stop or threading.Event()
+        self.on_answer = on_answer
+        self.keys = {q.digest: key_of(q.digest, settings) for q in self.questions.values()}
+        self.by_key = {key: digest for digest, key in self.keys.items()}
+        self.plan = Plan(questions, share=settings.share)
+        self.pairs: dict[str, Points] = {}
+        self.summary = Summary(questions=len(self.questions))
+        self.deadline = None if settings.total_limit is None else time.time() + settings.total_limit
+
+    def run(self) -> Summary:
+        start = time.perf_counter()
+        self._recall()
+        executor = self.executor.for_questions(len(self.plan.open))
+        outcomes = executor.run(self._take, self._shipments(), self.settings.time_limit, self.stop)
+        try:
+            for outcome in outcomes:
+                self._take_in(outcome)
+        except KeyboardInterrupt:
+            self.summary.interrupted = True
+        self.summary.interrupted |= self.stop.is_set()
+        self.summary.left = self.summary.questions - self.summary.verdicts.total()
+        self.summary.seconds = time.perf_counter() - start
+        self.summary.rss = max(self.summary.rss, resident())
+        return self.summary
+
+    def _recall(self) -> None:
+        """What the journal knows; it counts for what is open as if it had come just now."""
+        known: list[tuple[Question, Entry]] = []
+        for digest, key in self.keys.items():
+            entry = self.journal.known(key, self.settings.time_limit)
+            if entry is None or (self.settings.retry and entry.failure is not None):
+                continue
+            known.append((self.questions[digest], entry))
+            del self.plan.open[digest]
+        for question, entry in known:
+            self.summary.reused += 1
+            self._count(question, entry)
+        for question, entry in known:
+            if entry.verdict == Verdict.FOUND:
+                self._offer(question, self.journal.record(entry.key, self.settings.time_limit))
+            elif entry.verdict == Verdict.NONE:
+                self._decide(question, entry)
+
+    def _shipments(self) -> Mapping[str, Shipment]:
+        """The documents with open questions; with the contents of their files where workers may not see these."""
+        documents = {q.document.digest: q.document for q in self.plan.open.values()}
+        return {digest: ship(document, self.executor.remote) for digest, document in documents.items()}
+
+    def _take(self) -> Task | None:
+        """The next question (called by the executor, from its threads)."""
+        if self.stop.is_set() or (self.deadline is not None and time.time() >= self.deadline):
+            return None
+        taken = self.plan.take()
+        if taken is None:
+            return None
+        question, helper = taken
+        s = self.settings
+        return Task(
+            key=self.keys[question.digest],
+            document=question.document.digest,
+            question=question.name,
+            options=Options(
+                s.backend,
+                s.passes,
+                s.time_limit,
+                s.threads,
+                s.memory_limit,
+                s.seed,
+                certificates=None if s.certificates is None else Path(s.certificates),
+                require_certificate=s.require_certificate,
+                tolerance=s.tolerance,
+                absolute_tolerance=s.absolute_tolerance,
+            ),
+            replay=s.replay,
+            regions=False,
+            try_first=None if helper is None else self.pairs[helper],
+            tried_of="" if helper is None else self.questions[helper].name,
+            deadline=self.deadline,
+        )
+
+    def _take_in(self, outcome: Outcome) -> None:
+        """An answer: kept, counted, and used for what is open."""
+        question = self.questions[self.by_key[outcome.key]]
+        self.summary.asked += 1
+        self.summary.cpu += outcome.cpu
+        self.summary.worker_rss = max(self.summary.worker_rss, outcome.rss)
+        if outcome.clipped:
+            return
+        verdict = Verdict.UNKNOWN if outcome.result is None else outcome.result.verdict
+        record = outcome.record or record_of_failure(question, outcome, self.settings)
+        entry = self._keep(question, verdict, record, outcome)
+        if verdict is Verdict.FOUND:
+            self.summary.shared += outcome.implied_by is not None
+            self._offer(question, record)
+        elif verdict is Verdict.NONE:
+            self._decide(question, entry)
+
+    def _keep(self, question: Question, verdict: Verdict, record: dict[str, Any], outcome: Outcome) -> Entry:
+        entry = Entry(
+            self.keys[question.digest],
+            str(verdict),
+            question.name,
+            question.document.name,
+            outcome.implied_by,
+            outcome.failure or None,
+            outcome.attempts,
+            round(outcome.cpu, 6),
+            outcome.rss,
+            outcome.worker,
+        )
+        held = resident()
+        self.summary.rss = max(self.summary.rss, held)
+        self.journal.write(entry, self.settings.time_limit, record, held)
+        self._count(question, entry)
+        return entry
+
+    def _count(self, question: Question, entry: Entry) -> None:
+        self.summary.verdicts[entry.verdict] += 1
+        self.summary.failed += entry.failure is not None
+        if self.on_answer is not None:
+            self.on_answer(question, entry)
+
+    def _offer(self, question: Question, record: dict[str, Any]) -> None:
+        if question.family is None or not self.settings.share:
+            return
+        self.pairs[question.digest] = tuple(tuple(values) for values in record["raw_points"].values())
+        self.plan.found(question)
+
+    def _decide(self, question: Question, entry: Entry) -> None:
+        """A proof that there is no pair holds for every harder question."""
+        decided = self.plan.none(question)
+        if not decided:
+            return
+        record = self.journal.record(entry.key, self.settings.time_limit)
+        for other in decided:
+            self.summary.implied += 1
+            said = {
+                **record,
+                "query": other.name,
+                "reason": f"none for `{question.name}`, which is easier ({record['reason']})",
+                "expect": other.expect,
+                "as_expected": other.expect != "some",
+                "varied": sorted(other.features),
+                "seconds": {},
+                "attempts": [],
+                "query_sha256": None,
+            }
+            outcome = Outcome(self.keys[other.digest], implied_by=question.name, attempts=0)
+            self._keep(other, Verdict.NONE, said, outcome)
+
+
+def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
+    """The record of a question that came back without an answer."""
+    return {
+        "query": question.name,
+        "verdict": str(Verdict.UNKNOWN),
+        "reason": f"error: {outcome.why}",
+        "proof": None,
+        "expect": question.expect,
+        "as_expected": None,
+        "varied": sorted(question.features),
+        "points": None,
+        "backend": settings.backend,
+        "pipeline": settings.passes,
+        "seconds": {},
+        "failure": outcome.failure,
+        "internal": outcome.own_fault,
+    }
+
+
+def settings_text(settings: Settings) -> str:
+    """For the journal."""
+    return json.dumps(asdict(settings), sort_keys=True)

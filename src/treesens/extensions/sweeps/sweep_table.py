@@ -1,0 +1,86 @@
+"""A sweep in a terminal and as CSV: how many questions of every document and query came out how."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from treesens.extensions.studies.report.csv_file import write_csv
+from treesens.report.show import COLOURS, out
+from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
+from treesens.visible import visible
+
+LISTED = 20
+"""Questions without an answer that are shown one by one."""
+
+COLUMNS = ("document", "query", "varied", "verdict", "reason", "proof", "replay", "implied_by", "attempts_made", "cpu")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One answer of a sweep, as far as tables show it."""
+
+    document: str
+    question: str
+    verdict: str
+    reason: str
+    as_expected: bool | None
+    internal: bool = False
+    """Whether an error of treesens itself is the reason."""
+
+    @property
+    def query(self) -> str:
+        """The query that the question is in."""
+        return self.question.partition("[")[0]
+
+
+def line_of(record: dict[str, Any]) -> Line:
+    """What tables show of a record."""
+    return Line(
+        record["document"],
+        record["query"],
+        record["verdict"],
+        record["reason"],
+        record["as_expected"],
+        record.get("internal", False),
+    )
+
+
+def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
+    """Numbers per document and query, what was expected otherwise, and what has no answer."""
+    console = out()
+    console.print(title)
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table.add_column("document")
+    table.add_column("query")
+    for verdict in COLOURS:
+        table.add_column(str(verdict), justify="right")
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for line in lines:
+        counts.setdefault((line.document, line.query), Counter())[line.verdict] += 1
+    for (document, query), count in counts.items():
+        numbers = [Text(str(count[v]), style=colour if count[v] else "dim") for v, colour in COLOURS.items()]
+        table.add_row(document, query, *numbers)
+    table.print_fitted(console)
+    for line in lines:
+        if line.as_expected is False:
+            say_wrapped(visible(f"expected otherwise: {line.document}: {line.question} is {line.verdict}"))
+    unknown = [line for line in lines if line.verdict == "unknown"]
+    for line in unknown[:LISTED]:
+        say_wrapped(visible(f"unknown: {line.document}: {line.question}: {line.reason}"))
+    if len(unknown) > LISTED:
+        say_wrapped(f"… and {len(unknown) - LISTED} more without an answer")
+    if left:
+        say_wrapped(f"{left} questions were not asked: the same command goes on with them")
+
+
+def write_answers(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """One row per question; sets of features are joined by `+`."""
+    rows = ({**record, "varied": "+".join(record["varied"])} for record in records)
+    write_csv(path, COLUMNS, ([row.get(name, "") for name in COLUMNS] for row in rows))

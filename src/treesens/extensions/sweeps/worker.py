@@ -1,0 +1,286 @@
+"""One question in a worker process. Documents are opened once per process and kept, the least recently used ones dropped."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import Asked, ResolvedQuestion
+from treesens.binder.session import Session
+from treesens.compiler.base.folders import Content, read_content, write_content
+from treesens.compiler.base.fork_server import cpu_seconds
+from treesens.compiler.base.processes import die_without_parent
+from treesens.compiler.result import Result, Verdict
+from treesens.errors import DataError, TreesensError
+from treesens.extensions.certify.statement import remember_file
+from treesens.extensions.sweeps.order import MODELS_AT_A_TIME
+from treesens.extensions.sweeps.part_worker import Packed, PartTask, answer_part, certify_part
+from treesens.records.questions import Document, file_digest, open_session
+from treesens.solve.options import Options
+from treesens.solve.question import answer, answer_question, with_certificates
+from treesens.values.verify import verify_values
+from treesens.values.witness import Witness
+
+KEPT = MODELS_AT_A_TIME + 2
+
+Points = tuple[tuple[float | None, ...], ...]
+"""Values of a pair: per point and feature, None is missing."""
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A document as it travels: by path where workers see our files, with the contents if they do not."""
+
+    document: Document
+    contents: Mapping[str, Content] | None = None
+
+
+def ship(document: Document, remote: bool) -> Shipment:
+    """A document as it travels."""
+    if not remote:
+        # Processes are kept from one sweep to the next, and this one may have gone to another folder since they began.
+        return Shipment(replace(document, base=str(Path(document.base).absolute())))
+    return Shipment(document, {path: read_content(Path(document.base) / path) for path, _ in document.files})
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question for a worker. `try_first` is the pair of the question named `tried_of`."""
+
+    key: str
+    document: str
+    question: str
+    options: Options
+    replay: str = "auto"
+    confirm: str | None = None
+    try_first: Points | None = None
+    tried_of: str = ""
+    deadline: float | None = None
+    """Wall-clock time (of `time.time`) at which the whole sweep ends; an answer cut short by it is marked `clipped`."""
+    record: bool = True
+    bare: bool = False
+    """The engine alone, for measurements: no rows of tables, no regions."""
+    regions: bool = True
+    """Whether pairs come with their region if no table is in play (with one, they always do)."""
+    part: PartTask | None = None
+    """What is asked of a part of the question, in place of all of it."""
+    leashed: bool = False
+    """For processes of this machine: they ignore Ctrl-C, which is for their parent, and end when that one ends."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What comes back: a result, or why there is none. `rss` in bytes after the question, `cpu` in seconds."""
+
+    key: str
+    result: Result | None = None
+    record: dict[str, Any] = field(default_factory=dict)
+    failure: str = ""
+    own_fault: bool = False
+    """Whether the failure is an error of treesens itself, and not of what it was given or of a solver."""
+    clipped: bool = False
+    implied_by: str | None = None
+    cpu: float = 0.0
+    rss: int = 0
+    worker: str = ""
+    attempts: int = 1
+    packed: Packed | None = None
+    """The certificate of a part, if it was asked for."""
+
+    @property
+    def why(self) -> str:
+        """The failure in a line: the first one of a message, which a remedy may follow, and the last one of a traceback."""
+        lines = [line for line in self.failure.splitlines() if line.strip()]
+        return lines[-1 if self.own_fault else 0].strip() if lines else "a worker was lost"
+
+
+_open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
+_lock = threading.Lock()
+_warmed: set[str] = set()
+"""Documents whose libraries have been asked once."""
+_leashed = threading.Event()
+
+
+def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
+    """Answers one question. Whatever goes wrong comes back as a failure, never as a verdict."""
+    if task.leashed:
+        leash(os.getppid())
+    try:
+        made = _answer(shipment, task, stop)
+    except TreesensError as error:
+        made = Outcome(task.key, failure=str(error), own_fault=error.exit_code == 6)
+    except MemoryError:
+        made = Outcome(task.key, failure="out of memory")
+    except Exception:  # noqa: BLE001 (one question must not end a night of them; it is recorded as unanswered)
+        made = Outcome(task.key, failure=traceback.format_exc(), own_fault=True)
+    return replace(made, rss=resident(), worker=f"{platform.node()}:{os.getpid()}")
+
+
+def leash(parent: int) -> None:
+    """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means.
+
+    If the parent is killed no signal arrives, so the worker watches its parent's process id.
+    """
+    if _leashed.is_set():
+        return
+    _leashed.set()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_without_parent(parent)
+
+
+def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
+    session, names = open_shipment(shipment)
+    if task.question not in names:
+        raise DataError(f"the document has no question `{task.question}`", place=shipment.document.name)
+    query = session.question(names[task.question])
+    limit = task.options.time_limit
+    left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
+    options = replace(task.options, library_predict=query.library_predicts(task.replay), time_limit=max(left, 0.001))
+    if task.bare and task.document not in _warmed:
+        _warmed.add(task.document)
+        _warm(session, options)
+    budget = options.budget(stop)
+    before = cpu_seconds()
+    if task.part is not None and task.part.certify:
+        packed = certify_part(query.query, task.part, budget)
+        return Outcome(task.key, packed=packed, cpu=cpu_seconds() - before)
+    implied = _tried(query, task, options) if task.try_first is not None and query.in_steps is None else None
+    if implied is not None:
+        result = implied
+    elif query.in_steps is not None:
+        result = answer_question(query, options, budget, confirm=task.confirm)
+    elif task.part is not None:
+        result = answer_part(query.query, task.part, options, budget)
+    elif task.bare or not (task.regions or query.tables or query.rows):
+        first = budget if options.certificates is None else budget.share(0.5)
+        result = with_certificates(query.query, answer(query.query, options, first), options, budget)
+    else:
+        result = answer_question(query, options, budget, confirm=task.confirm)
+    cpu = cpu_seconds() - before
+    return Outcome(
+        task.key,
+        result,
+        _record(query, result, task) if task.record else {},
+        clipped=left < limit and result.verdict is Verdict.UNKNOWN,
+        implied_by=task.tried_of if implied is not None else None,
+        cpu=cpu,
+    )
+
+
+def _warm(session: Session, options: Options) -> None:
+    """Loads the library and the models into it, so that the first question of a benchmark is not charged for it."""
+    if options.library_predict is None:
+        return
+    for model in session.models.values():
+        with suppress(Exception):  # a library that fails does so in the replay too, and is named there
+            model.margins(np.zeros((1, model.ensemble.n_features)))
+
+
+def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, Any]:
+    from treesens.records.answers import record
+
+    return record(query.query, result, seed=task.options.seed, data=query.known_tables())
+
+
+def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | None:
+    """The pair of a harder question as an answer to this one, verified as any other."""
+    assert task.try_first is not None
+    start = time.perf_counter()
+    values = np.array([[np.nan if v is None else v for v in point] for point in task.try_first])
+    seen = verify_values(query.query, values, library_predict=options.library_predict)
+    if not isinstance(seen, Witness):
+        return None
+    return Result(
+        query.name,
+        Verdict.FOUND,
+        f"verified: the pair of `{task.tried_of}`",
+        witness=seen,
+        backend=options.backend,
+        pipeline=options.pipeline,
+        seconds={"verify": time.perf_counter() - start},
+    )
+
+
+def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
+    """The session of a document and its questions by name, from the cache of this process if it is there."""
+    digest = shipment.document.digest
+    with _lock:
+        if digest not in _open:
+            session = _session(shipment)
+            _open[digest] = session, {asked.name: asked for asked in session.askable()}
+            while len(_open) > KEPT:
+                _open.popitem(last=False)
+        _open.move_to_end(digest)
+        return _open[digest]
+
+
+def _session(shipment: Shipment) -> Session:
+    from treesens.grammar.tree import ast
+
+    document = shipment.document
+    file = document.file()
+    if shipment.contents is None:
+        base = Path(document.base)
+        for path, known in document.files:
+            if file_digest(base / path) != known:
+                raise DataError(
+                    "the file has changed since the sweep began", place=path, remedy="start the sweep again"
+                )
+        return open_session(file, base, trust_pickle=document.trust_pickle)
+    # Paths of the sender mean nothing here: every file goes under its content into a folder that lasts for the reading.
+    with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
+        places, models = {}, {d.path.value for d in file.declarations if isinstance(d, ast.Model)}
+        for path, known in document.files:
+            places[path] = Path(folder) / known / Path(path).name
+            places[path].parent.mkdir(exist_ok=True)
+            content = shipment.contents[path]
+            write_content(places[path], content)
+            if path in models and isinstance(content, bytes):
+                remember_file(content)
+        return open_session(_relocated(file, places), Path(folder), trust_pickle=document.trust_pickle)
+
+
+def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
+    """The tree with the paths of its files replaced; places in the text stay those of what was written."""
+    from treesens.grammar.tree import ast
+
+    def moved(item: ast.Declaration) -> ast.Declaration:
+        if isinstance(item, ast.Model | ast.Data):
+            return replace(item, path=replace(item.path, value=str(places[item.path.value])))
+        return item
+
+    return replace(file, declarations=tuple(moved(item) for item in file.declarations))
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds now (its peak if the system does not tell)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return _peak()
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _peak() -> int:
+    """Bytes at most, where the system counts them; 0 elsewhere."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return peak if sys.platform == "darwin" else peak * 1024

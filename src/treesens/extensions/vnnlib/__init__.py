@@ -1,0 +1,1 @@
+"""VNN-LIB properties of ONNX tree ensembles."""
