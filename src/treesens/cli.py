@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
     "verify": ("treesens.extensions.certify.command", "Check certificates in a process of its own."),
     "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
-    "schema": ("treesens.extensions.studies.commands.schema", "Show the JSON Schema of the records of a command."),
+    "schema": ("treesens.commands.schema", "Show the JSON Schema of the records of a command."),
     "fmt": ("treesens.commands.fmt", "Format .sens files."),
     "lsp": (
         "treesens.extensions.editor.command",

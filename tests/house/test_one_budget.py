@@ -10,7 +10,15 @@ import treesens
 
 ROOT = Path(treesens.__file__).parent
 SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "src" / "treesens"
-ROOMS = ("solve", "python", "commands", "extensions")
+ROOMS = (
+    "solve",
+    "python",
+    "commands",
+    "extensions/certify",
+    "extensions/sweeps",
+    "extensions/studies/python",
+    "extensions/studies/commands",
+)
 BEGUN = {
     # Where a question begins.
     "commands/check.py": 1,
