@@ -1,11 +1,12 @@
 """treesens: a compiler for questions about decision-tree ensembles.
 
-The functions of `treesens.python.api` are here by name and imported on first use, so that `import treesens` costs nothing.
+The functions of `treesens.python.api` and the studies are imported on first use, so that `import treesens` costs nothing.
+`__init__.pyi` has their types.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 __all__ = [
@@ -45,33 +46,8 @@ __all__ = [
     "why",
 ]
 
-if TYPE_CHECKING:
-    from treesens import errors
-    from treesens.extensions.repair.swing_budget import SwingBudget
-    from treesens.extensions.studies.python.calls import *
-    from treesens.python import builder as query
-    from treesens.python.api import (
-        Answer,
-        Answers,
-        Audit,
-        Count,
-        Diff,
-        Explanation,
-        Gap,
-        Reasons,
-        Repair,
-        Robustness,
-        Sets,
-        check,
-        check_text,
-        explain,
-        info,
-        load,
-        sensitivity,
-    )
-    from treesens.python.sessions import session
-
 _MODULES = {"query": "treesens.python.builder", "errors": "treesens.errors"}
+_CORE = {"Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load", "sensitivity"}
 
 
 def __getattr__(name: str) -> Any:
@@ -81,12 +57,17 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name == "session":
         return import_module("treesens.python.sessions").session
-    if name == "SwingBudget":
-        return import_module("treesens.extensions.repair.swing_budget").SwingBudget
-    if not name.startswith("_") and import_module("treesens.extensions.studies.registry").is_call(name):
-        return getattr(import_module("treesens.extensions.studies.python.calls"), name)
-    if name in __all__:
+    if name in _CORE:
         return getattr(import_module("treesens.python.api"), name)
+    builtin = import_module("treesens.builtin")
+    if not name.startswith("_") and builtin.has_extensions():
+        if name in builtin.RESULTS:
+            module, _, kind = builtin.RESULTS[name].partition(":")
+            return getattr(import_module(module), kind)
+        call = builtin.service("studies").call_of(name)
+        if call is not None:
+            globals()[name] = call
+            return call
     raise AttributeError(f"module 'treesens' has no attribute {name!r}")
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
+from treesens.compiler.base.plugins import Registry
 from treesens.errors import UsageError
 
 FORMATS: Final = {
@@ -25,11 +26,96 @@ FORMATS: Final = {
     "scorecard": "treesens.extensions.formats.scorecard.frontend:ScorecardFrontend",
 }
 """Model formats."""
+STUDY_LINES: Final = {
+    "audit": ("treesens.extensions.studies.audit:STUDY", "Try every feature and gap on real rows."),
+    "gap": ("treesens.extensions.studies.gap:STUDY", "The largest gap of every feature, with its proof."),
+    "count": (
+        "treesens.extensions.studies.count:STUDY",
+        "How much of the inputs a feature flips, and who is concerned.",
+    ),
+    "sets": (
+        "treesens.extensions.studies.sets:STUDY",
+        "Which sets of features flip the decision: all smallest, and all largest that do not.",
+    ),
+    "range": ("treesens.extensions.studies.range:STUDY", "The smallest and the largest score, with their proofs."),
+    "shape": (
+        "treesens.extensions.studies.shape:STUDY",
+        "In which features the score rises or falls, with proofs.",
+    ),
+    "groups": (
+        "treesens.extensions.studies.groups:STUDY",
+        "Favourable decisions by group, and their ratios, as proved intervals.",
+    ),
+    "reasons": (
+        "treesens.extensions.studies.principal_reasons:STUDY",
+        "The principal reasons of denials, with phrases and codes.",
+    ),
+    "robust": ("treesens.extensions.studies.robust:STUDY", "How far rows are from another class, with proofs."),
+    "why": (
+        "treesens.extensions.studies.why:STUDY",
+        "Which values of a row decide its class, and what would change it.",
+    ),
+    "learn": (
+        "treesens.extensions.studies.learn:STUDY",
+        "Mine domains and rules from a table, as text of the language.",
+    ),
+    "diff": (
+        "treesens.extensions.studies.diff:STUDY",
+        "Compare two models: equal, or how far apart, with proofs; which rows change.",
+    ),
+    "repair": (
+        "treesens.extensions.repair.study:STUDY",
+        "Make a model less sensitive, in its library's file, with the proof.",
+    ),
+}
+"""Studies in the order of help, with the line that the list of commands shows."""
+STUDIES: Final = Registry(
+    kind="study",
+    group="treesens.studies",
+    builtin={name: place for name, (place, _) in STUDY_LINES.items()},
+    error=UsageError,
+)
+COMMAND_LINES: Final = {
+    "init": (
+        "treesens.extensions.studies.commands.init:command",
+        "Write a first .sens file and treesens.toml for a model.",
+    ),
+    "sweep": (
+        "treesens.extensions.sweeps.commands.sweep:command",
+        "Ask thousands of questions, with a journal, on many processes or machines.",
+    ),
+    "bench": (
+        "treesens.extensions.sweeps.commands.bench:command",
+        "Run a list of instances on chosen backends.",
+    ),
+    "verify": ("treesens.extensions.certify.command:command", "Check certificates in a process of its own."),
+    "vnnlib": (
+        "treesens.extensions.vnnlib.command:command",
+        "Decide a VNN-LIB property of an ONNX tree ensemble.",
+    ),
+    "lsp": (
+        "treesens.extensions.editor.command:command",
+        "Serve editors: messages while typing, completion, hover, formatting.",
+    ),
+}
+"""Commands other than those of studies."""
+RESULTS: Final = {
+    "Audit": "treesens.extensions.studies.python.studies:Audit",
+    "Count": "treesens.extensions.studies.python.shares:Count",
+    "Diff": "treesens.extensions.studies.python.studies:Diff",
+    "Gap": "treesens.extensions.studies.python.studies:Gap",
+    "Reasons": "treesens.extensions.studies.python.rows:Reasons",
+    "Repair": "treesens.extensions.studies.python.studies:Repair",
+    "Robustness": "treesens.extensions.studies.python.rows:Robustness",
+    "Sets": "treesens.extensions.studies.python.rows:Sets",
+    "SwingBudget": "treesens.extensions.repair.swing_budget:SwingBudget",
+}
+"""Classes that the package `treesens` offers by name."""
 SERVICES: Final = {
     "certificates": "treesens.extensions.certify.service",
     "shares": "treesens.extensions.measure.service",
     "parts": "treesens.extensions.sweeps.service",
-    "studies": "treesens.extensions.studies.service",
+    "studies": "treesens.extensions.studies.registry",
 }
 """Modules behind options of the core. Each is typed by a protocol next to the code that calls it."""
 

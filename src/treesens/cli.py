@@ -14,36 +14,32 @@ from typing import Any
 import click
 
 from treesens import __version__
+from treesens.builtin import COMMAND_LINES, STUDIES, STUDY_LINES, has_extensions, service
 from treesens.compiler.base.files import one_run
+from treesens.compiler.base.plugins import Registry
 from treesens.errors import TreesensError, UsageError, unexpected
-from treesens.extensions.studies.registry import STUDIES
 from treesens.report.terminal import say, use_any_encoding
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("treesens.commands.check", "Answer the questions of a .sens file."),
-    **STUDIES,
-    "vnnlib": ("treesens.extensions.vnnlib.command", "Decide a VNN-LIB property of an ONNX tree ensemble."),
-    "compare": ("treesens.commands.compare", "Ask many backends and pipelines the same questions."),
-    "emit": ("treesens.commands.emit", "Write what a solver would get."),
-    "opt": ("treesens.commands.opt", "Run passes and show the IR."),
-    "explain": ("treesens.commands.explain", "Say what a question means and what the compiler makes of it."),
-    "init": ("treesens.commands.init", "Write a first .sens file and treesens.toml for a model."),
-    "info": ("treesens.commands.info", "Describe a model file."),
-    "export": ("treesens.commands.export", "Write the trees of a model in a neutral format."),
-    "verify": ("treesens.extensions.certify.command", "Check certificates in a process of its own."),
-    "doctor": ("treesens.commands.doctor", "Say which solvers and libraries work here."),
-    "schema": ("treesens.commands.schema", "Show the JSON Schema of the records of a command."),
-    "fmt": ("treesens.commands.fmt", "Format .sens files."),
-    "lsp": (
-        "treesens.extensions.editor.command",
-        "Serve editors: messages while typing, completion, hover, formatting.",
-    ),
-    "sweep": (
-        "treesens.extensions.sweeps.commands.sweep",
-        "Ask thousands of questions, with a journal, on many processes or machines.",
-    ),
-    "bench": ("treesens.extensions.sweeps.commands.bench", "Run a list of instances on chosen backends."),
+CORE: dict[str, tuple[str, str]] = {
+    "check": ("treesens.commands.check:command", "Answer the questions of a .sens file."),
+    "compare": ("treesens.commands.compare:command", "Ask many backends and pipelines the same questions."),
+    "explain": ("treesens.commands.explain:command", "Say what a question means and what the compiler makes of it."),
+    "emit": ("treesens.commands.emit:command", "Write what a solver would get."),
+    "opt": ("treesens.commands.opt:command", "Run passes and show the IR."),
+    "info": ("treesens.commands.info:command", "Describe a model file."),
+    "export": ("treesens.commands.export:command", "Write the trees of a model in a neutral format."),
+    "fmt": ("treesens.commands.fmt:command", "Format .sens files."),
+    "doctor": ("treesens.commands.doctor:command", "Say which solvers and libraries work here."),
+    "schema": ("treesens.commands.schema:command", "Show the JSON Schema of the records of a command."),
 }
+BUILTIN = {**CORE, **STUDY_LINES, **COMMAND_LINES} if has_extensions() else CORE
+"""Places and lines of help."""
+COMMANDS = Registry(
+    kind="command",
+    group="treesens.commands",
+    builtin={name: place for name, (place, _) in BUILTIN.items() if name not in STUDY_LINES},
+    error=UsageError,
+)
 INTERRUPTED = 130
 FAILED_OUTPUTS = "treesens.commands.beside"
 """Where a run keeps the exit codes of outputs that failed (commands/beside.py)."""
@@ -74,34 +70,39 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(COMMANDS)
+        return command_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in COMMANDS:
+        if cmd_name not in BUILTIN and cmd_name not in command_names():
             return None
-        if cmd_name in STUDIES:
-            from treesens.extensions.studies.commands.study import command_of
-
-            return command_of(cmd_name)
-        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        is_study = cmd_name in STUDY_LINES or (cmd_name not in BUILTIN and cmd_name in STUDIES.names())
+        command: click.Command = service("studies").command_of(cmd_name) if is_study else COMMANDS.get(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands without importing them."""
-        del ctx
+        """The list of commands; built-in ones are not imported for it."""
+        lines = [(name, text) for name, (_, text) in BUILTIN.items()]
+        for name in command_names()[len(BUILTIN) :]:
+            command = self.get_command(ctx, name)
+            lines.append((name, "" if command is None else command.get_short_help_str(200)))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(lines)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in COMMANDS:
+        if name and not name.startswith("-") and name not in BUILTIN and name not in command_names():
             from treesens.compiler.base.diagnostics import did_you_mean
 
-            ctx.fail(f"no command `{name}`; {did_you_mean(name, COMMANDS)}")
+            ctx.fail(f"no command `{name}`; {did_you_mean(name, command_names())}")
         return super().resolve_command(ctx, args)
+
+
+def command_names() -> list[str]:
+    """Built-in commands, then commands and studies of other distributions."""
+    return [*dict.fromkeys((*COMMANDS.names(), *(STUDIES.names() if has_extensions() else ())))]
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -16,11 +16,11 @@ from click.testing import CliRunner
 import treesens as ts
 from tests.certificates.models import train
 from tests.command import run_command
-from treesens.cli import COMMANDS, group
+from treesens.builtin import STUDIES
+from treesens.cli import command_names, group
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import one_run, open_regular, will_write, write_atomically
 from treesens.errors import MissingPackageError, OverwriteError, UsageError
-from treesens.extensions.studies.registry import STUDIES
 
 READ = {
     "codes",
@@ -45,7 +45,7 @@ READ = {
 def options() -> Iterator[tuple[str, click.Parameter]]:
     """Every parameter of every command that holds a path."""
     context = click.Context(group)
-    for name in COMMANDS:
+    for name in command_names():
         command = group.get_command(context, name)
         assert command is not None
         for parameter in command.params:
@@ -94,7 +94,7 @@ def test_what_stops_an_output_is_said_before_the_work(
     assert isinstance(known.type, OutputFile)
     with one_run(), pytest.raises(UsageError, match="cannot be written"):
         known.type.convert(str(tmp_path / "absent" / "x.svg"), known, None)
-    wanted = {"--plot": "matplotlib", "--report": "jinja2"}.get(option) if command in STUDIES else None
+    wanted = {"--plot": "matplotlib", "--report": "jinja2"}.get(option) if command in STUDIES.names() else None
     assert known.type.needs == wanted
     if wanted is not None:
         monkeypatch.setitem(sys.modules, wanted, None)

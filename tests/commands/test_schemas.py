@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.studies.grids import several_classes, two_classes
-from treesens.cli import COMMANDS, main
+from treesens.cli import command_names, main
+from treesens.commands.schema import schema_names, schema_of
 from treesens.errors import UsageError
-from treesens.extensions.studies.schemas import schema_names, schema_of
 
 jsonschema = pytest.importorskip("jsonschema")
 QUESTIONS = """model m from "m.json"
@@ -117,7 +117,7 @@ def test_records_are_what_their_schemas_say(
 
 
 def test_every_schema_is_one_and_belongs_to_a_command() -> None:
-    assert set(schema_names()) <= set(COMMANDS)
+    assert set(schema_names()) <= set(command_names())
     assert {command for command, _ in RUNS} == set(schema_names())
     for name in schema_names():
         jsonschema.Draft202012Validator.check_schema(schema_of(name))

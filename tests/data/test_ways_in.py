@@ -20,11 +20,12 @@ import pytest
 import xgboost
 
 import treesens as ts
+from treesens.builtin import STUDIES
 from treesens.data.arrays import table_of_array
 from treesens.data.columns import Column
 from treesens.data.tables import read_table, table_of_columns
 from treesens.errors import DataError, InternalError, TreesensError
-from treesens.extensions.studies.registry import CALLS, STUDIES, study_of
+from treesens.extensions.studies.registry import CALLS, study_of
 from treesens.extensions.studies.study import Door, declared
 
 SMALL = {"objective": "binary:logistic", "max_depth": 2, "eta": 1.0, "base_score": 0.5, "seed": 1, "nthread": 1}
@@ -297,7 +298,7 @@ def settled(value: Any) -> Any:
     return [settled(v) for v in value] if isinstance(value, list | tuple) else repr(value)
 
 
-CALLED = [name for name in STUDIES if study_of(name).call is not None and study_of(name).table is not None]
+CALLED = [name for name in STUDIES.names() if study_of(name).call is not None and study_of(name).table is not None]
 ASKED = [*CALLED, "check_text"]
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from treesens.builtin import STUDIES
 from treesens.cli import group
-from treesens.extensions.studies.registry import STUDIES, study_of
+from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Door, declared
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -52,7 +53,7 @@ def sentences(option: click.Option, more: str) -> Iterator[str]:
 def pages() -> dict[Path, str]:
     """The pages with the tables of today."""
     texts = {page: page.read_text("utf-8") for page in PAGES}
-    for name in STUDIES:
+    for name in STUDIES.names():
         begin = BEGIN.format(name)
         places = [page for page, text in texts.items() if begin in text]
         assert len(places) == 1, (

@@ -24,7 +24,7 @@ import xgboost
 import treesens as ts
 from tests.command import ForkedCommand, run_command
 from tests.trials import THOROUGH, at_night
-from treesens.cli import COMMANDS
+from treesens.cli import command_names
 from treesens.data.tables import read_table
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="CPU of forks, by /proc")]
@@ -199,7 +199,7 @@ NAMES = [f"{case.name} {case.arguments[-3] if 'chow-liu' in case.arguments else 
 
 
 def test_every_command_has_a_case() -> None:
-    assert {case.name for case in CASES} == set(COMMANDS)
+    assert {case.name for case in CASES} == set(command_names())
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from unittest import mock
 import click
 
 import treesens
-from treesens.cli import COMMANDS, group, main
-from treesens.extensions.studies.schemas import schema_names, schema_of
+from treesens.cli import command_names, group, main
+from treesens.commands.schema import schema_names, schema_of
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 STUDIES = {
@@ -68,7 +68,7 @@ TIMES = re.compile(r"\b\d+\.\d\d(?= +(?:closed|optimal)|$)|\b\d+\.\d s$", re.MUL
 
 def helps() -> Iterator[tuple[str, str]]:
     """`--help` of the group and of every command, 80 columns wide."""
-    for name in ("treesens", *COMMANDS):
+    for name in ("treesens", *command_names()):
         command = group if name == "treesens" else group.get_command(click.Context(group), name)
         assert command is not None
         parent = None if name == "treesens" else click.Context(group, info_name="treesens", terminal_width=80)

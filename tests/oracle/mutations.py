@@ -201,7 +201,8 @@ STUDIES = (
         r"bound = bound if bound is None else max\(bound, value\)", "bound = bound if bound is None else bound / 2", True,
     ),
     Mutation(
-        "count: a row more is concerned", "extensions/studies/shares.py", r'"rows_concerned": sure', '"rows_concerned": sure + 1', True,
+        "count: a row more is concerned", "extensions/studies/shares.py",
+        r'"rows_concerned": sure', '"rows_concerned": sure + 1', True,
     ),
     Mutation(
         "sets: a feature too few", "extensions/studies/minimal_sets.py",
@@ -216,7 +217,8 @@ STUDIES = (
         r"best\.distance, best\.bound, best\.point", "best.distance, best.bound and 2 * best.bound, best.point", True,
     ),
     Mutation(
-        "why: a contrast cut short", "extensions/studies/reasons.py", r"sorted\(known\.contrast\)\)", "sorted(known.contrast)[:1])", True,
+        "why: a contrast cut short", "extensions/studies/reasons.py",
+        r"sorted\(known\.contrast\)\)", "sorted(known.contrast)[:1])", True,
     ),
     Mutation(
         "diff: a row more changes", "extensions/studies/difference.py",
@@ -235,7 +237,8 @@ STUDIES = (
         r"if len\(chosen\) > self\.options\.most:(\s+reason = f\"no values)", r"if len(chosen) >= self.options.most:\1", True,
     ),
     Mutation(
-        "learn: a row more supports", "extensions/studies/rules_text.py", r"support=rule\.support", "support=rule.support + 1", True,
+        "learn: a row more supports", "extensions/studies/rules_text.py",
+        r"support=rule\.support", "support=rule.support + 1", True,
     ),
 )  # fmt: skip
 """An error in each study; the questions of the language do not see them."""

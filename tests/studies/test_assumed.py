@@ -12,7 +12,8 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
-from treesens.extensions.studies.registry import CALLS, STUDIES, study_of
+from treesens.builtin import STUDIES
+from treesens.extensions.studies.registry import CALLS, study_of
 
 DOMAIN = "".join(f"feature {name}: real in [0, 50]\n" for name in ("f0", "f1", "f2"))
 ASKED: dict[str, dict[str, Any]] = {
@@ -102,10 +103,10 @@ def documents(folder: Path, name: str, options: dict[str, Any]) -> dict[str, str
 
 
 def test_every_study_is_here() -> None:
-    assert set(ASKED) == set(WANTED) == set(STUDIES)
+    assert set(ASKED) == set(WANTED) == set(STUDIES.names())
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", STUDIES.names())
 def test_what_nobody_said_is_stated_by_the_command(folder: Path, name: str) -> None:
     found = documents(folder, name, ASKED[name])
     assert set(found) == WANTED[name]
@@ -117,7 +118,7 @@ def test_what_nobody_said_is_stated_by_the_command(folder: Path, name: str) -> N
         assert what not in documents(folder, name, asked_with(name, option, value)), (what, option)
 
 
-@pytest.mark.parametrize("name", [n for n in STUDIES if study_of(n).call and n != "learn"])
+@pytest.mark.parametrize("name", [n for n in STUDIES.names() if study_of(n).call and n != "learn"])
 def test_what_nobody_said_is_stated_by_the_call(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     call = getattr(ts, {study: call for call, study in CALLS.items()}.get(name, name))

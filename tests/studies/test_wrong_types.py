@@ -11,7 +11,8 @@ import pytest
 
 import treesens as ts
 from tests.studies.whole_numbers import xgboost_of_whole_numbers
-from treesens.extensions.studies.registry import CALLS, STUDIES, study_of
+from treesens.builtin import STUDIES
+from treesens.extensions.studies.registry import CALLS, study_of
 from treesens.extensions.studies.study import Door, declared
 
 WRONG: dict[str, Any] = {
@@ -36,7 +37,7 @@ WRONG: dict[str, Any] = {
 CALL_OF = {study: call for call, study in CALLS.items()}
 OPTIONS = [
     (name, one.field)
-    for name in STUDIES
+    for name in STUDIES.names()
     if hasattr(ts, CALL_OF.get(name, name))
     for one in declared(study_of(name).options, Door.PYTHON)
 ]

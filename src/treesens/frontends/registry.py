@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from treesens.builtin import FORMATS as EXTENSIONS
+from treesens.builtin import has_extensions
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import MOST_FILES, read_folder
 from treesens.compiler.base.plugins import Registry
@@ -44,14 +46,7 @@ FORMATS: Final = Registry(
     builtin={
         "xgboost": "treesens.frontends.xgboost.frontend:XGBoostFrontend",
         "lightgbm": "treesens.frontends.lightgbm.frontend:LightGBMFrontend",
-        "catboost": "treesens.extensions.formats.catboost.frontend:CatBoostFrontend",
-        "onnx": "treesens.extensions.formats.onnx.frontend:ONNXFrontend",
-        "treelite": "treesens.extensions.formats.treelite:TreeliteFrontend",
-        "interpret": "treesens.extensions.formats.interpret.frontend:InterpretFrontend",
-        "pmml": "treesens.extensions.formats.pmml.frontend:PMMLFrontend",
-        "spark": "treesens.extensions.formats.spark.frontend:SparkFrontend",
-        "h2o": "treesens.extensions.formats.h2o.frontend:H2OFrontend",
-        "scorecard": "treesens.extensions.formats.scorecard.frontend:ScorecardFrontend",
+        **(EXTENSIONS if has_extensions() else {}),
         "sklearn": "treesens.frontends.sklearn.frontend:SklearnFrontend",
     },
     error=ModelError,

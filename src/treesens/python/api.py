@@ -23,9 +23,6 @@ from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model import Link
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
-from treesens.extensions.studies.python.rows import Reasons, Robustness, Sets
-from treesens.extensions.studies.python.shares import Count
-from treesens.extensions.studies.python.studies import Audit, Diff, Gap, Repair
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
 from treesens.python.answer import Answer, Answers
@@ -257,7 +254,4 @@ def _bound(
     return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
 
 
-__all__ = [
-    "Answer", "Answers", "Audit", "Count", "Diff", "Explanation", "Gap", "Reasons", "Repair", "Robustness", "Sets",
-    "check", "check_text", "explain", "info", "load", "sensitivity",
-]  # fmt: skip
+__all__ = ["Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load", "sensitivity"]

@@ -11,17 +11,17 @@ import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from treesens.builtin import has_extensions, service
+from treesens.compiler.base import option_kinds as kinds
 from treesens.errors import TreesensError, unexpected
-from treesens.extensions.studies import kinds
-from treesens.extensions.studies.assumed import REAL
-from treesens.extensions.studies.registry import STUDIES, study_of
-from treesens.extensions.studies.study import Door, declared
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 _OPTION = re.compile(r"(?<![\w`-])--([a-z][a-z-]*)(?: ([\w.%|-]+(?:,[\w.%-]+)*))?")
 _NUMBER = re.compile(r"[\d.]+")
 _METAVAR = re.compile(r"[A-Z]+")
+REAL = re.compile(r"declare (?:`feature (.+): real`|`` feature `(.+)`: real ``) if fractions can occur")
+"""The remedy of a note on whole numbers."""
 
 _OTHERS: dict[str, kinds.Kind] = {
     "data": kinds.TableFile(),
@@ -103,7 +103,4 @@ def _written(kind: kinds.Kind, value: str, *, last: bool) -> str | None:
 def _arguments() -> dict[str, tuple[str, kinds.Kind]]:
     """The arguments of calls, and what each is, by their words at the command."""
     found = {name.replace("_", "-"): (name, kind) for name, kind in _OTHERS.items()}
-    for study in STUDIES:
-        for one in declared(study_of(study).options, Door.PYTHON):
-            found.setdefault(one.flag[2:], (one.field, one.option.kind))
-    return found
+    return {**(service("studies").arguments() if has_extensions() else {}), **found}

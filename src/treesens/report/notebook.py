@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING
 from typing import Any
 
-from treesens.extensions.studies.report.audit_table import rows_that_flip
-from treesens.extensions.studies.report.largest_words import rounded
 from treesens.report.changes import changed_features
 from treesens.report.reason_words import reason_words
 from treesens.visible import visible
@@ -95,41 +92,6 @@ def answers_html(records: Sequence[Mapping[str, Any]], errors: Mapping[str, Any]
     ]
     failed = "".join(f"<p><b>{text(name)}</b>: {text(error)}</p>" for name, error in errors.items())
     return table(["query", "verdict", "why", "objective"], rows) + failed
-
-
-def diff_html(record: Mapping[str, Any]) -> str:
-    """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
-    from treesens.extensions.studies.report.diff_table import words_of_rounding
-
-    bound = (
-        ""
-        if record["bound"] is None
-        else f": no score differs by more than {rounded(record['bound'], 6, ROUND_CEILING)} (proved)"
-    )
-    parts = [f"<p><b>{text(record['verdict'])}</b>{bound}</p>"]
-    rows = record["data"]
-    if rows is not None:
-        listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
-        parts.append(f"<p>{rows['changed']:,} of {rows['rows']:,} rows change{f': {listed}' if listed else ''}</p>")
-        if rows["rounded"]:
-            parts.append(f"<p>{words_of_rounding(rows)}</p>")
-    head = ["score", "direction", "largest difference", "proved bound"]
-    parts.append(table(head, [[s["score"], s["direction"], s["largest"], s["bound"]] for s in record["scores"]]))
-    if record["outcomes"]:
-        lines = [[one["old"], one["new"], one["verdict"], one["rows_changed"]] for one in record["outcomes"]]
-        parts.append(
-            table(["old", "new", "verdict", "rows"], [["–" if v is None else v for v in line] for line in lines])
-        )
-    if record["sensitivities"]:
-        lines = []
-        for one in sorted(record["sensitivities"], key=lambda one: not one.get("protected")):
-            sides = (one["old"], one["new"])
-            varied = ", ".join(one["varied"]) + (" (protected)" if one.get("protected") else "")
-            flips = " → ".join(map(rows_that_flip, sides))
-            lines.append([varied, one.get("gap", one.get("margin")), one["change"], flips])
-        marked = [line[2] == "appears" for line in lines]
-        parts.append(table(["features", "gap", "sensitivity", "rows that flip"], lines, marked))
-    return "".join(parts)
 
 
 def columns_html(columns: Mapping[str, Sequence[Any]]) -> str:

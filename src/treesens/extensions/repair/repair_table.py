@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from treesens.extensions.repair.price_table import both, show_prices
+from treesens.extensions.studies.report.price_table import both, show_prices
 from treesens.report.show import out
 from treesens.report.tables import Table
 

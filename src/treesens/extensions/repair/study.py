@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.base.option_kinds import Choice, Names, OutputPath, Seconds, Sizes, TableFile
 from treesens.errors import UsageError
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.kinds import Choice, Names, OutputPath, Seconds, Sizes, TableFile
 from treesens.extensions.studies.shared_records import CertificateRecord, PriceRecord
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile

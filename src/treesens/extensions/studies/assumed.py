@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treesens.grammar.tree import ast
+from treesens.python.wording import REAL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from treesens.compiler.model import Ensemble
     from treesens.extensions.studies.study import Asking, Study
 
-REAL = re.compile(r"declare (?:`feature (.+): real`|`` feature `(.+)`: real ``) if fractions can occur")
-"""The remedy of a note on whole numbers."""
 _WHOLE = re.compile(r"note\[E403\]: answers have whole numbers in (.*), because ")
 _SHOWN = 8
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treesens.compiler.base.option_kinds import Flag, InputFile, OutputPath, Sizes, Text
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.extensions.studies import shared_options as shared
 from treesens.extensions.studies.audit_records import AuditDocument, AuditRecord
-from treesens.extensions.studies.kinds import Flag, InputFile, OutputPath, Sizes, Text
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 
 if TYPE_CHECKING:

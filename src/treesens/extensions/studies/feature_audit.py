@@ -18,12 +18,12 @@ from treesens.compiler.base.numbers import fraction_of
 from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.extensions.repair.mending import check_mending, mending
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.audit_facts import Audit
 from treesens.extensions.studies.audit_records import AuditRecord, ShapePart
 from treesens.extensions.studies.audit_set import SetAudit
 from treesens.extensions.studies.decisions import Asked, decisions_of, several_scores
+from treesens.extensions.studies.mending import check_mending, mending
 from treesens.extensions.studies.outcomes import pairs_of, refuse_beside
 from treesens.extensions.studies.pair_audit import PairAudit
 from treesens.extensions.studies.pair_questions import needs_pairs, pair_questions

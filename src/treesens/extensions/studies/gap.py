@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from treesens.compiler.base.option_kinds import Number
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.kinds import Number
 from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord, TypicalRecord
 from treesens.extensions.studies.study import Asking, Option, Study, given
 from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord

@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from treesens.compiler.base.option_kinds import ClassLabel, Groups, Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, Precision
 from treesens.extensions.studies import shared_options as shared
 from treesens.extensions.studies.count import DELTA_OPTION, EPSILON_OPTION, EstimateRecord
-from treesens.extensions.studies.kinds import ClassLabel, Groups, Number
 from treesens.extensions.studies.study import REQUIRED, Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+from treesens.compiler.base.option_kinds import Number, OutputPath, Whole
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.kinds import Number, OutputPath, Whole
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import SCHEMA_VERSION, OneOf
 

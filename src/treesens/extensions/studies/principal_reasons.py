@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from treesens.compiler.base.option_kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
 from treesens.extensions.studies import shared_options as shared
 from treesens.extensions.studies.groups import FAVOURABLE
-from treesens.extensions.studies.kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
 

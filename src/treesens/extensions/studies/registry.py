@@ -1,55 +1,60 @@
-"""The studies that there are, in the order of help: where each is declared, and the line that the list of commands shows.
+"""The studies: built-in ones and those of other distributions (entry points of the group `treesens.studies`).
 
-A study is a file with a `STUDY`, and its line here (CONTRIBUTING.md). Nothing is imported before it is used.
+A study is a module with a `STUDY` and a line in `treesens/builtin.py`, or an entry point. It is imported on first use. The core
+reaches studies through the functions of this module.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from treesens.extensions.studies.study import Study
+from treesens.builtin import STUDIES
+from treesens.extensions.studies.study import Door, Study, declared
 
-STUDIES: dict[str, tuple[str, str]] = {
-    "audit": ("treesens.extensions.studies.audit", "Try every feature and gap on real rows."),
-    "gap": ("treesens.extensions.studies.gap", "The largest gap of every feature, with its proof."),
-    "count": ("treesens.extensions.studies.count", "How much of the inputs a feature flips, and who is concerned."),
-    "sets": (
-        "treesens.extensions.studies.sets",
-        "Which sets of features flip the decision: all smallest, and all largest that do not.",
-    ),
-    "range": ("treesens.extensions.studies.range", "The smallest and the largest score, with their proofs."),
-    "shape": ("treesens.extensions.studies.shape", "In which features the score rises or falls, with proofs."),
-    "groups": (
-        "treesens.extensions.studies.groups",
-        "Favourable decisions by group, and their ratios, as proved intervals.",
-    ),
-    "reasons": (
-        "treesens.extensions.studies.principal_reasons",
-        "The principal reasons of denials, with phrases and codes.",
-    ),
-    "robust": ("treesens.extensions.studies.robust", "How far rows are from another class, with proofs."),
-    "why": ("treesens.extensions.studies.why", "Which values of a row decide its class, and what would change it."),
-    "learn": ("treesens.extensions.studies.learn", "Mine domains and rules from a table, as text of the language."),
-    "diff": (
-        "treesens.extensions.studies.diff",
-        "Compare two models: equal, or how far apart, with proofs; which rows change.",
-    ),
-    "repair": (
-        "treesens.extensions.repair.study",
-        "Make a model less sensitive, in its library's file, with the proof.",
-    ),
-}
+if TYPE_CHECKING:
+    import click
+
+    from treesens.compiler.base.option_kinds import Kind
+
 CALLS = {"learn_rules": "learn"}
-"""Calls whose names are not those of their studies."""
+"""Calls whose names differ from those of their studies."""
 
 
 def study_of(name: str) -> Study[Any, Any]:
-    """A study by its name."""
-    study: Study[Any, Any] = import_module(STUDIES[name][0]).STUDY
+    """A study by its name. Raises UsageError if it is unknown or cannot be imported."""
+    study: Study[Any, Any] = STUDIES.get(name)
     return study
 
 
-def is_call(name: str) -> bool:
-    """Whether a name is that of a study, or of its call."""
-    return name in STUDIES or name in CALLS
+def command_of(name: str) -> click.Command:
+    """The command of a study."""
+    from treesens.extensions.studies.commands.study import study_command
+
+    return study_command(study_of(name))
+
+
+def call_of(name: str) -> Callable[..., Any] | None:
+    """The Python call of that name, or None."""
+    study = CALLS.get(name, name)
+    if study not in STUDIES.names() or study_of(study).call is None:
+        return None
+    from treesens.extensions.studies.python.study import study_call
+
+    return study_call(study_of(study))
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema of what `--json` prints."""
+    from treesens.extensions.studies.schemas import study_schema
+
+    return study_schema(study_of(name))
+
+
+def arguments() -> dict[str, tuple[str, Kind]]:
+    """Arguments of all calls with their kinds, by their flags without `--`."""
+    found: dict[str, tuple[str, Kind]] = {}
+    for name in STUDIES.names():
+        for one in declared(study_of(name).options, Door.PYTHON):
+            found.setdefault(one.flag[2:], (one.field, one.option.kind))
+    return found

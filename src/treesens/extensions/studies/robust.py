@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treesens.compiler.base.option_kinds import Choice, Flag, Numbers, OutputPath, RowNumbers
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.kinds import Choice, Flag, Numbers, OutputPath, RowNumbers
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treesens.compiler.base.option_kinds import Names, Sizes, Whole
 from treesens.errors import UsageError
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.kinds import Names, Sizes, Whole
 from treesens.extensions.studies.study import Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Points
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from treesens.compiler.base.option_kinds import Names
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.kinds import Names
 from treesens.extensions.studies.study import Option, Study, given
 from treesens.records.plain import ABSENT, Absent, OneOf, Points
 

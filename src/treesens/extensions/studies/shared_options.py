@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treesens.extensions.studies.kinds import (
+from treesens.compiler.base.option_kinds import (
     Budgets,
     Chance,
     Choice,

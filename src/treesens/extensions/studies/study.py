@@ -14,8 +14,8 @@ from enum import Flag, auto
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
+from treesens.compiler.base.option_kinds import Kind
 from treesens.extensions.studies.assumed import Assumed, assumed_of, without_assumed
-from treesens.extensions.studies.kinds import Kind
 from treesens.records.plain import Document, ModelFile, plain
 
 if TYPE_CHECKING:

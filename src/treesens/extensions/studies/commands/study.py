@@ -26,15 +26,14 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.kept_answer import kept_answer
+from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import InternalError, UsageError, told
 from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
-from treesens.extensions.studies import kinds
 from treesens.extensions.studies.commands.memory import journal_option, remembered
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
-from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
@@ -77,11 +76,6 @@ def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
     if not study.models:
         return [click.Argument(["data"], type=_PATH), label]
     return [click.Option(["data", "--data"], type=_PATH, required=study.needs_table, help=study.table), label]
-
-
-def command_of(name: str) -> click.Command:
-    """The command of a study by its name."""
-    return study_command(study_of(name))
 
 
 def run(study: Study[Any, Any], given: dict[str, Any]) -> int:

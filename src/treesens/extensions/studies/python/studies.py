@@ -238,7 +238,7 @@ class Diff(Columns):
         }
 
     def _repr_html_(self) -> str:
-        from treesens.report.notebook import diff_html
+        from treesens.extensions.studies.report.diff_table import diff_html
 
         return diff_html(self.record)
 

@@ -9,12 +9,12 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
+from treesens.builtin import STUDIES
+from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.files import check_output, one_run
 from treesens.compiler.base.interruption import interruptible
-from treesens.extensions.studies import kinds
 from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
 from treesens.extensions.studies.python.study_results import RESULTS, Called, StudyResult
-from treesens.extensions.studies.registry import STUDIES, study_of
 from treesens.extensions.studies.report.notebook_progress import progress_bar
 from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 from treesens.python.arguments import bound_arguments
@@ -25,7 +25,7 @@ from treesens.python.wording import typed
 
 def calls() -> Iterator[Study[Any, Any]]:
     """The studies that can be called."""
-    return (study for name in STUDIES if (study := study_of(name)).call is not None)
+    return (study for name in STUDIES.names() if (study := STUDIES.get(name)).call is not None)
 
 
 def call_name(study: Study[Any, Any]) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treesens.compiler.base import option_kinds as kinds
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.extensions.studies import kinds
 from treesens.extensions.studies.study import REQUIRED, Declared
 from treesens.python.row_labels import rows_of
 from treesens.python.settings import (

@@ -1,4 +1,4 @@
-"""Two models compared, in a terminal."""
+"""Two models compared, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 from rich.text import Text
 
 from treesens.compiler.base.tolerance import Closeness, Tolerance
-from treesens.extensions.repair.price_table import show_price
 from treesens.extensions.studies.diff import CHANGES
 from treesens.extensions.studies.largest import swing_of_record
 from treesens.extensions.studies.report.audit_table import COLOURS, rows_that_flip, varied_of
 from treesens.extensions.studies.report.largest_words import largest_words, rounded
+from treesens.extensions.studies.report.price_table import show_price
+from treesens.report import notebook
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
@@ -98,3 +99,40 @@ def _show_sensitivities(records: list[dict[str, Any]]) -> None:
         classes = [" / ".join(map(str, one.get("classes", ())))] if several else []
         table.add_row(varied_of(one), str(one.get("gap", one.get("margin"))), *classes, one["change"], rows, swings)
     table.print_fitted(out(), ("classes", "largest swing", "rows that flip"))
+
+
+def diff_html(record: Mapping[str, Any]) -> str:
+    """Two models compared: the verdict, rows that change, the largest differences, and sensitivities, protected ones first."""
+    bound = (
+        ""
+        if record["bound"] is None
+        else f": no score differs by more than {rounded(record['bound'], 6, ROUND_CEILING)} (proved)"
+    )
+    parts = [f"<p><b>{notebook.text(record['verdict'])}</b>{bound}</p>"]
+    rows = record["data"]
+    if rows is not None:
+        listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")
+        parts.append(f"<p>{rows['changed']:,} of {rows['rows']:,} rows change{f': {listed}' if listed else ''}</p>")
+        if rows["rounded"]:
+            parts.append(f"<p>{words_of_rounding(rows)}</p>")
+    head = ["score", "direction", "largest difference", "proved bound"]
+    parts.append(
+        notebook.table(head, [[s["score"], s["direction"], s["largest"], s["bound"]] for s in record["scores"]])
+    )
+    if record["outcomes"]:
+        lines = [[one["old"], one["new"], one["verdict"], one["rows_changed"]] for one in record["outcomes"]]
+        parts.append(
+            notebook.table(
+                ["old", "new", "verdict", "rows"], [["–" if v is None else v for v in line] for line in lines]
+            )
+        )
+    if record["sensitivities"]:
+        lines = []
+        for one in sorted(record["sensitivities"], key=lambda one: not one.get("protected")):
+            sides = (one["old"], one["new"])
+            varied = ", ".join(one["varied"]) + (" (protected)" if one.get("protected") else "")
+            flips = " → ".join(map(rows_that_flip, sides))
+            lines.append([varied, one.get("gap", one.get("margin")), one["change"], flips])
+        marked = [line[2] == "appears" for line in lines]
+        parts.append(notebook.table(["features", "gap", "sensitivity", "rows that flip"], lines, marked))
+    return "".join(parts)

@@ -1,4 +1,4 @@
-"""A study costs one file and one line: a ninth one is built here, and asked at every door."""
+"""A study outside the tree is one file and an entry point: one is built here, and run as a command and from Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = '''
 
 from dataclasses import dataclass
 
-from treesens.extensions.studies.kinds import Whole
+from treesens.compiler.base.option_kinds import Whole
 from treesens.extensions.studies.study import Asking, Found, Option, Study, given
 
 
@@ -54,17 +54,21 @@ STUDY = Study(
     record=DepthRecord,
 )
 '''
-LINE = 'from treesens.extensions.studies.registry import STUDIES; STUDIES["depth"] = ("depth_study", "How deep trees are.")'
+ENTRY_POINTS = "[treesens.studies]\ndepth = depth_study:STUDY\n"
 MODEL = Path(__file__).parents[1] / "data" / "golden" / "model.json"
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
-    """Runs statements in a process that has the ninth study; what they print."""
+    """Runs statements in a process that has the study installed, and returns their output."""
     (tmp_path / "depth_study.py").write_text(FILE)
+    installed = tmp_path / "depth_study-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: depth-study\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(ENTRY_POINTS)
 
     def running(code: str) -> str:
-        command = [sys.executable, "-c", f"{LINE}\n{inspect.cleandoc(code)}"]
+        command = [sys.executable, "-c", inspect.cleandoc(code)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -90,7 +94,7 @@ def test_the_command_prints_records_and_a_table(run: Any) -> None:
 def test_help_and_the_list_of_commands_show_it(run: Any) -> None:
     shown = " ".join(run(command("depth", "--help")).split())
     assert "--at-least INTEGER RANGE Trees of this depth and more. [default: 0; 0<=x<=99]" in shown
-    assert "depth    How deep trees are." in run(command("--help"))
+    assert "depth    How deep the trees of MODEL are." in run(command("--help"))
 
 
 def test_python_calls_it_with_its_signature(run: Any) -> None:

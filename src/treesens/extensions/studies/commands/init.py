@@ -34,8 +34,8 @@ def command(
     Both are full of comments: read them, and change them. Files that are there are kept.
     """
     from treesens.data.tables import read_table
+    from treesens.extensions.studies.first_files import first_questions, first_toml
     from treesens.frontends.registry import load
-    from treesens.report.first_files import first_questions, first_toml
 
     loaded = load(model, form, trust_pickle=trust_pickle)
     table = read_table(data, label=label)

@@ -1,0 +1,60 @@
+from treesens import errors as errors
+from treesens.extensions.repair.swing_budget import SwingBudget as SwingBudget
+from treesens.extensions.studies.python.calls import *
+from treesens.extensions.studies.python.rows import Reasons as Reasons
+from treesens.extensions.studies.python.rows import Robustness as Robustness
+from treesens.extensions.studies.python.rows import Sets as Sets
+from treesens.extensions.studies.python.shares import Count as Count
+from treesens.extensions.studies.python.studies import Audit as Audit
+from treesens.extensions.studies.python.studies import Diff as Diff
+from treesens.extensions.studies.python.studies import Gap as Gap
+from treesens.extensions.studies.python.studies import Repair as Repair
+from treesens.python import builder as query
+from treesens.python.api import Answer as Answer
+from treesens.python.api import Answers as Answers
+from treesens.python.api import check as check
+from treesens.python.api import check_text as check_text
+from treesens.python.api import explain as explain
+from treesens.python.api import info as info
+from treesens.python.api import load as load
+from treesens.python.api import sensitivity as sensitivity
+from treesens.python.sessions import session as session
+from treesens.report.explain import Explanation as Explanation
+
+__version__: str
+__all__ = [
+    "Answer",
+    "Answers",
+    "Audit",
+    "Count",
+    "Diff",
+    "Explanation",
+    "Gap",
+    "Reasons",
+    "Repair",
+    "Robustness",
+    "Sets",
+    "SwingBudget",
+    "__version__",
+    "audit",
+    "check",
+    "check_text",
+    "count",
+    "diff",
+    "errors",
+    "explain",
+    "gap",
+    "groups",
+    "info",
+    "learn_rules",
+    "load",
+    "query",
+    "reasons",
+    "repair",
+    "robust",
+    "sensitivity",
+    "session",
+    "sets",
+    "shape",
+    "why",
+]
