@@ -93,21 +93,25 @@ def test_every_command_and_option_is_in_one_page_of_commands() -> None:
         assert options == written, name
 
 
-def test_the_rooms_of_architecture_md_are_those_of_the_import_contract() -> None:
+def test_the_rooms_of_architecture_md_are_those_of_the_import_contracts() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    contracts = [one["layers"] for one in project["tool"]["importlinter"]["contracts"] if one["type"] == "layers"]
     section = (DOCS / "architecture.md").read_text().partition("## Rooms")[2].partition("Backends and the compiler")[0]
-    rows = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
-    position = {
-        room.rstrip("/"): number for number, row in enumerate(rows) for room in re.findall(r"`([a-z_/]+)`", row)
-    }
-    last = -1
-    for layer in layers:
-        rooms = {position[room.replace(".", "/")] for room in re.findall(r"treesens\.([a-z_.]+)", layer)}
-        assert len(rooms) == 1, f"{layer} is on several lines"
-        number = rooms.pop()
-        assert number >= last, f"{layer} is too high up"
-        last = number
+    tables = re.split(r"^\| rooms of [^\n]*$", section, flags=re.MULTILINE)[1:]
+    assert len(tables) == len(contracts) == 2
+    for table, layers, prefix in zip(tables, contracts, ("treesens.", "treesens.extensions."), strict=True):
+        rows = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+        position = {
+            room.rstrip("/"): number for number, row in enumerate(rows) for room in re.findall(r"`([a-z_/]+)`", row)
+        }
+        last = -1
+        for layer in layers:
+            names = (one.strip().removeprefix(prefix) for one in layer.split("|"))
+            rooms = {position[name.replace(".", "/")] for name in names}
+            assert len(rooms) == 1, f"{layer} is on several lines"
+            number = rooms.pop()
+            assert number >= last, f"{layer} is too high up"
+            last = number
 
 
 @pytest.mark.parametrize("page", sorted(p.relative_to(ROOT).as_posix() for p in DOCS.rglob("*.md")))
