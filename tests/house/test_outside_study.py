@@ -1,9 +1,10 @@
-"""A study outside the tree is one file and an entry point: one is built here, and run as a command and from Python."""
+"""A study outside the tree is one file and an entry point: the one of the plug-in package, as a command and from Python."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,57 +12,15 @@ from typing import Any
 
 import pytest
 
-FILE = '''
-"""How deep the trees of a model are."""
-
-from dataclasses import dataclass
-
-from treesens.compiler.base.option_kinds import Whole
-from treesens.extensions.studies.study import Asking, Found, Option, Study, given
-
-
-@dataclass(frozen=True, kw_only=True)
-class DepthOptions:
-    at_least: int = given(Option(Whole(0, 99), "Trees of this depth and more."), 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DepthRecord:
-    tree: int
-    depth: int
-
-
-def ask(asked: Asking[DepthOptions]) -> Found[DepthRecord]:
-    from treesens.records.model import leaf_depths
-
-    ensemble, records = asked.model.ensemble, []
-    depths = leaf_depths(ensemble)
-    for tree in range(ensemble.n_trees):
-        deepest = int(depths[ensemble.leaf_tree == tree].max())
-        if deepest >= asked.options.at_least:
-            records.append(DepthRecord(tree=tree, depth=deepest))
-            asked.advance(records[-1])
-    return Found(records, (), asked.stop.is_set(), True)
-
-
-STUDY = Study(
-    name="depth",
-    title="depths of trees: treesens depth --json",
-    text="How deep the trees of MODEL are.",
-    call="How deep the trees of a model are.",
-    options=DepthOptions,
-    ask=ask,
-    record=DepthRecord,
-)
-'''
 ENTRY_POINTS = "[treesens.studies]\ndepth = depth_study:STUDY\n"
+STUDY = Path(__file__).parents[1] / "plugin_package" / "src" / "treesens_stumps" / "depth.py"
 MODEL = Path(__file__).parents[1] / "data" / "golden" / "model.json"
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
     """Runs statements in a process that has the study installed, and returns their output."""
-    (tmp_path / "depth_study.py").write_text(FILE)
+    shutil.copy(STUDY, tmp_path / "depth_study.py")
     installed = tmp_path / "depth_study-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: depth-study\nVersion: 1.0\n")
