@@ -36,10 +36,10 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
+from treesens.commands.journal import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError
-from treesens.extensions.studies.commands.memory import journal_option, open_journal
 from treesens.extensions.sweeps.commands.check_parts import InParts, QuestionFile, executor_of_parts
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
