@@ -27,6 +27,7 @@ from treesens.commands.common import (
     VIOLATED,
     Whole,
     certificate_option,
+    certificate_summary,
     checked_folder,
     chosen,
     engine_options,
@@ -149,11 +150,10 @@ def command(
         say(text, err=True)
     write_ci(run.asked, junit_file, sarif_file, markdown_file)
     if certificates is not None:
-        from treesens.extensions.certify.attach import summary
         from treesens.records.answers import certificate_records
 
         results = [result for asked in run.asked for _, result in asked.results]
-        say(summary({"certificates": certificate_records(result)} for result in results), err=True)
+        say(certificate_summary({"certificates": certificate_records(result)} for result in results), err=True)
     code = worst([exit_code_of(asked.bound, exit_code(asked.results, interruption)) for asked in run.asked])
     return INTERNAL if run.faults.own else code
 

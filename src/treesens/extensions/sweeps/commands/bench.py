@@ -15,6 +15,7 @@ from treesens.commands.common import (
     SECONDS,
     Whole,
     certificate_option,
+    certificate_summary,
     quiet_option,
     seed_option,
     split,
@@ -130,9 +131,7 @@ def command(
     for text in wrong:
         say(f"contradiction: {text}", err=True)
     if certificates is not None:
-        from treesens.extensions.certify.attach import summary as certified
-
-        say(certified(records), err=True)
+        say(certificate_summary(records), err=True)
     if wrong:
         return INTERNAL
     return INTERRUPTED if interruption.happened else EXPECTED

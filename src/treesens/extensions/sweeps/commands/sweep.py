@@ -22,6 +22,7 @@ from treesens.commands.common import (
     Number,
     Whole,
     certificate_option,
+    certificate_summary,
     checked_folder,
     quiet_option,
     require_option,
@@ -122,9 +123,7 @@ def command(
                 say_json(record, indent=None)
         lines = [line_of(record) for record in answers(read.questions, settings, book)]
         if certificates is not None:
-            from treesens.extensions.certify.attach import summary as certified
-
-            say(certified(answers(read.questions, settings, book)), err=True)
+            say(certificate_summary(answers(read.questions, settings, book)), err=True)
     if not as_json:
         show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
     say(told(summary), err=True)
