@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.builtin import service
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
@@ -128,9 +129,11 @@ def require_option(function: Function) -> Function:
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """Raises UsageError if certificates are required and no folder is given for them."""
+    """Raises UsageError if certificates are required and no folder is given for them, and if nothing can make them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
+    if certificates is not None:
+        service("certificates")
     return certificates
 
 
