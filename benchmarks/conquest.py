@@ -32,9 +32,9 @@ from benchmarks.published import FOLDER
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict
-from treesens.extensions.sweeps.commands.check_parts import QuestionFile, shipment_of
 from treesens.extensions.sweeps.conquer import Coordinator
 from treesens.extensions.sweeps.executor import Executor
+from treesens.extensions.sweeps.service import shipment_of
 from treesens.extensions.sweeps.worker import Outcome, cpu_seconds
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
@@ -135,7 +135,7 @@ def in_parts(
 ) -> tuple[Result, Counted, int]:
     """The answer of so many workers, the coordinator, and how many workers were killed."""
     executor = Executor("local", workers)
-    shipment = shipment_of(QuestionFile(path, trust_pickle=False), executor)
+    shipment = shipment_of(path, executor, trust_pickle=False)
     options = Options("native", time_limit=asked.limit)
     stretched = asked.slice * max(1.0, workers / (os.cpu_count() or 1))
     search = Counted(

@@ -15,9 +15,9 @@ from tests.commands.conftest import Ran
 from tests.studies.grids import two_classes
 from treesens.commands.check_journal import AnswerMemory
 from treesens.commands.common import load_file
+from treesens.commands.journal import open_journal
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.result import Result, Verdict
-from treesens.extensions.studies.commands.memory import open_journal
 from treesens.solve.options import Options
 
 Run = Callable[..., Ran]

@@ -22,7 +22,7 @@ ROOMS = (
 BEGUN = {
     # Where a question begins.
     "commands/check.py": 1,
-    "extensions/sweeps/commands/check_parts.py": 1,
+    "extensions/sweeps/service.py": 1,
     "commands/compare.py": 1,
     "python/questions.py": 1,
     "python/sessions.py": 1,

@@ -594,12 +594,12 @@ ROOMS = (
         test="tests/studies/test_groups.py",
     ),
     Mutation(
-        "the key of an answer leaves the tolerance out", "extensions/sweeps/run.py",
+        "the key of an answer leaves the tolerance out", "records/settings.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"tolerance", "absolute_tolerance", ',
         test="tests/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),
     Mutation(
-        "the key of an answer leaves the demand for a certificate out", "extensions/sweeps/run.py",
+        "the key of an answer leaves the demand for a certificate out", "records/settings.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"require_certificate", ',
         test="tests/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),

@@ -16,10 +16,10 @@ import xgboost
 from tests.commands.test_command_line import run
 from tests.sweeps.conftest import QUESTIONS, SPEC
 from treesens.binder.file import bind
-from treesens.extensions.sweeps.run import Settings, key_of
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Task, answer_task, ship
 from treesens.grammar.parsing.parser import parse
+from treesens.records.settings import Settings, key_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

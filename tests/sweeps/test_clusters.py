@@ -26,11 +26,12 @@ from treesens.extensions.sweeps.bundles import bundle_size
 from treesens.extensions.sweeps.conquer import Coordinator
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.part_certificates import with_part_certificates
-from treesens.extensions.sweeps.run import Settings, sweep
+from treesens.extensions.sweeps.run import sweep
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Task, answer_task, ship
 from treesens.records.journal import Entry, Journal
 from treesens.records.questions import Question, document_of
+from treesens.records.settings import Settings
 from treesens.solve.options import Options
 
 Cluster = tuple[str, dict[int, subprocess.Popen[bytes]]]

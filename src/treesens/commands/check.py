@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.builtin import service
 from treesens.commands.beside import write_beside
 from treesens.commands.check_cases import Asked, ci_options, files_and_queries, write_ci
 from treesens.commands.check_faults import Faults
@@ -27,6 +28,7 @@ from treesens.commands.common import (
     VIOLATED,
     Whole,
     certificate_option,
+    certificate_summary,
     checked_folder,
     chosen,
     engine_options,
@@ -36,15 +38,15 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
+from treesens.commands.journal import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError
-from treesens.extensions.studies.commands.memory import journal_option, open_journal
-from treesens.extensions.sweeps.commands.check_parts import InParts, QuestionFile, executor_of_parts
 from treesens.report.terminal import say, say_json
 from treesens.solve.afterwards import has_own_fault
 
 if TYPE_CHECKING:
+    from treesens.records.journal import Journal
     from treesens.report.show import Progress
     from treesens.solve.options import Options
 
@@ -127,17 +129,19 @@ def command(
         tolerance=tolerance,
         absolute_tolerance=absolute_tolerance,
     )
-    executor = executor_of_parts(workers, on, jobs=jobs, confirm=confirm)
-    if journal is not None and executor is None and certificates is not None:
+    whole = workers is None and on is None and jobs == 1
+    processes: Processes | None = None if whole else service("parts")
+    in_parts = None if processes is None else processes.in_parts(workers, on, jobs=jobs, confirm=confirm)
+    if journal is not None and in_parts is None and certificates is not None:
         raise UsageError(
             "certificates are made when a question is asked", remedy="leave out --journal or --certificate"
         )
     started = time.perf_counter()
     with open_journal(journal) as kept, interruptible() as interruption:
         # A question in parts goes on from its parts; an answer that was left open is no reason to stop there.
-        parts = None if executor is None else InParts(executor, kept)
+        parts = None if in_parts is None else in_parts(kept)
         memory = AnswerMemory(kept if parts is None else None, options, replay, confirm)
-        run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, silent=as_json or quiet, parts=parts)
+        run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, as_json or quiet, processes, parts)
         for path in files:
             if not interruption.happened:
                 run.ask(path, names, interruption)
@@ -149,11 +153,10 @@ def command(
         say(text, err=True)
     write_ci(run.asked, junit_file, sarif_file, markdown_file)
     if certificates is not None:
-        from treesens.extensions.certify.attach import summary
         from treesens.records.answers import certificate_records
 
         results = [result for asked in run.asked for _, result in asked.results]
-        say(summary({"certificates": certificate_records(result)} for result in results), err=True)
+        say(certificate_summary({"certificates": certificate_records(result)} for result in results), err=True)
     code = worst([exit_code_of(asked.bound, exit_code(asked.results, interruption)) for asked in run.asked])
     return INTERNAL if run.faults.own else code
 
@@ -174,6 +177,47 @@ def _records(asked: Asked, seed: int) -> list[dict[str, Any]]:
     ]
 
 
+Answers = Iterator[tuple[ResolvedQuestion, Result]]
+"""Questions of a file in its order, each with its answer."""
+
+
+class InParts(Protocol):
+    """Questions in parts, with the journal that their parts are kept in."""
+
+    def answers(
+        self,
+        file: Path,
+        asked: list[ResolvedQuestion],
+        options: Options,
+        replay: str,
+        trust_pickle: bool,
+        interruption: Interruption,
+        progress: Progress,
+        faults: Faults,
+    ) -> Answers: ...
+
+
+class Processes(Protocol):
+    """The service "parts"."""
+
+    def in_parts(
+        self, workers: int | None, on: str | None, *, jobs: int, confirm: str | None
+    ) -> Callable[[Journal | None], InParts] | None: ...
+
+    def side_by_side(
+        self,
+        file: Path,
+        asked: list[ResolvedQuestion],
+        options: Options,
+        replay: str,
+        confirm: str | None,
+        trust_pickle: bool,
+        jobs: int,
+        interruption: Interruption,
+        faults: Faults,
+    ) -> Answers: ...
+
+
 @dataclass
 class Run:
     """How files are asked, and what came of it so far."""
@@ -186,6 +230,7 @@ class Run:
     trust_pickle: bool
     memory: AnswerMemory
     silent: bool
+    processes: Processes | None = None
     parts: InParts | None = None
     asked: list[Asked] = field(default_factory=list)
     faults: Faults = field(default_factory=Faults)
@@ -214,7 +259,7 @@ class Run:
 
     def _known_first(
         self, here: Asked, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
-    ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+    ) -> Answers:
         """All answers in the order of the file. Known ones come from the journal; new ones are written to it."""
         known = self.memory.known(here.path, here.bound, wanted)
         left = [query for query in wanted if query.name not in known]
@@ -231,15 +276,15 @@ class Run:
 
     def _answers(
         self, path: Path, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
-    ) -> Iterator[tuple[ResolvedQuestion, Result]]:
+    ) -> Answers:
         if self.parts is not None:
-            source = QuestionFile(path, self.trust_pickle)
-            return self.parts.answers(source, wanted, self.options, self.replay, interruption, progress, self.faults)
+            how = (self.options, self.replay, self.trust_pickle)
+            return self.parts.answers(path, wanted, *how, interruption, progress, self.faults)
         jobs = min(self.jobs, len(wanted))
-        if jobs <= 1:
+        if self.processes is None or jobs <= 1:
             return _one_by_one(wanted, self.options, self.replay, self.confirm, interruption, progress, self.faults)
-        how = (self.options, self.replay, self.confirm, self.trust_pickle)
-        return _side_by_side(path, wanted, *how, jobs, interruption, self.faults)
+        settings = (self.options, self.replay, self.confirm, self.trust_pickle)
+        return self.processes.side_by_side(path, wanted, *settings, jobs, interruption, self.faults)
 
 
 def _one_by_one(
@@ -250,7 +295,7 @@ def _one_by_one(
     interruption: Interruption,
     progress: Progress,
     faults: Faults,
-) -> Iterator[tuple[ResolvedQuestion, Result]]:
+) -> Answers:
     from treesens.solve.question import answer_question
 
     for number, query in enumerate(asked):
@@ -261,46 +306,6 @@ def _one_by_one(
         budget = mine.budget(interruption.event)
         ask = partial(answer_question, query, mine, budget, confirm=confirm, progress=progress.say)
         yield query, faults.answer(query, mine, ask)
-
-
-def _side_by_side(
-    file: Path,
-    asked: list[ResolvedQuestion],
-    options: Options,
-    replay: str,
-    confirm: str | None,
-    trust_pickle: bool,
-    jobs: int,
-    interruption: Interruption,
-    faults: Faults,
-) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    """In processes, through the executor of sweeps; answers come in the order of the file, whichever is ready first."""
-    from treesens.extensions.sweeps.executor import Executor
-    from treesens.extensions.sweeps.worker import Shipment, Task
-    from treesens.grammar.parsing.parser import load
-    from treesens.records.questions import document_of
-
-    document, _ = document_of(str(file), load(file).text, file.parent, trust_pickle=trust_pickle)
-    waiting = iter(asked)
-
-    def take() -> Task | None:
-        query = None if interruption.happened else next(waiting, None)
-        if query is None:
-            return None
-        return Task(query.name, document.digest, query.name, options, replay, confirm, record=False)
-
-    ready: dict[str, Result] = {}
-    left = list(asked)
-    pool = Executor("local", min(jobs, len(asked)))
-    outcomes = pool.run(take, {document.digest: Shipment(document)}, options.time_limit, interruption.event)
-    for outcome in outcomes:
-        if outcome.own_fault:
-            faults.note_own(outcome.key, outcome.failure)
-        open_still = Result(outcome.key, Verdict.UNKNOWN, f"error: {outcome.why}", backend=options.backend)
-        ready[outcome.key] = outcome.result or open_still
-        while left and left[0].name in ready:
-            query = left.pop(0)
-            yield query, ready.pop(query.name)
 
 
 def _check_backend(name: str) -> None:

@@ -78,8 +78,8 @@ class AnswerMemory:
 
     def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
         """What an answer is kept under: the key of sweeps, and what `check` adds to a question."""
-        from treesens.extensions.sweeps.run import Settings, key_of
         from treesens.records.questions import contents_of, context_of, digest_of, sha256
+        from treesens.records.settings import Settings, key_of
 
         if path not in self._texts:
             self._texts[path] = context_of(bound.file, contents_of(bound.file, path.parent))

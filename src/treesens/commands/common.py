@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.builtin import service
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
@@ -128,10 +129,21 @@ def require_option(function: Function) -> Function:
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """Raises UsageError if certificates are required and no folder is given for them."""
+    """Raises UsageError if certificates are required and no folder is given for them, and if nothing can make them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
+    if certificates is not None:
+        service("certificates")
     return certificates
+
+
+def certificate_summary(records: Iterable[dict[str, Any]]) -> str:
+    """How many claims of some records have certificates, and why others have none."""
+    claims = [c for record in records for c in record.get("certificates") or ()]
+    reasons = sorted({c["reason"] for c in claims if not c["file"]})
+    missing = sum(not c["file"] for c in claims)
+    words = f"certificates: {len(claims) - missing} accepted"
+    return words + (f", {missing} claims without one ({'; '.join(reasons)})" if missing else "")
 
 
 def _quiet(context: click.Context, _option: object, wanted: bool) -> None:

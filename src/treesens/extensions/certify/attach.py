@@ -111,12 +111,3 @@ def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> 
         if stated["format"] == "treesens-trees" and not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content)
-
-
-def summary(records: Iterable[dict[str, Any]]) -> str:
-    """How many claims of some records have certificates, and why others have none."""
-    claims = [c for record in records for c in record.get("certificates") or ()]
-    reasons = sorted({c["reason"] for c in claims if not c["file"]})
-    missing = sum(not c["file"] for c in claims)
-    words = f"certificates: {len(claims) - missing} accepted"
-    return words + (f", {missing} claims without one ({'; '.join(reasons)})" if missing else "")

@@ -35,9 +35,9 @@ from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.part_journal import PartJournal
 from treesens.extensions.sweeps.part_worker import PartTask
 from treesens.extensions.sweeps.parts import Part, Splitter
-from treesens.extensions.sweeps.run import versions
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
 from treesens.records.journal import Journal
+from treesens.records.settings import versions
 from treesens.solve.combine import combine, proof_of_parts
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.options import Options

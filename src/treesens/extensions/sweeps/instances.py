@@ -26,7 +26,6 @@ from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regu
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, UsageError
 from treesens.extensions.sweeps.executor import INLINE, Executor
-from treesens.extensions.sweeps.run import Settings, key_of
 from treesens.extensions.sweeps.worker import Outcome, Task, ship
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
@@ -35,6 +34,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
 from treesens.records.journal import Entry, Journal
 from treesens.records.questions import Document, context_of, digest_of, document_of, sha256
+from treesens.records.settings import Settings, key_of
 from treesens.solve.options import Options
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"

@@ -18,11 +18,11 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.model import Task
 from treesens.errors import DataError
-from treesens.extensions.sweeps.run import Settings
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.parsing.parser import load as load_text
 from treesens.grammar.tree import ast
 from treesens.records.questions import Document, Question, document_of, questions_of
+from treesens.records.settings import Settings
 
 _EXAMPLE = """\
 models = ["models/*.json"]

@@ -25,13 +25,14 @@ from treesens.commands.common import (
     quiet_option,
     trust_option,
 )
+from treesens.commands.journal import journal_option
 from treesens.commands.kept_answer import kept_answer
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import InternalError, UsageError, told
 from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
-from treesens.extensions.studies.commands.memory import journal_option, remembered
+from treesens.extensions.studies.commands.memory import remembered
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of

@@ -15,14 +15,15 @@ from treesens.commands.common import (
     SECONDS,
     Whole,
     certificate_option,
+    certificate_summary,
     quiet_option,
     seed_option,
     split,
 )
+from treesens.commands.journal import warn_of_journal
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.interruption import interruptible
-from treesens.extensions.studies.commands.memory import warn_of_journal
 from treesens.report.terminal import say, say_json
 
 
@@ -130,9 +131,7 @@ def command(
     for text in wrong:
         say(f"contradiction: {text}", err=True)
     if certificates is not None:
-        from treesens.extensions.certify.attach import summary as certified
-
-        say(certified(records), err=True)
+        say(certificate_summary(records), err=True)
     if wrong:
         return INTERNAL
     return INTERRUPTED if interruption.happened else EXPECTED

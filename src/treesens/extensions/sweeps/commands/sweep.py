@@ -22,20 +22,22 @@ from treesens.commands.common import (
     Number,
     Whole,
     certificate_option,
+    certificate_summary,
     checked_folder,
     quiet_option,
     require_option,
     seed_option,
     trust_option,
 )
+from treesens.commands.journal import warn_of_journal
 from treesens.commands.outputs import OutputFile
-from treesens.extensions.studies.commands.memory import warn_of_journal
 from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
-    from treesens.extensions.sweeps.run import Settings, Summary
+    from treesens.extensions.sweeps.run import Summary
     from treesens.records.journal import Entry, Journal
     from treesens.records.questions import Question
+    from treesens.records.settings import Settings
 
 
 @click.command("sweep")
@@ -84,10 +86,11 @@ def command(
     Exit codes: those of check; 130 interrupted, with what was answered kept.
     """
     from treesens.extensions.sweeps.executor import parse_executor
-    from treesens.extensions.sweeps.run import settings_text, sweep
+    from treesens.extensions.sweeps.run import sweep
     from treesens.extensions.sweeps.spec import read_spec
     from treesens.extensions.sweeps.sweep_table import line_of, show_sweep, write_answers
     from treesens.records.journal import Journal
+    from treesens.records.settings import settings_text
     from treesens.report.show import tracker
 
     where = parse_executor(executor, jobs)
@@ -120,9 +123,7 @@ def command(
                 say_json(record, indent=None)
         lines = [line_of(record) for record in answers(read.questions, settings, book)]
         if certificates is not None:
-            from treesens.extensions.certify.attach import summary as certified
-
-            say(certified(answers(read.questions, settings, book)), err=True)
+            say(certificate_summary(answers(read.questions, settings, book)), err=True)
     if not as_json:
         show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
     say(told(summary), err=True)
@@ -146,7 +147,7 @@ def _check(settings: Settings) -> None:
 
 def answers(questions: Sequence[Question], settings: Settings, journal: Journal) -> Iterator[dict[str, Any]]:
     """The records of all questions that have an answer, in the order of the SPEC."""
-    from treesens.extensions.sweeps.run import key_of
+    from treesens.records.settings import key_of
 
     for question in questions:
         key = key_of(question.digest, settings)

@@ -1,8 +1,8 @@
-"""`check --workers N` and `--on EXECUTOR`: every question in parts, in many processes."""
+"""Questions of `check` in many processes: in parts (`--workers`, `--on`), or several at a time (`--jobs`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.commands.check_faults import Faults
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import Interruption
-from treesens.compiler.result import Result
+from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError
 from treesens.solve.afterwards import afterwards
 from treesens.solve.options import Options
@@ -27,15 +27,8 @@ if TYPE_CHECKING:
     from treesens.extensions.sweeps.executor import Executor
     from treesens.extensions.sweeps.worker import Shipment
     from treesens.records.journal import Journal
+    from treesens.records.questions import Document
     from treesens.report.show import Progress
-
-
-@dataclass(frozen=True)
-class QuestionFile:
-    """The file that workers read."""
-
-    path: Path
-    trust_pickle: bool
 
 
 @dataclass(frozen=True)
@@ -47,16 +40,17 @@ class InParts:
 
     def answers(
         self,
-        file: QuestionFile,
+        file: Path,
         asked: list[ResolvedQuestion],
         options: Options,
         replay: str,
+        trust_pickle: bool,
         interruption: Interruption,
         progress: Progress,
         faults: Faults,
     ) -> Iterator[tuple[ResolvedQuestion, Result]]:
         """The answers in the order of the file, one after another."""
-        shipment = shipment_of(file, self.executor)
+        shipment = shipment_of(file, self.executor, trust_pickle=trust_pickle)
         for number, query in enumerate(asked):
             if interruption.happened:
                 return
@@ -97,18 +91,16 @@ class InParts:
         return with_nothing_else(certified) if options.require_certificate else certified
 
 
-def shipment_of(file: QuestionFile, executor: Executor) -> Shipment:
+def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipment:
     """What workers read: the file of the questions, and for those of a cluster the models that it names."""
     from treesens.extensions.sweeps.worker import ship
-    from treesens.grammar.parsing.parser import load
-    from treesens.records.questions import document_of
 
-    text = load(file.path).text
-    document, _ = document_of(str(file.path), text, file.path.parent, trust_pickle=file.trust_pickle)
-    return ship(document, executor.remote)
+    return ship(_document(file, trust_pickle), executor.remote)
 
 
-def executor_of_parts(workers: int | None, on: str | None, *, jobs: int, confirm: str | None) -> Executor | None:
+def in_parts(
+    workers: int | None, on: str | None, *, jobs: int, confirm: str | None
+) -> Callable[[Journal | None], InParts] | None:
     """Where options ask for parts; None if questions are asked as a whole. UsageError for what does not go together."""
     if workers is None and on is None:
         return None
@@ -118,4 +110,49 @@ def executor_of_parts(workers: int | None, on: str | None, *, jobs: int, confirm
         raise UsageError("--jobs asks several questions at a time, and --workers one in parts", remedy="leave one out")
     if confirm is not None:
         raise UsageError("a question in parts has no second opinion", remedy="leave out --confirm")
-    return parse_executor(on, workers)
+    return partial(InParts, parse_executor(on, workers))
+
+
+def side_by_side(
+    file: Path,
+    asked: list[ResolvedQuestion],
+    options: Options,
+    replay: str,
+    confirm: str | None,
+    trust_pickle: bool,
+    jobs: int,
+    interruption: Interruption,
+    faults: Faults,
+) -> Iterator[tuple[ResolvedQuestion, Result]]:
+    """Several questions at a time; answers come in the order of the file, whichever is ready first."""
+    from treesens.extensions.sweeps.executor import Executor
+    from treesens.extensions.sweeps.worker import Shipment, Task
+
+    document = _document(file, trust_pickle)
+    waiting = iter(asked)
+
+    def take() -> Task | None:
+        query = None if interruption.happened else next(waiting, None)
+        if query is None:
+            return None
+        return Task(query.name, document.digest, query.name, options, replay, confirm, record=False)
+
+    ready: dict[str, Result] = {}
+    left = list(asked)
+    pool = Executor("local", min(jobs, len(asked)))
+    outcomes = pool.run(take, {document.digest: Shipment(document)}, options.time_limit, interruption.event)
+    for outcome in outcomes:
+        if outcome.own_fault:
+            faults.note_own(outcome.key, outcome.failure)
+        open_still = Result(outcome.key, Verdict.UNKNOWN, f"error: {outcome.why}", backend=options.backend)
+        ready[outcome.key] = outcome.result or open_still
+        while left and left[0].name in ready:
+            query = left.pop(0)
+            yield query, ready.pop(query.name)
+
+
+def _document(file: Path, trust_pickle: bool) -> Document:
+    from treesens.grammar.parsing.parser import load
+    from treesens.records.questions import document_of
+
+    return document_of(str(file), load(file).text, file.parent, trust_pickle=trust_pickle)[0]
