@@ -131,6 +131,6 @@ def test_a_missing_z3_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     booster.save_model(tmp_path / "m.json")
     (tmp_path / "q.sens").write_text(TIED)
     monkeypatch.setitem(sys.modules, "z3", None)
-    answer = ts.check(tmp_path / "q.sens", backend="native", time_limit=3)["q"].to_dict()
+    answer = ts.check(tmp_path / "q.sens", backend="native", time_limit=15)["q"].to_dict()
     assert answer["verdict"] in {"found", "unknown"}
     assert any("z3" in note and "pip install z3-solver" in note for note in answer["notes"])

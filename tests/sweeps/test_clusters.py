@@ -120,7 +120,9 @@ def test_a_worker_is_killed_in_the_middle_and_every_answer_comes(folder: Path, c
     assert killed
     assert (there.left, there.failed, there.asked) == (0, 0, QUESTIONS)
     assert len({entry.key for entry in seen}) == len(seen) == QUESTIONS
-    assert {int(entry.worker.rpartition(":")[2]) for entry in seen} == set(workers)
+    # Which worker begins is the cluster's choice; those that are left have answered.
+    answered = {int(entry.worker.rpartition(":")[2]) for entry in seen}
+    assert set(workers) - set(killed) <= answered <= set(workers)
     with Journal(folder / "local.sqlite") as journal:
         sweep(questions, Settings(share=False), Executor("local", 2), journal)
         local = {entry.key: entry.verdict for entry in journal.entries()}
