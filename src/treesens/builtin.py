@@ -80,6 +80,10 @@ COMMAND_LINES: Final = {
         "treesens.extensions.studies.commands.init:command",
         "Write a first .sens file and treesens.toml for a model.",
     ),
+    "export": (
+        "treesens.extensions.certify.export_command:command",
+        "Write the trees of a model in a neutral format.",
+    ),
     "sweep": (
         "treesens.extensions.sweeps.commands.sweep:command",
         "Ask thousands of questions, with a journal, on many processes or machines.",

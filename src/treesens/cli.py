@@ -27,7 +27,6 @@ CORE: dict[str, tuple[str, str]] = {
     "emit": ("treesens.commands.emit:command", "Write what a solver would get."),
     "opt": ("treesens.commands.opt:command", "Run passes and show the IR."),
     "info": ("treesens.commands.info:command", "Describe a model file."),
-    "export": ("treesens.commands.export:command", "Write the trees of a model in a neutral format."),
     "fmt": ("treesens.commands.fmt:command", "Format .sens files."),
     "doctor": ("treesens.commands.doctor:command", "Say which solvers and libraries work here."),
     "schema": ("treesens.commands.schema:command", "Show the JSON Schema of the records of a command."),

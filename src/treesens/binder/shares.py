@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from treesens.binder.scope import Scope
+from treesens.builtin import service
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.errors import UsageError
-from treesens.extensions.measure.counted import counted_of
-from treesens.extensions.measure.uniform import uniform
 from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
+
+
+class Shares(Protocol):
+    """The service "shares", as the binder uses it."""
+
+    def check_countable(self, query: Query) -> None:
+        """Raises UsageError if the share of a question is not counted, or its measure has no meaning."""
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
@@ -33,9 +41,8 @@ def check_countable(scope: Scope, query: Query, find: ast.Find | ast.Count) -> N
     assert find.share is not None
     assert query.share is not None
     try:
-        counted = counted_of(query)
-        if query.share.kind == "uniform":
-            uniform(query.space, counted.groups)
+        shares: Shares = service("shares")
+        shares.check_countable(query)
     except UsageError as error:
         remedy = error.remedy if query.share.kind != "uniform" or "ends" not in error.message else _ENDS
         raise scope.fail("E223", error.message, find.share.span, remedy) from None

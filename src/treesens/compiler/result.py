@@ -13,7 +13,6 @@ from treesens.compiler.ir.module import ModuleSize
 
 if TYPE_CHECKING:  # each process of a solver imports this module, and needs none of these
     from treesens.compiler.query.share import ShareAsked
-    from treesens.extensions.measure.sampler import Estimate
     from treesens.values.concretise import NoValues
     from treesens.values.witness import Witness
 
@@ -184,6 +183,18 @@ class Explanation:
     smallest: bool
     contrast: frozenset[int] | None
     decisions: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """With probability of at least 1 - `delta` (over the draws) the share lies in [low, high]. `value` is the estimate."""
+
+    value: float
+    low: float
+    high: float
+    delta: float
+    draws: int
+    concerned: int
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
+    Estimate,
     Explanation,
     NearestRow,
     NearMiss,
@@ -33,7 +34,6 @@ from treesens.compiler.result import (
     ShareFound,
     Verdict,
 )
-from treesens.extensions.measure.sampler import Estimate
 from treesens.solve.bounds import left_open, value_of
 from treesens.values.verify import verify_values
 from treesens.values.witness import Witness

@@ -5,18 +5,6 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from treesens.extensions.studies.largest import Status, swing_of_record
-from treesens.extensions.studies.report.largest_words import largest_words
-
-MEANINGS = {
-    "uniform": "of all inputs of the domain, by length of ranges and number of values",
-    "cells": "of the cells that the model tells apart",
-    "marginals": "of inputs that are drawn feature by feature from the columns of the table",
-    "chow-liu": "of inputs that are drawn from a Chow-Liu tree of the table",
-    "rows": "of the rows of the table",
-}
-
-
 _RARE = 1e-3
 _LEAST = 1e-7
 
@@ -35,13 +23,6 @@ def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
     turned = {ROUND_FLOOR: ROUND_CEILING, ROUND_CEILING: ROUND_FLOOR}.get(rounding, rounding)
     times = Context(2, turned).divide(1, Decimal(share)).normalize()
     return f"1 in {times / 1_000_000:f} million" if times >= 1_000_000 else f"1 in {times:,f}"
-
-
-def rarity(share: dict[str, Any]) -> str:
-    """How rare something is: the estimate, or what is proved."""
-    if share["estimate"] is not None:
-        return f"about {percent(share['estimate']['value'])} of inputs"
-    return f"{interval(share)} of inputs"
 
 
 def interval(record: dict[str, Any]) -> str:
@@ -68,27 +49,3 @@ def share_words(record: dict[str, Any]) -> str:
     if not record["closed"]:
         parts.append(f"open: {record['reason']}")
     return "; ".join(parts)
-
-
-def who_of(share: dict[str, Any]) -> list[str]:
-    """Who is concerned, a sentence for every statement that tells those concerned from all."""
-    parts = [(100 * one["concerned"], one["words"].replace("`", ""), 100 * one["all"]) for one in share["who"]]
-    return [
-        f"{part:.0f} % of those concerned have {words} ({everybody:.0f} % of all)" for part, words, everybody in parts
-    ]
-
-
-def typical_of(record: dict[str, Any]) -> str:
-    """What is left of a finding among typical inputs, with their largest swing; empty if nobody asked."""
-    part = record.get("typical")
-    if part is None:
-        return ""
-    known = swing_of_record(part)
-    shown = "" if known.status is Status.UNKNOWN else f", largest swing {largest_words(known)}"
-    return f"{part['verdict']}{shown}"
-
-
-def share_of(record: dict[str, Any]) -> str:
-    """What is known of the share of a record of the audit, the estimate if there is one; empty if nobody asked."""
-    share = record.get("share")
-    return "" if share is None else estimated(share) or interval(share)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.builtin import service
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
@@ -35,6 +37,29 @@ LEAST_OTHER = 0.0005
 """Seconds outside all named phases are recorded from here on: times in a record are not finer than that."""
 SHARE_SECONDS = 0.2
 """The least time in seconds for a share, so that its bounds mean something."""
+
+
+class Shares(Protocol):
+    """The service "shares", as answers use it."""
+
+    def share_of(
+        self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
+    ) -> ShareFound | None:
+        """The share of the measure of a question with this answer."""
+
+
+class Certificates(Protocol):
+    """The service "certificates". `ask` is `answer`, for questions that a proof needs; the options name a folder."""
+
+    def certified(
+        self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
+    ) -> Result:
+        """The result with the certificates of its claims, and the reason for every claim that has none."""
+
+    def certified_share(
+        self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
+    ) -> Result:
+        """The result with the certificates of its share after the others. If they are required, the share is the proved one."""
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
@@ -110,6 +135,8 @@ def _answered(
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None
+    if certifies:
+        service("certificates")  # an installation without it says so before any work
     with reused() if certifies else nullcontext():
         later = wants_share + certifies + (wants_share and certifies)
         first = 2 if confirm is not None else 1
@@ -137,79 +164,37 @@ def _without_share(query: Query, result: Result, why: str) -> Result:
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
     """The result with the share that the question asks for, in what is left of the time."""
-    from treesens.extensions.measure.shares import share_of
-
+    shares: Shares = service("shares")
     start = time.perf_counter()
 
     def work() -> Result:
-        share = share_of(query, result, budget.at_least(SHARE_SECONDS), progress)
+        share = shares.share_of(query, result, budget.at_least(SHARE_SECONDS), progress)
         return replace(result, share=share, seconds={**result.seconds, "share": time.perf_counter() - start})
 
     return afterwards(result, "share", work)
 
 
 def _certified_share(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result with the certificates of its share beside the others."""
-    folder, share = options.certificates, result.share
-    assert folder is not None
-    if share is None:
+    """The result with the certificates of its share, too."""
+    if result.share is None:
         return result
-
-    def work() -> Result:
-        from treesens.extensions.certify.share_claim import claim_of_share
-        from treesens.extensions.certify.together import write_manifest
-
-        bare = replace(options, certificates=None, require_certificate=False)
-        claim, proved = claim_of_share(query, share, lambda asked: answer(asked, bare, budget), budget, folder)
-        made = write_manifest([claim], folder, f"{query.name}.share", budget=lambda: budget)
-        kept = proved if options.require_certificate and made.complete else share
-        return replace(result, share=kept, certificates=(*result.certificates, *made.certified()))
-
-    done = afterwards(result, "certificate", work)
+    certificates: Certificates = service("certificates")
+    done = afterwards(
+        result, "certificate", partial(certificates.certified_share, query, result, options, budget, answer)
+    )
     made = done.certificates[len(result.certificates) :] or (Certified("share", reason="making it failed"),)
     if options.require_certificate and not all(one.path for one in made):
         return _without_share(query, done, next(one.reason for one in made if not one.path))
     return done
 
 
-def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
-    """As `with_certificates`, for a claim of a study, which is proved after its question and in a time of its own."""
-    from treesens.extensions.certify.produce import proof_budget
-
-    return with_certificates(query, result, options, proof_budget(seconds))
-
-
 def with_certificates(query: Query, result: Result, options: Options, budget: Budget) -> Result:
     """The result with certificates of its claims, if a folder for them is named; with nothing else, if they are required."""
     if options.certificates is None:
         return result
-    done = afterwards(result, "certificate", partial(_certified, query, result, options, budget))
+    certificates: Certificates = service("certificates")
+    done = afterwards(result, "certificate", partial(certificates.certified, query, result, options, budget, answer))
     return with_nothing_else(done) if options.require_certificate else done
-
-
-def _certified(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result with the certificates that could be made, and the reason for every claim that has none."""
-    folder = options.certificates
-    assert folder is not None
-    if query.explained is None and result.count is None and result.ranked is None:
-        from treesens.extensions.certify.answers import certified
-        from treesens.solve.methods.probability_rows import lines_of
-
-        plain = replace(options, certificates=None, require_certificate=False)
-        return certified(
-            query,
-            result,
-            folder,
-            budget=budget,
-            lines=lambda asked: lines_of(answer, asked, plain, budget.share(0.5)),
-        )
-    from treesens.extensions.certify.claims import claims_of
-    from treesens.extensions.certify.together import write_manifest
-
-    bare = replace(options, certificates=None, require_certificate=False)
-    claims = claims_of(query, result, lambda asked: answer(asked, bare, budget))
-    made = write_manifest(claims, folder, query.name, budget=lambda: budget)
-    return replace(result, certificates=made.certified())
 
 
 def with_nothing_else(result: Result) -> Result:

@@ -9,6 +9,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.result import Estimate
 from treesens.extensions.measure.deviation import Bet, Limits, Round
 from treesens.extensions.measure.hunt import hunt
 from treesens.extensions.measure.precision import Precision
@@ -22,18 +23,6 @@ _FIRST, _FREQUENT = 1_000, 0.05
 """Draws of a first look; concerned inputs that are more frequent need no help."""
 _LEAST_PLAIN, _MOST_PLAIN = 0.15, 0.85
 _FEW_HITS, _HITS_PER_TILT, _MOST_TILTS = 100, 200, 4
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """With probability of at least 1 - `delta` (over the draws) the share lies in [low, high]. `value` is the estimate."""
-
-    value: float
-    low: float
-    high: float
-    delta: float
-    draws: int
-    concerned: int
 
 
 @dataclass

@@ -15,8 +15,9 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.result import Estimate
 from treesens.extensions.measure.precision import Precision
-from treesens.extensions.measure.sampler import Estimate, Sampler
+from treesens.extensions.measure.sampler import Sampler
 from treesens.extensions.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512

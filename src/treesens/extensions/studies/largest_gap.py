@@ -49,7 +49,7 @@ from treesens.extensions.studies.decisions import (
 from treesens.extensions.studies.gap import CLOSE, GapOptions, GapRecord
 from treesens.extensions.studies.gap_by_halving import halve_gap
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
-from treesens.extensions.studies.running import as_finished, library_of
+from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shared_records import ToleranceRecord, TypicalRecord, certificates_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.typicality import TypicalLevel, typical_level
@@ -60,7 +60,7 @@ from treesens.records.plain import ABSENT
 from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
-from treesens.solve.question import answer, with_study_certificates
+from treesens.solve.question import answer
 from treesens.values.verify import verify_cells
 from treesens.values.witness import Witness
 

@@ -1,4 +1,4 @@
-"""How studies run: many tasks in threads, a library that predicts for all of them, and what earlier runs have answered."""
+"""How studies run: many tasks in threads, a library that predicts for all of them, answers of earlier runs, certificates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Result
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import frontend
+from treesens.solve.options import Options
+from treesens.solve.question import with_certificates
 
 _Done = TypeVar("_Done")
 
@@ -70,3 +74,10 @@ def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
     """
     wanted = replay == "library" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
     return [one_at_a_time(model.replay)] if wanted else None
+
+
+def with_study_certificates(query: Query, result: Result, options: Options, seconds: float) -> Result:
+    """As `with_certificates`, for a claim of a study, which is proved after its question and in a time of its own."""
+    from treesens.extensions.certify.produce import proof_budget
+
+    return with_certificates(query, result, options, proof_budget(seconds))

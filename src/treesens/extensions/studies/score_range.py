@@ -27,7 +27,7 @@ from treesens.extensions.studies.decisions import check_votes, label_of_class
 from treesens.extensions.studies.probability_range import asked_of, probability_end
 from treesens.extensions.studies.questions import bind_study, declarations_of
 from treesens.extensions.studies.range import RangeOptions, RangeRecord
-from treesens.extensions.studies.running import as_finished, library_of
+from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shared_records import ToleranceRecord, certificates_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
@@ -35,7 +35,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
-from treesens.solve.question import answer, with_study_certificates
+from treesens.solve.question import answer
 
 Sense = Literal["minimize", "maximize"]
 _A = ast.Name("a")

@@ -26,8 +26,8 @@ from treesens.extensions.studies.report.audit_table import (
 from treesens.extensions.studies.report.heat_map import heat_map, short
 from treesens.extensions.studies.report.purpose import FIELDS, SIGNERS
 from treesens.extensions.studies.report.share_bars import share_bars
+from treesens.extensions.studies.report.share_words import MEANINGS, share_of, typical_of, who_of
 from treesens.report.changes import NO_NUMBER, Names, in_names
-from treesens.report.share_words import MEANINGS, share_of, typical_of, who_of
 from treesens.visible import visible, visible_json
 
 _TEMPLATE, _STYLE = "audit.html.j2", "audit.css"

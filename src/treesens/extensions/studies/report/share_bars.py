@@ -7,7 +7,7 @@ from typing import Any
 
 from treesens.extensions.studies.report.audit_table import gap_of
 from treesens.extensions.studies.report.heat_map import short
-from treesens.report.share_words import rarity, share_of
+from treesens.extensions.studies.report.share_words import rarity, share_of
 
 _WIDTH = 420
 _LINE = 22

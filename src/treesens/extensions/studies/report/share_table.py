@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from treesens.extensions.studies.report.audit_table import classes_of
-from treesens.report.share_words import MEANINGS, estimated, interval, percent, who_of
+from treesens.extensions.studies.report.share_words import MEANINGS, who_of
+from treesens.report.share_words import estimated, interval, percent
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped

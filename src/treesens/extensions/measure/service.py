@@ -1,4 +1,4 @@
-"""How much of a measure a question is about: the share that belongs to its answer."""
+"""The service "shares": whether the share of a question is counted, and the share itself."""
 
 from __future__ import annotations
 
@@ -16,9 +16,17 @@ from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, MeasureName
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import ShareRun
+from treesens.extensions.measure.uniform import uniform
 from treesens.solve.driver import FIRST_MOMENT
 
 ROUNDED = "scores are too long for exact sums"
+
+
+def check_countable(query: Query) -> None:
+    """Raises UsageError if the share of a question is not counted, or its measure has no meaning."""
+    counted = counted_of(query)
+    if query.share is not None and query.share.kind == "uniform":
+        uniform(query.space, counted.groups)
 
 
 def share_of(
