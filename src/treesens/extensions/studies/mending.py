@@ -14,7 +14,6 @@ from typing import Any
 
 from treesens.data.tables import Table
 from treesens.errors import TreesensError, UsageError
-from treesens.extensions.repair.study import RepairOptions
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Asking
@@ -60,7 +59,8 @@ def _mended(
     model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
 ) -> dict[str, Any]:
     """The price of one set of features, within the time limit; what is proved by then is proved once more, as a file."""
-    options = RepairOptions(
+    repair = study_of("repair")
+    options = repair.options(
         vary=[varied],
         gap=audit.repair_gap,
         test=tables[1],
@@ -74,7 +74,7 @@ def _mended(
     over = threading.Event()
     threading.Thread(target=_end, args=(over, stop, audit.time_limit), daemon=True).start()
     try:
-        (one,) = study_of("repair").asked(Asking((model,), tables[0], options, over)).records
+        (one,) = repair.asked(Asking((model,), tables[0], options, over)).records
     except TreesensError as error:
         return _open(varied, error.message)
     finally:
