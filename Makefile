@@ -212,16 +212,17 @@ coq: ## the proof of the checker of certificates (needs coqc)
 	$(MAKE) -C verify/coq
 
 verify-coq: coq $(VENV)/.installed ## the checker that Coq makes beside the one in Python
-	$(BIN)/python -m pytest -n 0 tests/certificates/test_coq_agreement.py
+	$(BIN)/python -m pytest -n 0 tests/extensions/certify/test_coq_agreement.py
 
 # False claims, shaped by hand, against every checker; both ends of the versions of numpy get an environment in build.
 LIES ?= 1000
 lies: coq $(VENV)/.installed ## certificates of false claims against every checker (LIES=1000 SEED=1)
-	$(BIN)/python -m tests.certificates.lies --count $(LIES) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.extensions.certify.lies --count $(LIES) --seed $(or $(SEED),1)
 
 # Whether the lower bounds of pyproject.toml are true: an environment of the oldest versions, in build/oldest.
-OLDEST := tests/engine tests/compiler tests/grammar tests/binder tests/certificates \
-  $(foreach library,xgboost lightgbm sklearn catboost onnx,$(wildcard tests/frontends/test_$(library)_*.py))
+OLDEST := tests/engine tests/compiler tests/grammar tests/binder tests/extensions/certify \
+  $(foreach library,xgboost lightgbm sklearn,$(wildcard tests/frontends/test_$(library)_*.py)) \
+  $(foreach library,catboost onnx,$(wildcard tests/extensions/formats/test_$(library)_*.py))
 oldest: $(VENV)/.installed ## tests with the oldest version of every dependency (TESTS=..)
 	$(BIN)/python .ci/oldest.py build/oldest
 	OMP_NUM_THREADS=1 build/oldest/bin/python -m pytest -n 2 -q $(or $(TESTS),$(OLDEST))
@@ -230,7 +231,7 @@ old-versions: $(VENV)/.installed ## models that old versions of the libraries ha
 	$(BIN)/python -m tests.frontends.old_versions --models $(or $(MODELS),200)
 
 fields: ## every field of a saved file of every format, changed, and judged by its library
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.frontends.changed_fields
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.extensions.formats.changed_fields
 
 # What takes too long for a change. A step that fails does not hide those behind it, but fails the night.
 NIGHT := 'test TREESENS_THOROUGH=1' 'oldest' 'fields' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'

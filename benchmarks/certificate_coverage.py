@@ -22,7 +22,7 @@ from benchmarks.certificate_groups import EXAMPLES, train_examples
 from benchmarks.certificate_rows import Models
 from benchmarks.published import FOLDER, VERDICTS
 from click.testing import CliRunner
-from tests.certificates.models import train
+from tests.extensions.certify.models import train
 from tests.oracle.cases import draw_case
 from tests.oracle.language import text_of
 

@@ -20,7 +20,7 @@ from zlib import crc32
 
 import click
 from benchmarks.published import FOLDER, VERDICTS
-from tests.measure.xcount import ensemble_of, searches
+from tests.extensions.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
 from treesens.data.alignment import align_table
@@ -144,8 +144,8 @@ def tiny(wanted: int) -> None:
     from itertools import combinations
 
     import numpy as np
-    from tests.studies.share_cases import CASES, FEATURES, NAMES, concerned_inputs
-    from tests.studies.test_shares import intervals, units, weights_of
+    from tests.extensions.studies.share_cases import CASES, FEATURES, NAMES, concerned_inputs
+    from tests.extensions.studies.test_shares import intervals, units, weights_of
 
     judged = wrong = undecided = seed = 0
     while judged < wanted:

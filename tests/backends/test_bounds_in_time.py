@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.studies.grids import GRID, NAMES, rows_of
+from tests.extensions.studies.grids import GRID, NAMES, rows_of
 from treesens.backends.base import Limits, get_backend
 from treesens.backends.worker import solve_isolated
 from treesens.binder.file import bind

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.commands.conftest import Ran
-from tests.studies.grids import two_classes
+from tests.extensions.studies.grids import two_classes
 from treesens.commands.check_journal import AnswerMemory
 from treesens.commands.common import load_file
 from treesens.commands.journal import open_journal

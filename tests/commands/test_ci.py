@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.studies.grids import two_classes
+from tests.extensions.studies.grids import two_classes
 from treesens.report.ci import Case
 from treesens.report.ci_markdown import case_page
 

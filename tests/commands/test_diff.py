@@ -1,4 +1,4 @@
-"""`treesens diff` as a command; what it finds is compared with the library in tests/studies/test_difference.py."""
+"""`treesens diff` as a command; what it finds is compared with the library in tests/extensions/studies/test_difference.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.studies.grids import two_classes
+from tests.extensions.studies.grids import two_classes
 
 xgboost = pytest.importorskip("xgboost")
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.certificates.models import train
 from tests.command import run_command
+from tests.extensions.certify.models import train
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="limits of files, /dev/full and tmpfs are those of Linux"

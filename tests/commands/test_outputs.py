@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
-from tests.certificates.models import train
 from tests.command import run_command
+from tests.extensions.certify.models import train
 from treesens.builtin import STUDIES
 from treesens.cli import command_names, group
 from treesens.commands.outputs import OutputFile

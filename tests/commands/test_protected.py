@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.commands.conftest import Ran
-from tests.studies.whole_numbers import xgboost_of_whole_numbers
+from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
 
 Command = Callable[..., Ran]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.studies.grids import several_classes, two_classes
+from tests.extensions.studies.grids import several_classes, two_classes
 from treesens.cli import command_names, main
 from treesens.commands.schema import schema_names, schema_of
 from treesens.errors import UsageError

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.commands.conftest import Ran
-from tests.studies.grids import NAMES, labels, rows_of, several_classes, two_classes
+from tests.extensions.studies.grids import NAMES, labels, rows_of, several_classes, two_classes
 
 Command = Callable[..., Ran]
 DOMAINS = "".join(f"feature {name}: integer in [0, 5]\n" for name in NAMES)

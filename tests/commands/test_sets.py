@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.commands.conftest import Ran
-from tests.studies.test_minimal_sets import asked, xgboost_model
+from tests.extensions.studies.test_minimal_sets import asked, xgboost_model
 from treesens.frontends.registry import load
 from treesens.records.plain import plain
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from tests.studies.grids import two_classes
+from tests.extensions.studies.grids import two_classes
 from treesens.cli import group
 
 yaml = pytest.importorskip("yaml")

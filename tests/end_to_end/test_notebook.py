@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from tests.studies.grids import Trained, several_classes, two_classes
+from tests.extensions.studies.grids import Trained, several_classes, two_classes
 from treesens.errors import UsageError
 
 

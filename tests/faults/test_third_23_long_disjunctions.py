@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from tests.certificates.made import query_of
-from tests.certificates.models import train
+from tests.extensions.certify.made import query_of
+from tests.extensions.certify.models import train
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.cases import MOST_CASES, cases_of_one, every_case
 from treesens.compiler.query.query import AllOf, AnyOf, Query

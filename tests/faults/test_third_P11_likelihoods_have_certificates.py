@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.certificates.made import query_of
+from tests.extensions.certify.made import query_of
 from treesens.extensions.certify.produce import refutation
 
 xgboost = pytest.importorskip("xgboost")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import treesens as ts
-from tests.studies.whole_numbers import xgboost_of_whole_numbers
+from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
 from treesens.errors import UsageError
 from treesens.frontends.meaning import Meaning
 from treesens.frontends.registry import load

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import treesens as ts
-from tests.studies.test_wrong_types import WRONG
-from tests.studies.whole_numbers import xgboost_of_whole_numbers
+from tests.extensions.studies.test_wrong_types import WRONG
+from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
 
 TEXT = 'model m from "m"\nquery q: sensitive m to {f0} gap 0.1\n'
 OPTIONS = ("regions", "certificates", "near", "hints", "library_predict", "answer")

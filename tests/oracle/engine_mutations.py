@@ -121,38 +121,38 @@ ENGINE_MUTATIONS = (
     Mutation(
         "an end that is cut off from a proof of boxes is a cell too long", "engine/prove/overlap_prover.cpp",
         r"tree_->cut_off\(v, low\[v\] - 1, true, refuting_\);", "tree_->cut_off(v, low[v], true, refuting_);",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "a proof of boxes goes on in the end that is cut off", "engine/prove/cut_tree.hpp",
         r"this->cut\(variable, cut, !low\)", "this->cut(variable, cut, low)",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "both sides of a cut in a proof of boxes are the other one", "engine/certify/overlap_certifier.cpp",
         r"waiting\.push_back\(node\.high\);\n(\s+)waiting\.push_back\(node\.low\);",
         r"waiting.push_back(node.low);\n\1waiting.push_back(node.high);",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "a leaf of a proof of boxes names the first row alone", "engine/certify/overlap_certifier.cpp",
         r"for \(const std::int32_t r : layer\.rows\) multiplier\[r\] = 1;", "multiplier[layer.rows[0]] = 1;",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "trees of rows that cancel are apart in a proof of boxes", "engine/certify/overlap_certifier.cpp",
         r"if \(layer\.rows\.size\(\) > 1\) return;", "if (layer.rows.size() > 2) return;",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "the end that a layer refutes is said to be refuted by another one", "engine/prove/overlap_prover.cpp",
         r"refuting_ = losses_\.high_by\(v\);", "refuting_ = losses_.low_by(v);",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "a proof of boxes goes on where it was and not at the side that waits", "engine/prove/overlap_prover.cpp",
         r"if \(tree_ != nullptr\) tree_->go_to\(frame\.place\);", "",
-        test="tests/certificates/test_boxes.py",
+        test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
         "a proof of boxes goes on after a point that it cannot refute", "engine/prove/overlap_prover.cpp",

@@ -10,7 +10,7 @@ import pytest
 
 import treesens as ts
 from tests.commands.conftest import Ran, treesens
-from tests.studies.whole_numbers import xgboost_of_whole_numbers
+from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
 from treesens.report.changes import Names, change_words, equal_words, value_words
 
 __all__ = ["treesens"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import treesens as ts
-from tests.studies.grids import two_classes
+from tests.extensions.studies.grids import two_classes
 from treesens.errors import UsageError
 
 matplotlib = pytest.importorskip("matplotlib")

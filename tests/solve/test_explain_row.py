@@ -12,8 +12,8 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from tests.extensions.studies.test_reasons import decides, sets_of_features
 from tests.solve.test_least_radius import NAMES, training_set, xgboost_model
-from tests.studies.test_reasons import decides, sets_of_features
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Verdict
 from treesens.errors import QueryError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.certificates.made import query_of
-from tests.certificates.models import train
+from tests.extensions.certify.made import query_of
+from tests.extensions.certify.models import train
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.options import Options
 from treesens.solve.question import answer

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from tests.studies.share_cases import CASES, NAMES, Case
+from tests.extensions.studies.share_cases import CASES, NAMES, Case
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.base.tolerance import EXACT
 from treesens.compiler.query.share import ShareAsked

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from tests.studies.grids import GRID, NAMES, rows_of
+from tests.extensions.studies.grids import GRID, NAMES, rows_of
 from treesens.errors import UsageError
 
 DOMAIN = "\n".join(f"feature {name}: integer in [0, 5]" for name in NAMES)

@@ -1,0 +1,231 @@
+"""Models of PMML that vote for classes: ties, weights and scores as JPMML-Evaluator resolves them.
+
+`tests/data/pmml/make.py` drew the trees, and wrote what JPMML says beside them; `test_pmml.py` compares the classes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treesens as ts
+from tests.extensions.formats.test_pmml import FOLDER, START, rows_of
+from treesens.compiler.model import Link
+from treesens.errors import ModelError
+from treesens.extensions.formats.pmml.votes import vote_values
+from treesens.frontends import conformance
+from treesens.frontends.registry import load
+
+NAMES = tuple("xyzw")
+DICTIONARY = "".join(f'<DataField name="{name}" optype="continuous" dataType="double"/>' for name in NAMES)
+SCHEMA = "<MiningSchema>" + "".join(f'<MiningField name="{name}"/>' for name in NAMES) + "</MiningSchema>"
+
+
+def stump(name: str, low: str, high: str) -> str:
+    """A tree that votes for `low` if `name` is below 0."""
+    left = f'<Node score="{low}"><SimplePredicate field="{name}" operator="lessThan" value="0"/></Node>'
+    right = f'<Node score="{high}"><True/></Node>'
+    return f'<TreeModel functionName="classification">{SCHEMA}<Node><True/>{left}{right}</Node></TreeModel>'
+
+
+def vote(*models: str, method: str = "majorityVote", weights: tuple[Any, ...] = (), more: str = "") -> str:
+    given = weights or (1,) * len(models)
+    segments = "".join(f'<Segment weight="{w}"><True/>{m}</Segment>' for w, m in zip(given, models, strict=True))
+    inside = f'<Segmentation multipleModelMethod="{method}">{segments}</Segmentation>'
+    return f'<MiningModel functionName="classification">{SCHEMA}{more}{inside}</MiningModel>'
+
+
+def written(folder: Path, model: str) -> Path:
+    path = folder / "vote.pmml"
+    path.write_text(f"{START}<DataDictionary>{DICTIONARY}</DataDictionary>{model}</PMML>", encoding="utf-8")
+    return path
+
+
+def classes(loaded: Any, rows: np.ndarray) -> list[str]:
+    e = loaded.ensemble
+    return [str(e.classes[c]) for c in e.predicted_classes(e.margins_emulated(rows))]
+
+
+CORNERS = np.array(list(itertools.product((-1.0, 1.0), repeat=len(NAMES))))
+
+
+def first_of_the_best(votes: list[str], weights: tuple[float, ...]) -> str:
+    """The rule of JPMML: a linked map of classes in the order of their votes, of which the first best one wins."""
+    counted: dict[str, float] = {}
+    for label, weight in zip(votes, weights, strict=True):
+        counted[label] = counted.get(label, 0.0) + weight
+    return max(counted, key=lambda label: counted[label])
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (2, 1, 1, 2), (0, 1, 1, 0), (0.1, 0.2, 0.3, 0.4), (3, 1, 1, 1)])
+@pytest.mark.parametrize("high", ["aabb", "abab", "abcb", "abcd"])
+def test_of_equal_votes_the_first_one_wins(weights: tuple[float, ...], high: str, tmp_path: Path) -> None:
+    low = "cbab"
+    models = [stump(name, below, label) for name, below, label in zip(NAMES, low, high, strict=True)]
+    loaded = load(written(tmp_path, vote(*models, method="weightedMajorityVote", weights=weights)))
+    expected = [
+        first_of_the_best([h if x >= 0 else b for h, b, x in zip(high, low, row, strict=True)], weights)
+        for row in CORNERS
+    ]
+    assert classes(loaded, CORNERS) == expected
+
+
+INNER = (0.1, 0.2, 0.3, 0.7)
+"""Weights whose sums are rounded, so that each order of the votes is looked at."""
+
+
+def votes_of_votes(method: str, weights: tuple[float, ...]) -> str:
+    """A vote of two votes, one of them with a vote inside, and of two trees."""
+    first = [stump(name, low, high) for name, low, high in zip(NAMES, "babc", "cabb", strict=True)]
+    second = [stump(name, low, high) for name, low, high in zip(NAMES, "abca", "bcab", strict=True)]
+    deep = vote(*second[:2], vote(*first, method="weightedMajorityVote", weights=INNER), second[3])
+    flat = vote(*second, method="weightedMajorityVote", weights=INNER[::-1])
+    return vote(deep, stump("z", "c", "a"), flat, stump("w", "b", "c"), method=method, weights=weights)
+
+
+def voted_twice(row: np.ndarray, weights: tuple[float, ...]) -> str:
+    """The same by the rule of JPMML, from the inside outwards."""
+    first = [h if x >= 0 else b for h, b, x in zip("cabb", "babc", row, strict=True)]
+    second = [h if x >= 0 else b for h, b, x in zip("bcab", "abca", row, strict=True)]
+    deep = [*second[:2], first_of_the_best(first, INNER), second[3]]
+    votes = [first_of_the_best(deep, (1, 1, 1, 1)), "a" if row[2] >= 0 else "c"]
+    votes += [first_of_the_best(second, INNER[::-1]), "c" if row[3] >= 0 else "b"]
+    return first_of_the_best(votes, weights)
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (0.1, 0.2, 0.3, 0.6), (2, 1, 1, 2)])
+def test_votes_of_votes_are_counted_from_the_inside_outwards(weights: tuple[float, ...], tmp_path: Path) -> None:
+    loaded = load(written(tmp_path, votes_of_votes("weightedMajorityVote", weights)))
+    expected = [voted_twice(row, weights) for row in CORNERS]
+    assert loaded.ensemble.link is Link.COUNTED
+    assert classes(loaded, CORNERS) == expected
+    assert len(set(expected)) == 3
+    text = 'model m from "m"\n'
+    for number, row in enumerate(CORNERS):
+        fixed = "; ".join(f"a.{name} = {x:g}" for name, x in zip(NAMES, row, strict=True))
+        text += "".join(f'query q{number}{c}: find a such that {fixed}; class(a) = "{c}"\n' for c in "abc")
+    answers = ts.check_text(text, models={"m": loaded}, replay="emulated")
+    for number, label in enumerate(expected):
+        assert {c: str(answers[f"q{number}{c}"].verdict) for c in "abc"} == {
+            c: "found" if c == label else "none" for c in "abc"
+        }
+
+
+@pytest.mark.parametrize("method", ["majorityVote", "weightedMajorityVote"])
+def test_jpmml_counts_votes_of_votes_so(method: str, tmp_path: Path) -> None:
+    pytest.importorskip("jpmml_evaluator", reason="pip install jpmml-evaluator jpype1 (AGPL), and Java")
+    loaded = load(written(tmp_path, votes_of_votes(method, (0.1, 0.2, 0.3, 0.6))))
+    said = loaded.predicts(CORNERS)  # type: ignore[misc]
+    assert [loaded.ensemble.classes[c] for c in said.classes] == classes(loaded, CORNERS)
+    conformance.check(loaded, rows=30).raise_if_wrong()
+
+
+@pytest.mark.parametrize("method", ["majorityVote", "weightedMajorityVote"])
+def test_jpmml_says_the_same_of_every_corner(method: str, tmp_path: Path) -> None:
+    pytest.importorskip("jpmml_evaluator", reason="pip install jpmml-evaluator jpype1 (AGPL), and Java")
+    models = [stump(name, low, high) for name, low, high in zip(NAMES, "bcab", "abca", strict=True)]
+    loaded = load(written(tmp_path, vote(*models, method=method, weights=(0.1, 0.2, 0.2, 0.1))))
+    said = loaded.predicts(CORNERS)  # type: ignore[misc]
+    assert [loaded.ensemble.classes[c] for c in said.classes] == classes(loaded, CORNERS)
+    conformance.check(loaded, rows=50).raise_if_wrong()
+
+
+@pytest.mark.parametrize("name", ["vote_three", "vote_decimals"])
+def test_proofs_and_pairs_are_those_of_all_inputs(name: str) -> None:
+    """Two of the columns have a few values, and all others stay: JPMML's answers are those of `test_pmml.py`."""
+    e = load(FOLDER / f"{name}.pmml").ensemble
+    asked = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    rows = rows_of(e, asked["columns"], asked["rows"])
+    row = rows[~np.isnan(rows).any(axis=1)][0]
+    words = e.features[e.feature_names.index("c")].labels or ()
+    row[[e.feature_names.index("f"), e.feature_names.index("i")]] = 0.25, 2.0
+    grid = np.array([[*row]] * (9 * len(words)))
+    n, c = e.feature_names.index("n"), e.feature_names.index("c")
+    grid[:, n], grid[:, c] = np.repeat(np.arange(-4, 5), len(words)), np.tile(np.arange(len(words)), 9)
+    there = {str(e.classes[k]) for k in e.predicted_classes(e.margins_emulated(grid))}
+    fixed = "; ".join(
+        f"a.{f.name} = {json.dumps(str(f.labels[int(x)]), ensure_ascii=False) if f.labels else repr(float(x))}"
+        for f, x in zip(e.features, row, strict=True)
+        if f.name not in ("n", "c")
+    )
+    text = 'model m from "m"\nfeature n: integer in [-4, 4]\n'
+    for label in e.classes:
+        text += f'query {label}: find a such that {fixed}; class(a) = "{label}"\n'
+    answers = ts.check_text(text, models={"m": load(FOLDER / f"{name}.pmml")}, replay="emulated")
+    found = {label: str(answers[str(label)].verdict) for label in e.classes}
+    assert found == {label: "found" if label in there else "none" for label in e.classes}
+
+
+def test_a_tree_predicts_its_score_and_not_its_most_probable_class(tmp_path: Path) -> None:
+    """As of a tree with costs: JPMML returns the score."""
+    shares = '<ScoreDistribution value="a" recordCount="9"/><ScoreDistribution value="b" recordCount="1"/>'
+    model = stump("x", "b", "a").replace("</Node>", f"{shares}</Node>", 1)
+    loaded = load(written(tmp_path, model))
+    assert classes(loaded, CORNERS) == ["b" if row[0] < 0 else "a" for row in CORNERS]
+    assert loaded.ensemble.link is Link.RAW
+    plain = load(
+        written(
+            tmp_path, model.replace('score="b"', 'score="a"').replace('score="a"><True/>', f'score="a"><True/>{shares}')
+        )
+    )
+    assert plain.ensemble.link is Link.IDENTITY
+
+
+DECIMALS = vote(*[stump(n, "a", "b") for n in NAMES], method="weightedMajorityVote", weights=(0.1, 0.2, 0.3, 0.7))
+
+
+def nested(count: int) -> str:
+    """So many votes, each the only member of the next one."""
+    model = DECIMALS
+    for _ in range(count - 1):
+        model = vote(model)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (vote(stump("x", "a", "b"), weights=(-1,), method="weightedMajorityVote"), "is negative, or all are 0"),
+        (vote(stump("x", "a", "b"), weights=(0,), method="weightedMajorityVote"), "is negative, or all are 0"),
+        (vote(stump("x", "a", "b"), weights=("x",), method="weightedMajorityVote"), "`weight` is no finite number"),
+        (vote(stump("x", "1", "1.0")), "one, written in two ways"),
+        (vote(stump("x", "a", "a")), "fewer than two classes"),
+        (vote(stump("x", "a", "b"), stump("y", "a", "b").replace(' score="b"', "")), "votes for nothing"),
+        (vote(vote(stump("x", "a", "b")), stump("y", "a", "b")), None),
+        (vote(DECIMALS, stump("y", "a", "b")), None),
+        (vote(DECIMALS, stump("y", "a", "c")), None),
+        (nested(16), None),
+        (nested(17), "more than 16 votes"),
+        (nested(130), "more than 16 votes"),
+        (vote(*[stump(NAMES[i % 4], "abc"[i % 3], "abc"[(i + 1) % 3]) for i in range(60)]), "too many orders"),
+        (vote(stump("x", "a", "b"), more="<Targets><Target/></Targets>"), "targets of anything but one sum"),
+        (vote(stump("x", "a", "b").replace("classification", "regression")), "no finite number|not a model for classification"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_has_a_place_and_a_remedy(model: str, message: str | None, tmp_path: Path) -> None:
+    path = written(tmp_path, model)
+    if message is None:
+        load(path)
+        return
+    with pytest.raises(ModelError, match=message) as told:
+        load(path)
+    assert "vote.pmml:" in str(told.value)
+    assert told.value.remedy
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_votes_count_more_the_earlier_they_are(classes: int) -> None:
+    assert vote_values([1.0] * 500, classes) == ([1.5, *[1.0] * 499] if classes == 2 else None)
+    assert vote_values([1.0] * 3, 2) == [1.0] * 3
+    assert vote_values([0.0, 0.0], classes) is None
+    assert vote_values([1.0] * 3, 3) == [1.5, 1.25, 1.125]
+    assert vote_values([2.0**-1000, 1.0], classes) is None
+    # 10 times 0.1 is less than 0.8 + 0.2 in floats, and the same otherwise.
+    assert vote_values([0.1] * 10 + [0.8, 0.2], classes) is None
+    assert vote_values([0.1] * 5, classes) == vote_values([1.0] * 5, classes)
+    assert (vote_values([1.0] * 47, 3) is None, vote_values([1.0] * 48, 3) is None) == (False, True)

@@ -1,0 +1,79 @@
+"""What an audit says about the price of mending: the same as a repair of every second row, and it costs no answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import treesens as ts
+from tests.extensions.repair.models import train, write_table
+from treesens.cli import group
+from treesens.errors import InternalError, UsageError
+
+pytest.importorskip("clarabel")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A model `m.json` with its rows `d.csv`; the even ones are in `even.csv`, the odd ones in `odd.csv`."""
+    _, x, y = train("xgboost", tmp_path, 1)
+    write_table(tmp_path / "d.csv", x, y)
+    write_table(tmp_path / "even.csv", x[::2], y[::2])
+    write_table(tmp_path / "odd.csv", x[1::2], y[1::2])
+    return tmp_path
+
+
+def audit(place: Path, *more: str) -> Any:
+    """What the command prints with --json."""
+    words = ["audit", str(place / "m.json"), "--data", str(place / "d.csv"), "--label", "y", "--gap", "0.1", "-t", "20"]
+    return CliRunner().invoke(group, [*words, "-v", "f", "-v", "c", *more], standalone_mode=False)
+
+
+def test_the_price_is_that_of_a_repair_on_rows_that_were_held_out(place: Path) -> None:
+    found = audit(place, "--repair-gap", "0.1", "--json", "--report", str(place / "r.html"))
+    told = json.loads(found.stdout)["mending"]
+    (one,) = told["sets"]
+    assert (told["gap"], one["varied"], one["proved"]) == (0.1, ["f"], True)
+    alone = ts.repair(
+        place / "m.json", place / "even.csv", test=place / "odd.csv", vary=["f"], gap=0.1, label="y",
+        method=one["method"], time_limit=10.0, output=place / "o.json",
+    )  # fmt: skip
+    price = alone.records[0]["prices"]["test"]
+    assert one["rows"] == price["rows"]
+    assert one["loss_before"] == price["loss_before"]
+    if one["method"] != "leaves":  # those depend on how much time there was
+        assert one["loss_after"] == price["loss_after"]
+    page = (place / "r.html").read_text()
+    assert "What it would cost to mend this" in page
+    assert f"{one['loss_before']:.4f} → {one['loss_after']:.4f}" in page
+    assert json.loads((place / "r.audit.json").read_text())["mending"] == told
+
+
+def test_a_failure_of_the_repair_costs_no_answer(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from treesens.extensions.repair.repair import Repair
+
+    def fails(*_: Any) -> Any:
+        raise InternalError("as if it had failed")
+
+    plain = json.loads(audit(place, "--json").stdout)
+    assert "mending" not in plain
+    monkeypatch.setattr(Repair, "reach", fails)
+    found = audit(place, "--repair-gap", "0.1", "--json")
+    document = json.loads(found.stdout)
+    (one,) = document["mending"]["sets"]
+    assert not one["proved"]
+    assert "as if it had failed" in one["reason"]
+    assert [r["verdict"] for r in document["results"]] == [r["verdict"] for r in plain["results"]]
+    assert "is not known" in audit(place, "--repair-gap", "0.1").stdout
+
+
+def test_prices_need_labels_and_a_gap_that_has_a_meaning(place: Path) -> None:
+    with pytest.raises(UsageError, match="labelled rows"):
+        ts.audit(place / "m.json", place / "odd.csv", vary=["f"], repair_gap=0.1, time_limit=1.0)
+    found = ts.audit(place / "m.json", place / "d.csv", vary=["f"], gap=0.1, label="y", repair_gap=0.7, time_limit=1.0)
+    assert found.run.mending is not None
+    assert "never gives both" in found.run.mending[0]["reason"]
