@@ -12,7 +12,7 @@ SANITIZER_CXX := $(or $(shell command -v clang++),$(CXX))
 # Tests start Python many hundred times: without files of bytecode, each start compiles the package again (0.3 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo engine quick rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files relations mutations cpp-test \
+.PHONY: help demo engine quick core rest test lint format docs a11y wheel stranger sbom vscode fuzz fuzz-files relations mutations cpp-test \
   coverage bench-data paper paper-small clean coq verify-coq lies oldest old-versions fields nightly
 .DEFAULT_GOAL := help
 
@@ -117,6 +117,15 @@ wheel: $(VENV)/.installed ## the wheel of this platform, into build/dist
 
 stranger: wheel ## the wheel in an empty environment
 	$(BIN)/python .ci/stranger.py build/dist
+
+# The core alone: a wheel without the extensions, in an empty environment, and the tests of the core.
+core: $(VENV)/.core ## the wheel without extensions, and the tests of the core
+	rm -rf build/core && mkdir -p build/core
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps -w build/core -C wheel.exclude='treesens/engine/**;treesens/extensions/**' .
+	$(PYTHON) -m venv build/core/venv
+	build/core/venv/bin/python -m pip install --quiet build/core/treesens-*.whl -r $(VENV)/core.txt
+	build/core/venv/bin/python -c 'import treesens.builtin as b; assert not b.has_extensions()'
+	build/core/venv/bin/python -m pytest -n 2 --part quick
 
 # What a plain installation of the wheel brings, as CycloneDX: build/sbom.json.
 sbom: wheel ## what a plain installation brings, as CycloneDX

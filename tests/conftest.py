@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import re
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests.trials import THOROUGH
+from treesens.builtin import has_extensions
 
 # The same examples in every run, so that a red run is the fault of its change. New ones are drawn by
 # `pytest --hypothesis-profile=random`. Time limits of single examples say nothing on a shared machine.
@@ -35,6 +37,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 QUICK = ("house", "compiler", "values", "engine", "grammar", "binder", "builder")
 """Folders whose tests `make quick` runs: they need XGBoost alone of the libraries, no processes and no pages."""
+EXTENSION = re.compile(r"\b(treesens|tests)\.extensions\b")
+"""What the tests of the core do not name."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,6 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = any("[" in argument for argument in config.args)
     if not THOROUGH and not named:
         chosen = sampled(chosen)
+    if not has_extensions():
+        chosen = [x for x in chosen if x.get_closest_marker("extensions") is None]
     kept = set(map(id, chosen))
     config.hook.pytest_deselected(items=[x for x in items if id(x) not in kept])
     items[:] = chosen
@@ -140,7 +146,13 @@ def pytest_runtest_teardown() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The quick part does not import the tests of other folders, whose libraries may be missing."""
+    """Skip files whose libraries may be missing: other folders than the quick ones, or what uses an extension."""
+    if (
+        collection_path.suffix == ".py"
+        and not has_extensions()
+        and EXTENSION.search(collection_path.read_text("utf-8"))
+    ):
+        return True
     here = Path(__file__).parent
     if config.getoption("--part") == "quick" and collection_path.parent == here and collection_path.is_dir():
         return collection_path.name not in QUICK or None

@@ -257,7 +257,9 @@ def learnt(boxes: str) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("name", CONTEXTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.extensions) if name == "share" else name for name in CONTEXTS]
+)
 def test_a_construct_means_the_same_in_every_context(name: str, boxes: str, learnt: dict[str, np.ndarray]) -> None:
     context, lines = CONTEXTS[name], dict[int, str]()
     for n, row in enumerate(ROWS):
@@ -365,6 +367,7 @@ def judge_change(record: dict[str, Any], outcome: np.ndarray, limits: dict[str, 
         assert (there & agree(row, [n for n in WIDTHS if n not in record["contrast"]]))[place(record["point"])], what
 
 
+@pytest.mark.extensions
 def test_a_decision_of_a_study_means_the_same(tmp_path: Path, boxes: str, learnt: dict[str, np.ndarray]) -> None:
     """The class of a row, its reason and its change: every construct under one or two of the limits."""
     rows, seen, refused = [0, ROW, 20, 33, 53], set[str](), set[str]()

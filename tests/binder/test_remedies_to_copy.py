@@ -61,6 +61,7 @@ def test_the_note_of_a_call_gives_the_name_as_python_writes_it() -> None:
     assert any("give real=['größe in cm']" in str(item) for item in result.notes)
 
 
+@pytest.mark.extensions
 def test_the_option_of_a_note_is_one_word_of_the_shell(tmp_path: Path) -> None:
     name = "größe in cm"
     model, rows = model_and_rows(name)

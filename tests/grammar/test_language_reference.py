@@ -115,7 +115,13 @@ def loan_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("example", bound_examples(), ids=lambda example: f"line{example.line}")
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(one, id=f"line{one.line}", marks=[pytest.mark.extensions] if "share of" in one.text else [])
+        for one in bound_examples()
+    ],
+)
 def test_bound_example(example: Example, loan_folder: Path) -> None:
     with pytest.raises(DiagnosticsError) as raised:
         bind(parse(example.text, f"docs/language.md (line {example.line})"), loan_folder)

@@ -6,8 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import treesens
 
+pytestmark = pytest.mark.extensions
 ROOT = Path(treesens.__file__).parent
 SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "src" / "treesens"
 ROOMS = (

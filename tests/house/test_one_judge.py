@@ -10,6 +10,7 @@ import pytest
 
 import treesens
 
+pytestmark = pytest.mark.extensions
 ROOT = Path(treesens.__file__).parent
 SOURCES = ROOT if (ROOT / "solve").is_dir() else Path(__file__).parents[2] / "src" / "treesens"
 JUDGE = "solve/conclude.py"

@@ -1,4 +1,4 @@
-# Made from the declarations of the studies: python -m tests.house.calls_stub --write
+# Made from the declarations of the studies: python -m tests.extensions.studies.calls_stub --write
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal

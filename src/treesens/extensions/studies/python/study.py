@@ -119,7 +119,7 @@ def stub() -> str:
         modules.setdefault(kind.__module__, []).append(kind.__name__)
     modules["treesens.python.types"] = ["Data", "Model"]
     lines = [
-        "# Made from the declarations of the studies: python -m tests.house.calls_stub --write",
+        "# Made from the declarations of the studies: python -m tests.extensions.studies.calls_stub --write",
         "from collections.abc import Collection, Mapping, Sequence",
         "from pathlib import Path",
         "from typing import Literal",

@@ -1,4 +1,4 @@
-"""The type stub of the studies in Python, made from their declarations: python -m tests.house.calls_stub --write."""
+"""The type stub of the studies in Python, made from their declarations: python -m tests.extensions.studies.calls_stub --write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treesens.extensions.studies.python.study import stub
 
-STUB = Path(__file__).parents[2] / "src" / "treesens" / "extensions" / "studies" / "python" / "calls.pyi"
+STUB = Path(__file__).parents[3] / "src" / "treesens" / "extensions" / "studies" / "python" / "calls.pyi"
 
 
 def formatted() -> str:

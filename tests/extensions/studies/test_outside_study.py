@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 ENTRY_POINTS = "[treesens.studies]\ndepth = depth_study:STUDY\n"
-STUDY = Path(__file__).parents[1] / "plugin_package" / "src" / "treesens_stumps" / "depth.py"
-MODEL = Path(__file__).parents[1] / "data" / "golden" / "model.json"
+STUDY = Path(__file__).parents[2] / "plugin_package" / "src" / "treesens_stumps" / "depth.py"
+MODEL = Path(__file__).parents[2] / "data" / "golden" / "model.json"
 
 
 @pytest.fixture
