@@ -243,7 +243,7 @@ fields: ## every field of a saved file of every format, changed, and judged by i
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.extensions.formats.changed_fields
 
 # What takes too long for a change. A step that fails does not hide those behind it, but fails the night.
-NIGHT := 'test TREESENS_THOROUGH=1' 'oldest' 'fields' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
+NIGHT := 'test TREESENS_THOROUGH=1' 'core' 'oldest' 'fields' 'lies' 'old-versions' 'fuzz CASES=1000 JOBS=2' 'relations CASES=200' 'fuzz-files' 'cpp-test MODULES=3000' 'mutations'
 nightly: ## every long test, one after the other (hours)
 	@failed=; for step in $(NIGHT); do \
 	  echo "== make $$step"; begin=$$(date +%s); \

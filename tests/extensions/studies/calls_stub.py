@@ -1,4 +1,4 @@
-"""The type stub of the studies in Python, made from their declarations: python -m tests.extensions.studies.calls_stub --write."""
+"""The type stub of the studies, made from their declarations: python -m tests.extensions.studies.calls_stub --write."""
 
 from __future__ import annotations
 
