@@ -106,7 +106,7 @@ _PARTS = {
     "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
     "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
     "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
-    "SelfTrainingClassifier": "give its `estimator_`, which predicts alone",
+    "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which predicts alone",
     "_ConstantPredictor": "it stands for a part of the model that was fitted on one class, and answers the same for "
     "every row; give another one of `estimators_`",
 }
