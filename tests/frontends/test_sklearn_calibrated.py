@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.frontends.versions import since
 from treesens.errors import ModelError
 
 calibration = pytest.importorskip("sklearn.calibration")
@@ -183,20 +184,30 @@ def test_audits_count_the_rows_that_the_library_flips(kind: str, method: str, cu
         assert flipped == int(flips[tuple(x.to_numpy().T)].sum())
 
 
-def test_files_cut_offs_searches_and_frozen_models(tmp_path: Path) -> None:
+def test_files_and_searches(tmp_path: Path) -> None:
     skops, (x, y) = pytest.importorskip("skops.io"), rows()
-    from sklearn.frozen import FrozenEstimator
-
     model = calibrated("forest", "isotonic")
     skops.dump(model, tmp_path / "m.skops")
     assert ts.load(tmp_path / "m.skops").ensemble.calibration == ts.load(model).ensemble.calibration
-    frozen = calibration.CalibratedClassifierCV(FrozenEstimator(inner("forest", 1).fit(x, y))).fit(x, y)
-    judged(frozen, "forest", ["0.25", "0.5"])
-    fixed = selection.FixedThresholdClassifier(model, threshold=0.35).fit(x, y)
-    assert list(counted(fixed, {"q": "class(a) = 1"})["q"].rows) == np.flatnonzero(fixed.predict(GRID)).tolist()
     search = selection.GridSearchCV(inner("forest", 1), {"max_depth": [2, 3]}, cv=2)
     outer = calibration.CalibratedClassifierCV(search, ensemble=False, cv=2).fit(x, y)
     judged(outer, "forest", ["0.4"])
+
+
+@since("sklearn", "1.6")
+def test_frozen_models() -> None:
+    from sklearn.frozen import FrozenEstimator
+
+    x, y = rows()
+    frozen = calibration.CalibratedClassifierCV(FrozenEstimator(inner("forest", 1).fit(x, y))).fit(x, y)
+    judged(frozen, "forest", ["0.25", "0.5"])
+
+
+@since("sklearn", "1.5")
+def test_cut_offs_around_and_inside() -> None:
+    model, (x, y) = calibrated("forest", "isotonic"), rows()
+    fixed = selection.FixedThresholdClassifier(model, threshold=0.35).fit(x, y)
+    assert list(counted(fixed, {"q": "class(a) = 1"})["q"].rows) == np.flatnonzero(fixed.predict(GRID)).tolist()
     inside = selection.FixedThresholdClassifier(inner("forest", 1), threshold=0.2)
     around = calibration.CalibratedClassifierCV(inside, ensemble=False, cv=2).fit(x, y)
     assert list(counted(around, {"q": "class(a) = 1"})["q"].rows) == np.flatnonzero(around.predict(GRID)).tolist()
@@ -221,7 +232,9 @@ def test_what_is_no_function_of_one_score_is_refused() -> None:
 
 # --- more than two classes -----------------------------------------------------------------------------------------------
 
-OF_CLASSES = ["forest", "histogram", "boosted", "pipeline", "lightgbm"]
+OF_CLASSES: list[Any] = ["forest", "histogram", "boosted", "pipeline"]
+# LightGBM has a `decision_function` since then; before, what is calibrated is the softmax of all scores, which is refused.
+OF_CLASSES.append(pytest.param("lightgbm", marks=since("lightgbm", "4.6")))
 
 
 def classes_of(seed: int, count: int = 3) -> tuple[pd.DataFrame, np.ndarray]:

@@ -12,6 +12,7 @@ import pytest
 
 import treesens as ts
 from tests.frontends.test_sklearn_blends import GRID, NAMES, counted, members, rows
+from tests.frontends.versions import since, voting
 from treesens.errors import ModelError, UsageError
 from treesens.frontends import conformance
 
@@ -43,7 +44,7 @@ CASES: dict[str, tuple[str, Any, list[float] | None]] = {
     ),
     "boosted votes": (
         "two",
-        [("a", ensemble.AdaBoostClassifier(single(0), n_estimators=3)), *members("two", "GP")],
+        [("a", ensemble.AdaBoostClassifier(single(0), n_estimators=3, **voting())), *members("two", "GP")],
         None,
     ),
 }
@@ -109,7 +110,6 @@ def test_what_has_no_probability_is_refused_with_what_to_do() -> None:
 def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
     x, y = rows("two")
     vote = ensemble.VotingClassifier
-    fixed = model_selection.FixedThresholdClassifier
     folds = calibration.CalibratedClassifierCV(members("two", "F")[0][1], cv=2)
     refused = {
         "too many outcomes": vote([(f"m{i}", members("two", "F")[0][1]) for i in range(11)]).fit(x, y),
@@ -130,7 +130,12 @@ def test_what_is_no_vote_of_readable_models_is_refused_by_name() -> None:
         with pytest.raises(ModelError, match=message) as caught:
             ts.load(model)
         assert caught.value.remedy, message
-    # A member decides by its own cut-off.
+
+
+@since("sklearn", "1.5")
+def test_a_member_decides_by_its_own_cut_off() -> None:
+    x, y = rows("two")
+    vote, fixed = ensemble.VotingClassifier, model_selection.FixedThresholdClassifier
     inside = [
         ("x", fixed(members("two", "X")[0][1], threshold=0.8)),
         ("f", fixed(members("two", "F")[0][1], threshold=0.3)),

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.frontends.versions import before
 from treesens.errors import ModelError
 from treesens.frontends import conformance
 
@@ -124,7 +125,8 @@ def test_what_has_no_table_is_refused_by_name() -> None:
     }
     for message, model in refused.items():
         model.fit(x, y)
-        with pytest.raises(ModelError, match=message) as caught:
+        rough = before("sklearn", "1.8")  # whose powers are refused themselves
+        with pytest.raises(ModelError, match="leaves few digits of small numbers" if rough else message) as caught:
             ts.load(model)
         assert caught.value.remedy
     with pytest.raises(ModelError, match="not supported") as caught:

@@ -14,6 +14,7 @@ from tests.frontends import mutants
 from tests.frontends.trained import frame
 from tests.frontends.trained_lightgbm import lightgbm
 from tests.frontends.trained_sklearn import BOOST, FOREST, ensemble, labels
+from tests.frontends.versions import before, since
 from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
@@ -34,6 +35,9 @@ def raw(numbers_only: bool = False) -> pd.DataFrame:
 
 
 NUMBERS = ["real", "coarse", "gaps", "whole"]
+ROUGH_POWERS = before("sklearn", "1.8")
+"""Whether PowerTransformer subtracts 1 of a power, and is refused for it."""
+EXACT_POWERS = since("sklearn", "1.8")
 
 
 def columns(*parts: Any, **options: Any) -> Any:
@@ -145,7 +149,9 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=EXACT_POWERS) if name.startswith("powers") else name for name in PIPELINES]
+)
 def test_pipelines_are_read_in_the_columns_of_the_user(name: str) -> None:
     made = PIPELINES[name]()
     loaded = load(made)
@@ -192,7 +198,7 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([preprocessing.MinMaxScaler((1, 2)), preprocessing.PowerTransformer("box-cox")], "are not positive"),
         (
             [preprocessing.PowerTransformer(), preprocessing.PowerTransformer()],
-            "PowerTransformer follows PowerTransformer",
+            "leaves few digits of small numbers" if ROUGH_POWERS else "PowerTransformer follows PowerTransformer",
         ),
         ([preprocessing.Normalizer()], "it makes a column of several"),
         ([preprocessing.PolynomialFeatures()], "it makes a column of several"),
@@ -271,7 +277,7 @@ def test_a_pipeline_that_refuses_unknown_categories_is_checked_on_known_ones() -
     assert report.rows > 500
 
 
-@pytest.mark.parametrize("step", ["powers", "normal quantiles"])
+@pytest.mark.parametrize("step", [pytest.param("powers", marks=EXACT_POWERS), "normal quantiles"])
 def test_all_floats_around_a_threshold_go_where_the_library_sends_them(step: str) -> None:
     """Forty floats to either side: the last digits of powers and quantiles are those of the library itself."""
     rng, n = np.random.default_rng(4), 300
@@ -293,6 +299,7 @@ def test_all_floats_around_a_threshold_go_where_the_library_sends_them(step: str
         assert np.array_equal(e.margins_emulated(rows), loaded.margins(rows))
 
 
+@EXACT_POWERS
 def test_a_split_where_a_step_is_flat_or_falls_is_refused() -> None:
     """One float more to the left, and then one less: no threshold says that."""
     _, error = power_function(preprocessing.PowerTransformer(), -8.0, "p")

@@ -13,12 +13,14 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.frontends.versions import before, since
 from treesens.errors import ModelError
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 multiclass = pytest.importorskip("sklearn.multiclass")
 selection = pytest.importorskip("sklearn.model_selection")
 
+WITH_CUT_OFFS = since("sklearn", "1.5")
 NAMES = ["p", "q"]
 GRID = np.array(list(itertools.product(range(8), repeat=2)))
 
@@ -54,7 +56,11 @@ def wrapped(kind: str) -> Any:
     raise ValueError(kind)
 
 
-@pytest.mark.parametrize("kind", ["fixed", "fixed-votes", "fixed-booster", "tuned", "search", "search of fixed"])
+CUT = [pytest.param(kind, marks=WITH_CUT_OFFS) for kind in ("fixed", "fixed-votes", "fixed-booster", "tuned")]
+CUT.append(pytest.param("search of fixed", marks=WITH_CUT_OFFS))
+
+
+@pytest.mark.parametrize("kind", [*CUT, "search"])
 def test_classes_are_those_that_the_wrapper_predicts(kind: str) -> None:
     model = wrapped(kind)
     loaded = ts.load(model)
@@ -73,6 +79,7 @@ def test_classes_are_those_that_the_wrapper_predicts(kind: str) -> None:
         assert not count.undecided
 
 
+@WITH_CUT_OFFS
 @pytest.mark.parametrize("kind", ["fixed", "fixed-booster"])
 def test_audits_ask_around_the_cut_off_of_the_model(kind: str) -> None:
     model, (x, _) = wrapped(kind), rows()
@@ -87,6 +94,7 @@ def test_audits_ask_around_the_cut_off_of_the_model(kind: str) -> None:
         assert flipped == int(flips[tuple(x.to_numpy().T)].sum())
 
 
+@WITH_CUT_OFFS
 def test_files_and_pipelines(tmp_path: Path) -> None:
     skops, (x, y) = pytest.importorskip("skops.io"), rows()
     from sklearn.pipeline import make_pipeline
@@ -102,11 +110,16 @@ def test_files_and_pipelines(tmp_path: Path) -> None:
     assert float(ts.load(outer).ensemble.cutoff or 0) == 0.2
 
 
-def test_what_cannot_be_read_says_so() -> None:
+def test_a_search_without_a_model_says_so() -> None:
     x, y = rows()
     search = selection.GridSearchCV(forest(), {"min_samples_leaf": [1, 5]}, cv=2, refit=False).fit(x, y)
     with pytest.raises(ModelError, match="refit=True"):
         ts.load(search)
+
+
+@WITH_CUT_OFFS
+def test_cut_offs_that_cannot_be_read_say_so() -> None:
+    x, y = rows()
     first = selection.FixedThresholdClassifier(forest(), threshold=0.2, pos_label="no").fit(x, y)
     with pytest.raises(ModelError, match="first class"):
         ts.load(first)
@@ -116,6 +129,7 @@ def test_what_cannot_be_read_says_so() -> None:
         ts.load(raw)
 
 
+@WITH_CUT_OFFS
 @pytest.mark.parametrize("seed", range(4))
 def test_a_share_of_votes_that_is_the_cutoff_reaches_it(seed: int) -> None:
     """The float next to 3/10 lies below it: an answer once was `none` where scikit-learn predicts the class."""
@@ -152,7 +166,11 @@ AROUND = {
     "MultiOutputRegressor": ("multioutput", "two values", "estimators_"),
     "ClassifierChain": ("multioutput", "two labels", "estimators_"),
     "RegressorChain": ("multioutput", "two values", "estimators_"),
-    "SelfTrainingClassifier": ("semi_supervised", "number", "estimator_"),
+    "SelfTrainingClassifier": (
+        "semi_supervised",
+        "number",
+        "base_estimator_" if before("sklearn", "1.6") else "estimator_",
+    ),
 }
 
 

@@ -341,6 +341,24 @@ def test_a_tree_is_where_xgboost_puts_it() -> None:
     assert [tree.leaves[1][0] for tree in read.trees] == theirs.tolist() == [4.0, 2.0, 1.0]
 
 
+def test_a_split_by_category_has_a_threshold_that_is_none() -> None:
+    """XGBoost before 3.1 writes NaN there; of a number it would be an error."""
+    tree = _stump(0, 1.0)
+    tree["split_conditions"][0] = float("nan")
+    with pytest.raises(checker.Rejected, match="a threshold is none"):
+        checker.models.read_model(_of_xgboost([tree, _stump(1, 2.0), _stump(2, 4.0)]), STATED)
+    sets = {"categories": [1, 3], "categories_nodes": [0], "categories_segments": [0], "categories_sizes": [2]}
+    data = _of_xgboost([tree | sets | {"split_type": [1, 0, 0]}, _stump(1, 2.0), _stump(2, 4.0)])
+    data = data.replace(b'"feature_types": []', b'"feature_types": ["c"]')
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(data))
+    codes = np.arange(5.0)[:, None]
+    matrix = xgboost.DMatrix(codes, feature_types=["c"], enable_categorical=True, nthread=1)
+    theirs = booster.predict(matrix, output_margin=True)[:, 0]
+    (_, right, *_), *_ = zip(*checker.models.read_model(data, STATED).trees[0].splits, strict=True)
+    assert [float(x) for x in theirs] == [1.0 if code in right else -1.0 for code in range(5)]
+
+
 @pytest.mark.parametrize(
     "data",
     [

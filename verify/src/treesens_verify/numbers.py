@@ -47,7 +47,7 @@ def float32(text):
     near = struct.unpack("f", struct.pack("f", wide))[0] + 0.0
     if wide == 0:  # whatever its exponent
         return 0.0
-    if struct.unpack("Q", struct.pack("d", wide))[0] & 0x1FFFFFFF != 1 << 28 and abs(near) >= 2.0**-126:
+    if struct.unpack("Q", struct.pack("d", wide))[0] & 0x1FFFFFFF != 1 << 28 and not abs(near) < 2.0**-126:
         return near
     around = [step(near, -1), near, step(near, 1)]
     return min((x for x in around if math.isfinite(x)), key=lambda x: (abs(Fraction(x) - Fraction(text)), x != near))

@@ -17,6 +17,7 @@ from treesens.compiler.base.bisection import largest_true
 from treesens.errors import ModelError
 from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
 from treesens.frontends.sklearn.rough import Rough, normal_function, power_function, thresholds_behind
+from treesens.frontends.sklearn.rows import NAN_ALONE
 
 Float64 = NDArray[np.float64]
 Function = Callable[[Float64], Float64]
@@ -48,6 +49,8 @@ class Column:
     """Values [n, 2] between which `present` may fall by its last digit: no split may stand between the two."""
     rough: Rough | None = None
     """What `present` is if one of its steps is known up to its last digits; `falls` are of what is before that step then."""
+    mark: str | None = None
+    """How an encoder knows a missing value, `None` or `NaN`; the other one is a category that it does not know."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function (of NaN too)."""
@@ -316,9 +319,14 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
             )
         absent = [i for i, v in enumerate(values) if v is None or (isinstance(v, float) and np.isnan(v))]
         if len(absent) > 1 or (absent and absent[0] != len(values) - 1):
-            raise ModelError("None and NaN are two categories", place=place, remedy="use NaN alone for missing values")
+            raise ModelError("None and NaN are two categories", place=place, remedy=NAN_ALONE)
+        mark = None if not absent else "None" if values[absent[0]] is None else "NaN"
+        if column.filled is not None and mark == "None":
+            message = "SimpleImputer replaces NaN alone, and the encoder behind it knows None"
+            raise ModelError(message, place=place, remedy=NAN_ALONE)
         present = [v.item() if isinstance(v, np.generic) else v for v in values if v is not None]
-        result.append((column, present[: len(values) - len(absent)], absent[0] if absent else None))
+        known = replace(column, mark="NaN" if column.filled is not None else mark)
+        result.append((known, present[: len(values) - len(absent)], absent[0] if absent else None))
     return result
 
 
@@ -327,7 +335,7 @@ def _encoded(column: Column, present: list[Any], images: Float64, missing: float
     if column.filled is not None:
         place = present.index(column.filled) if column.filled in present else len(present)
         missing = float(images[place])
-    return Column(column.source, missing=missing, categories=tuple(present), images=images)
+    return Column(column.source, missing=missing, categories=tuple(present), images=images, mark=column.mark)
 
 
 def _one_hot(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -347,7 +355,8 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     result = []
     for column, present, absent in _categories(step, columns, place):
         images = np.append(np.arange(len(present), dtype=np.float64), unknown)
-        missing = float(step.encoded_missing_value) if absent is not None else unknown
+        # `encoded_missing_value` is for NaN; None has the code of its place.
+        missing = unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else absent)
         result.append(_encoded(column, present, images, missing))
     return result
 

@@ -115,7 +115,9 @@ class SklearnFrontend:
             return read_blend(obj, load, source, name)
         read = read_estimator(obj, place)
         ensemble = ensemble_of(read.nodes, read.features, place, name=name, source=source, **read.facts())
-        rows = RowMaker(read.categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
+        rows = RowMaker(
+            read.categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, read.marks
+        )
         margins = predictor(obj, rows, read.margins, ensemble.n_outputs)
         leaf_ids = predictor(obj, rows, read.leaf_ids, ensemble.n_trees) if read.leaf_ids else None
         predicts = replayer(obj, rows, ensemble)

@@ -17,6 +17,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Link, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stack_trees
+from treesens.frontends.sklearn.rows import NAN_ALONE
 from treesens.frontends.sklearn.trees import check_outputs, histogram_nodes, member_nodes, tree_nodes
 
 Call = Callable[[Any, Any], Any]
@@ -43,6 +44,7 @@ class Read:
     tree_weight: NDArray[Any] | None = None
     base: NDArray[Any] | None = None
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    marks: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
@@ -104,7 +106,7 @@ _PARTS = {
     "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
     "ClassifierChain": "give one of its `estimators_`; from the second one on they see the labels before, as columns",
     "RegressorChain": "give one of its `estimators_`; from the second one on they see the targets before, as columns",
-    "SelfTrainingClassifier": "give its `estimator_`, which predicts alone",
+    "SelfTrainingClassifier": "give its `estimator_` (`base_estimator_` before scikit-learn 1.6), which predicts alone",
     "_ConstantPredictor": "it stands for a part of the model that was fitted on one class, and answers the same for "
     "every row; give another one of `estimators_`",
 }
@@ -239,6 +241,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
     columns = np.arange(n, dtype=np.int64)
     categories: dict[int, Sequence[Any]] = {}
     known: dict[int, NDArray[np.bool_]] = {}
+    marks: dict[int, str] = {}
     if preprocessor is not None:
         coded = np.asarray(estimator.is_categorical_, dtype=np.bool_)
         # The preprocessor puts the encoded columns first.
@@ -248,7 +251,12 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
             column = int(columns[i])
             present = [v for v in values if not _is_missing(v)]
             categories[column] = present
-            known[column] = bits_of(bitsets[row_of[i]])[: len(present)]
+            # To the encoder None is one more category, whose code is the last, and NaN is no category.
+            if none := sum(v is None for v in values):
+                if len(values) > len(present) + none:
+                    raise ModelError("None and NaN are two categories", place=place, remedy=NAN_ALONE)
+                marks[column] = "None"
+            known[column] = bits_of(bitsets[row_of[i]])[: len(present) + none]
             features[column] = as_categorical(features[column], max(1, len(present)), present)
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     outputs = int(estimator.n_trees_per_iteration_)
@@ -258,7 +266,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
     else:
         link = {"LogLink": Link.EXP, "IdentityLink": Link.IDENTITY}[type(estimator._loss.link).__name__]
     return Read(
-        nodes=stack_trees([histogram_nodes(p, columns, known, place) for p in predictors]),
+        nodes=stack_trees([histogram_nodes(p, columns, known, marks, place) for p in predictors]),
         features=tuple(features),
         outputs=outputs,
         task=_task(classes),
@@ -271,6 +279,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
         tree_output=np.tile(np.arange(outputs), len(estimator._predictors)),
         base=np.ravel(estimator._baseline_prediction).astype(np.float64),
         categories=categories,
+        marks=marks,
     )
 
 

@@ -93,8 +93,8 @@ def read_output(view: OneOutput, load: Callable[[Any], LoadedModel], source: Mod
         model = load(whole.estimators_[output])
         features = tuple(replace(f, name=n) for f, n in zip(model.ensemble.features, names_of(whole), strict=True))
         ensemble = replace(model.ensemble, name=name, source=found, features=features).validate()
-        given = model.inputs.categories if isinstance(model.inputs, RowMaker) else {}
-        rows = RowMaker(given, list(whole.feature_names_in_) if hasattr(whole, "feature_names_in_") else None)
+        given = model.inputs if isinstance(model.inputs, RowMaker) else RowMaker({}, None)
+        rows = replace(given, names=list(whole.feature_names_in_) if hasattr(whole, "feature_names_in_") else None)
         predicts = replayer(view, rows, ensemble)
         notes = (note, *model.notes)
         return replace(model, ensemble=ensemble, predicts=predicts, inputs=rows, notes=notes, monotone={})

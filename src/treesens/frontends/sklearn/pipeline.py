@@ -21,7 +21,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
 from treesens.frontends.sklearn.columns import Column, thresholds_of, transform_columns
 from treesens.frontends.sklearn.linear import is_linear, read_linear
-from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
+from treesens.frontends.sklearn.rows import RowMaker, add_mark, predictor, replayer
 
 Float64 = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
     for source, values in categories.items():
         features[source] = as_categorical(features[source], max(1, len(values)), values)
-    rows = RowMaker(categories, None if names is None else list(names))
+    rows = RowMaker(categories, None if names is None else list(names), _marks(columns, place))
     front = type(pipeline)(list(pipeline.steps[:-1]))
     if model is None:
         try:
@@ -127,6 +127,15 @@ def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, .
                 f"column {column.source} reaches the model in two ways", place=place, remedy="encode or pass it once"
             )
         result[column.source] = column.categories
+    return result
+
+
+def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
+    """How a missing value of each column is written, where a step knows one of the two ways alone."""
+    result: dict[int, str] = {}
+    for column in columns:
+        if column.mark is not None:
+            add_mark(result, column.source, column.mark, place)
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,20 @@ from treesens.frontends.base import LoadedModel
 
 @dataclass(frozen=True, eq=False)
 class RowMaker:
-    """`categories` holds the raw categories of coded columns; `names` are given where the estimator saw a data frame."""
+    """`categories` holds the raw categories of coded columns; `names` are given where the estimator saw a data frame.
+
+    `marks` says how a missing value of a coded column is written, `None` or `NaN`: an encoder that has seen one of them in
+    training takes the other for a category that it does not know. Columns whose encoder has seen neither are not listed.
+    """
 
     categories: Mapping[int, Sequence[Any]]
     names: Sequence[str] | None
+    marks: Mapping[int, str] = field(default_factory=dict)
 
     def __call__(self, rows: NDArray[np.float64]) -> Any:
         """Input for predict: a matrix, or a data frame with the names it was trained on."""
         x = np.asarray(rows, dtype=np.float64)
-        columns = {f: _decoded(x[:, f], values) for f, values in self.categories.items()}
+        columns = {f: _decoded(x[:, f], values, self.marks.get(f)) for f, values in self.categories.items()}
         if self.names is not None:
             try:
                 import pandas
@@ -35,6 +40,8 @@ class RowMaker:
                 raise ModelError(
                     "the model was trained on a data frame; replay in it needs pandas", remedy="pip install pandas"
                 ) from None
+            # pandas 3 makes texts of objects, and NaN of None.
+            columns = {f: pandas.Series(c, dtype=c.dtype) for f, c in columns.items()}
             return pandas.DataFrame({name: columns.get(f, x[:, f]) for f, name in enumerate(self.names)})
         mixed = any(column.dtype == object for column in columns.values())
         x = x.astype(object) if mixed else x.copy()
@@ -46,28 +53,42 @@ class RowMaker:
 def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
     """Rows as a model takes them whose members are these."""
     categories: dict[int, Sequence[Any]] = {}
+    marks: dict[int, str] = {}
     for model in members:
         if isinstance(model.inputs, RowMaker):
             categories.update(model.inputs.categories)
+            for f, mark in model.inputs.marks.items():
+                add_mark(marks, f, mark, place)
     if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
         message = "a model inside has categories of its own, which columns of a table do not show"
         raise ModelError(message, place=place, remedy="encode them in a pipeline")
-    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
+    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
 
 
-def _decoded(codes: NDArray[np.float64], values: Sequence[Any]) -> NDArray[Any]:
-    """Raw categories of codes; NaN stays, other numbers become something that is no category."""
+def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
+    """Adds how a missing value of a column is written. ModelError if another step or model writes it otherwise."""
+    if marks.setdefault(column, mark) != mark:
+        message = f"column {column} is read in two ways, which know None and NaN for missing values"
+        raise ModelError(message, place=place, remedy=NAN_ALONE)
+
+
+NAN_ALONE = "train it again with NaN alone for missing values"
+
+
+def _decoded(codes: NDArray[np.float64], values: Sequence[Any], mark: str | None) -> NDArray[Any]:
+    """Raw categories of codes; NaN becomes the mark of a missing value, other numbers something that is no category."""
     numeric = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values)
     known = (codes >= 0) & (codes < len(values))
     index = np.where(known, codes, 0).astype(np.int64)
     if numeric:
         table = np.array([float(v) for v in values])
         unseen = np.abs(table).max(initial=0.0) + 1
-        return np.where(np.isnan(codes), np.nan, np.where(known, table[index], unseen))
+        numbers = np.where(np.isnan(codes), np.nan, np.where(known, table[index], unseen))
+        return np.where(np.isnan(codes), None, numbers) if mark == "None" else numbers  # type: ignore[call-overload]
     unseen_text = "unseen" + "_" * max(len(str(v)) for v in values)
-    result = np.empty(len(codes), dtype=object)
+    result, lost = np.empty(len(codes), dtype=object), None if mark == "None" else np.nan
     for i, code in enumerate(codes):
-        result[i] = np.nan if np.isnan(code) else values[index[i]] if known[i] else unseen_text
+        result[i] = lost if np.isnan(code) else values[index[i]] if known[i] else unseen_text
     return result
 
 

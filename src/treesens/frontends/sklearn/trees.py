@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -93,11 +93,13 @@ def histogram_nodes(
     predictor: Any,
     columns: NDArray[np.int64],
     known: Mapping[int, NDArray[np.bool_]],
+    nones: Collection[int],
     place: str,
 ) -> Nodes:
     """The nodes of a TreePredictor. `columns` maps its features to the user's, `known` has the categories it may meet.
 
-    A category goes left if the node lists it, right if it is another known one; all others follow the missing values.
+    A category goes left if the node lists it, right if it is another known one; all others follow NaN. The last category of
+    columns in `nones` is None, which is their missing value.
     """
     nodes = predictor.nodes
     leaf = nodes["is_leaf"] != 0
@@ -106,7 +108,7 @@ def histogram_nodes(
         raise ModelError("a split uses a feature that does not exist", place=place)
     feature = np.where(leaf, -1, columns[np.where(leaf, 0, remapped)])
     default = nodes["missing_go_to_left"] != 0
-    sets = {}
+    sets, absent = {}, default.copy()
     for n in np.flatnonzero(~leaf & (nodes["is_categorical"] != 0)).tolist():
         f = int(feature[n])
         if f not in known:
@@ -114,6 +116,8 @@ def histogram_nodes(
         words = np.asarray(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][n]], dtype="<u4")
         listed = bits_of(words)[: len(known[f])]
         mask = np.where(listed, True, np.where(known[f], False, default[n]))
+        if f in nones:
+            mask, absent[n] = mask[:-1], mask[-1]
         sets[n] = np.append(mask, default[n]).astype(np.bool_)
     return Nodes(
         tree_offset=np.array([0, len(nodes)]),
@@ -121,7 +125,7 @@ def histogram_nodes(
         right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
         feature=feature,
         threshold=np.where(leaf, 0.0, nodes["num_threshold"]),
-        default_left=default & ~leaf,
+        default_left=absent & ~leaf,
         leaf_value=nodes["value"].astype(np.float64)[:, None],
         left_sets=sets,
     )
