@@ -1,4 +1,4 @@
-// treesens._engine.ShareSearch: how much of a measure is concerned (treesens.measure.search documents it).
+// treesens._engine.ShareSearch: how much of a measure is concerned (treesens.extensions.measure.search documents it).
 #include <memory>
 #include <nanobind/stl/vector.h>
 
