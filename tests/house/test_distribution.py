@@ -108,7 +108,7 @@ def test_a_step_of_the_night_that_fails_hides_none_behind_it(outcome: str) -> No
     command = ["make", "nightly", f"MAKE={outcome}"]
     run = subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, timeout=60, check=False)
     steps = re.findall(r"^== (make .*)\n-- \d+ s$", run.stdout, re.MULTILINE)
-    assert len(steps) == 10
+    assert len(steps) == 11
     assert {"make oldest", "make mutations"} <= set(steps)
     assert (run.returncode == 0) == (outcome == "true")
     assert [x for x in steps if f"{x}," in f"{run.stdout.splitlines()[-1]},"] == (steps if outcome == "false" else [])
