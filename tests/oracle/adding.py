@@ -1,7 +1,7 @@
 """Adds tables of coverage of several runs: `python -m tests.oracle.adding RUN/coverage.json .. -o SUM.json`.
 
 The sum is a `--before` of the next run, so that what is compared least often is asked over many runs, and not only within one.
-`benchmarks/oracle_counts.json` is such a sum, with all backends as one (`--short`).
+`--short` counts all backends as one.
 """
 
 from __future__ import annotations

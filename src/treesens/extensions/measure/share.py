@@ -22,7 +22,7 @@ from treesens.extensions.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512
 _DRAWS_PER_NODE = 48
-"""How many draws take as long as one box (benchmarks/notebook/2026-11-shares.md)."""
+"""Draws that take as long as one box, as measured by `python -m benchmarks.shares`."""
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _BOXES_SHARE = {False: 0.5, True: 0.8}
