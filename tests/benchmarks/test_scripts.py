@@ -61,7 +61,6 @@ SMALLEST = {
     ),
     "solver_starts": ("--times", "1"),
     "forests": ("{bench}/data/diabetes/train.csv", "--depths", "1", "--limit", "1"),
-    "highs_options": ("--bench", "{bench}", "--limit", "1"),
     "likelihood": ("--bench", "{bench}", "--every", "5", "--limit", "1", "--solver", "", "--output", "{out}/l.jsonl"),
     "linf_distances": (
         "--bench",
@@ -131,7 +130,6 @@ SMALLEST = {
 LIBRARIES = {
     "local": "veritas",
     "two_copies": "veritas",
-    "two_copies_classes": "veritas",
     "recourse_treecf": "treecf",
     "exact_program": "exact",
 }

@@ -1,0 +1,62 @@
+"""Sizes and spreads that may only fall: a change that lowers one lowers its limit here, and none raises it without an ADR."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.extensions
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "treesens"
+
+
+def python_files(*, core: bool = False) -> Iterator[Path]:
+    for path in SOURCES.rglob("*.py"):
+        if not (core and path.is_relative_to(SOURCES / "extensions")):
+            yield path
+
+
+def lines(paths: Iterator[Path]) -> int:
+    return sum(path.read_text("utf-8").count("\n") for path in paths)
+
+
+def files_that_name(word: str) -> int:
+    return sum(bool(re.search(word, path.read_text("utf-8"))) for path in python_files())
+
+
+def files_that_name_a_link() -> int:
+    """Readers choose a link; other code should ask it (ADR 0036 names the next steps)."""
+    readers = (SOURCES / "frontends", SOURCES / "extensions" / "formats")
+    return sum(
+        bool(re.search(r"\bLink\.[A-Z]", path.read_text("utf-8")))
+        for path in python_files()
+        if not any(path.is_relative_to(folder) for folder in readers)
+    )
+
+
+def words_of_pages() -> int:
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    pages = [ROOT / name for name in listed.split("\n") if name] or [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sum(len(page.read_text("utf-8").split()) for page in pages if page.is_file())
+
+
+LIMITS: dict[str, tuple[Callable[[], int], int]] = {
+    "lines of the core": (lambda: lines(python_files(core=True)), 60_011),
+    "lines of Python": (lambda: lines(python_files()), 98_103),
+    "files of Python": (lambda: sum(1 for _ in python_files()), 737),
+    "files outside readers that name a link": (files_that_name_a_link, 27),
+    "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 26),
+    "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 14),
+    "words of pages": (words_of_pages, 115_800),
+}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_nothing_grows(what: str) -> None:
+    count, limit = LIMITS[what]
+    assert count() <= limit
