@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.commands.conftest import Ran
-from treesens.report.wrapping import display_width, wrapped
+from treesens.report.terminal import display_width, wrapped
 
 Run = Callable[..., Ran]
 SHORT = ("age", "sex", "hours")

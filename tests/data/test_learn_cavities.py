@@ -9,7 +9,7 @@ import pytest
 
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.query.cavities import Box, Cavities
-from treesens.data.learn_cavities import learn_at
+from treesens.data.cavities import learn_at
 
 
 def in_a_cavity(rows: Int32Array, point: Int32Array, width: int) -> bool:

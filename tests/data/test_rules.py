@@ -13,8 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench
-from treesens.data.rule import Rule, RuleOptions
-from treesens.data.rules import Mined, mine
+from treesens.data.rules import Mined, Rule, RuleOptions, mine
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 

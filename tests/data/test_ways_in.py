@@ -21,9 +21,8 @@ import xgboost
 
 import treesens as ts
 from treesens.builtin import STUDIES
-from treesens.data.arrays import table_of_array
 from treesens.data.columns import Column
-from treesens.data.tables import read_table, table_of_columns
+from treesens.data.tables import read_table, table_of_array, table_of_columns
 from treesens.errors import DataError, InternalError, TreesensError
 from treesens.extensions.studies.registry import CALLS, study_of
 from treesens.extensions.studies.study import Door, declared

@@ -32,7 +32,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import CellEnsemble, Feature
 from treesens.compiler.model.discretise import refine
 from treesens.compiler.model.grid import FeatureGrid, Grid
-from treesens.compiler.model.widen import widened
+from treesens.compiler.model.scores import widened
 from treesens.compiler.query import query as q
 from treesens.compiler.query.domain import Domain, ValueDomain, legal_cells
 from treesens.data.rows import cells_of_rows

@@ -23,11 +23,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from treesens.binder.blended import blended_terms, calibrated_score, calibrated_term, score_itself
+from treesens.binder.blended import blended_terms, calibrated_score, calibrated_term, elected, score_itself
 from treesens.binder.inputs import MIRRORED, NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import Affine, Atom, LinkedAtom, ScoreAtom, class_index, predicts_probabilities
-from treesens.binder.votes import elected
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model import Ensemble, Link
 from treesens.compiler.model.calibration import Isotonic, Sigmoid

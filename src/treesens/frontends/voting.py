@@ -1,5 +1,5 @@
 """Models whose predicted classes are counted: each keeps scores of its own, and the class is a formula about what each of them
-predicts (`binder/votes.py`).
+predicts (`binder/blended.py`).
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.python.answer import Answer, Answers
 from treesens.python.arguments import public
-from treesens.python.notes import notes_of, warn
 from treesens.python.settings import check_backend, check_choice, check_flag, checked_options
 from treesens.python.types import Model
+from treesens.python.wording import notes_of, warn
 from treesens.solve.options import Options
 from treesens.solve.question import (
     answer_question,
@@ -150,7 +150,7 @@ def _entry(entries: Mapping[str, Any], name: str, kind: str) -> Any:
 def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[LoadedModel] = ()) -> Table:
     """The table of a path, a frame, or an array, whose columns have the names of a model's features."""
     if isinstance(source, np.ndarray) and models:
-        from treesens.data.arrays import table_of_array
+        from treesens.data.tables import table_of_array
 
         return table_of_array(source if rows is None else source[:rows], models, label)
     return source if isinstance(source, Table) else read_table(source, label=label, rows=rows)

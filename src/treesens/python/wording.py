@@ -8,12 +8,15 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from treesens.builtin import has_extensions, service
 from treesens.compiler.base import option_kinds as kinds
-from treesens.errors import TreesensError, unexpected
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.errors import TreesensError, TreesensWarning, unexpected
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
@@ -104,3 +107,27 @@ def _arguments() -> dict[str, tuple[str, kinds.Kind]]:
     """The arguments of calls, and what each is, by their words at the command."""
     found = {name.replace("_", "-"): (name, kind) for name, kind in _OTHERS.items()}
     return {**(service("studies").arguments() if has_extensions() else {}), **found}
+
+
+_REPORTED = "warning["
+
+
+def notes_of(diagnostics: Diagnostics, *, declared: bool) -> tuple[str, ...]:
+    """The notes and warnings of a question; remedies stay declarations where the caller has `declared` features."""
+    texts = [item.render() for item in diagnostics if item.severity != "error"]
+    return tuple(texts if declared else map(in_python, texts))
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Warnings among notes as Python's own, at the line that called treesens: rows that no answer can be, for example."""
+    for note in notes:
+        if _REPORTED in note.partition("\n")[0]:
+            warnings.warn(note, TreesensWarning, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """How far up the first frame is that is not of treesens, as `warn` counts."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "treesens":
+        depth, frame = depth + 1, frame.f_back
+    return depth

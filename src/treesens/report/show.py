@@ -19,8 +19,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import as_expected, found_record, points_of, share_record
 from treesens.report.changes import Names, change_words, changed_features, row_of
 from treesens.report.score_rows import score_rows
-from treesens.report.terminal import Styled, console, is_quiet, say, say_wrapped, styled
-from treesens.report.wrapping import display_width, terminal_width
+from treesens.report.terminal import Styled, console, display_width, is_quiet, say, say_wrapped, styled, terminal_width
 from treesens.visible import visible
 
 if TYPE_CHECKING:

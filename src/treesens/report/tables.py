@@ -11,7 +11,7 @@ from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from treesens.report.wrapping import wrapped
+from treesens.report.terminal import wrapped
 from treesens.visible import visible
 
 

@@ -14,7 +14,7 @@ import pytest
 import treesens
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.widen import widened
+from treesens.compiler.model.scores import widened
 from treesens.errors import ModelError, TreesensError
 from treesens.extensions.formats.pmml.fields import Column, Number, identity
 from treesens.extensions.formats.pmml.frontend import PMMLFrontend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from treesens.backends.text.names import row_name
+from treesens.backends.text.value import row_name
 from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.types import Bool, ExactlyOne, Order

@@ -7,7 +7,7 @@ from math import isfinite
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows
 from treesens.backends.text.formats import variable_names
-from treesens.backends.text.names import row_name, told
+from treesens.backends.text.value import row_name, told
 from treesens.compiler.base.checkpoints import steadily
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module

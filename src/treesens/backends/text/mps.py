@@ -9,7 +9,7 @@ import numpy as np
 from treesens.backends.base import Artifact
 from treesens.backends.text.floats import float_rows
 from treesens.backends.text.formats import variable_names
-from treesens.backends.text.names import told
+from treesens.backends.text.value import told
 from treesens.compiler.base.arrays import row_of
 from treesens.compiler.base.checkpoints import check_in, steadily
 from treesens.compiler.base.units import Unit

@@ -1,5 +1,7 @@
-"""What the objective of a solver's text says about the question: texts leave out its constant, count in units of their own, and
-some minimise what the question maximises.
+"""Objectives and names in a solver's text.
+
+Texts leave out the constant of an objective, count in units of their own, and some minimise where the question maximises. Variables
+and rows have generated names; the name of a question, which may come from a file, is a comment in letters that end no comment.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from sys import float_info
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.formats import FORMATS
-from treesens.backends.text.names import told
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.query.query import Objective
@@ -41,3 +42,20 @@ def with_value(module: Module, artifact: Artifact, objective: Objective | None) 
     line = value_line(module, artifact, objective)
     head, told_line, rest = artifact.text.partition(f"{told(module)}\n")
     return f"{head}{told_line}{line}{rest}" if told_line else line + artifact.text
+
+
+_MOST_STEPS = 100
+
+
+def told(module: Module) -> str:
+    """One line for a comment: the question, what made the module, and whether its objective is part of the question."""
+    steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
+    guided = module.objective is not None and module.objective.surrogate
+    return f"{label(module.name)}: {steps}" + (
+        ". The objective only guides: its value answers nothing" if guided else ""
+    )
+
+
+def row_name(origin: str) -> str:
+    """The end of a row's name: what it comes from, at most 40 letters, digits and `_`."""
+    return label(origin).translate(str.maketrans("-+.", "___"))[:40]

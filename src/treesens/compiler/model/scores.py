@@ -1,14 +1,17 @@
-"""Scores in whole numbers: what every leaf adds, and what a score has without any."""
+"""Scores in whole numbers: the value of every leaf, the base of a score, and scores of a wider ensemble."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int64Array, frozen
+from treesens.compiler.base.bisection import Float64, largest_true
 from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.kept import Kept
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
@@ -56,3 +59,20 @@ def base_units(model: CellEnsemble, output: int, shift: int) -> int:
     """What a score has without any leaf, rounded down to units of 2**-shift."""
     base = Fraction(float(model.ensemble.base[output])) * model.ensemble.average
     return Unit(shift).floor(base)
+
+
+def widened(ensemble: Ensemble) -> Ensemble:
+    """The ensemble over float64; itself if it is one. ModelError never: what was valid stays valid."""
+    if ensemble.number_type is NumberType.FLOAT64:
+        return ensemble
+    cuts = ensemble.node_cut
+    ordered = np.flatnonzero(~np.isnan(cuts))
+    threshold = np.zeros(ensemble.n_nodes)
+
+    def left(x: Float64) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        return np.asarray(ensemble.number_type.cast(x) < cuts[ordered])
+
+    threshold[ordered] = largest_true(left, len(ordered))
+    return replace(
+        ensemble, number_type=NumberType.FLOAT64, comparison="<=", threshold=threshold, zero_band=0.0
+    ).validate()

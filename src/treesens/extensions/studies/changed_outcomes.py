@@ -24,7 +24,7 @@ from treesens.solve.afterwards import answered
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.solve.tasks.decided_rows import decided_rows
+from treesens.solve.tasks.pair_rows import decided_rows
 
 _LISTED = 100
 """Numbers of changed rows that a record lists."""

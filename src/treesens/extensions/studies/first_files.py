@@ -9,8 +9,7 @@ from pathlib import Path
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import working_within
 from treesens.compiler.model import Link
-from treesens.data.rule import RuleOptions
-from treesens.data.rules import Mined, mine
+from treesens.data.rules import Mined, RuleOptions, mine
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.rules_text import domain_lines

@@ -11,9 +11,8 @@ import numpy as np
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import working_within
 from treesens.compiler.base.floats import round_to_float32
-from treesens.data.rule import Rule, RuleOptions, ValueSet
 from treesens.data.rule_columns import ColumnDomain
-from treesens.data.rules import Mined, mine
+from treesens.data.rules import Mined, Rule, RuleOptions, ValueSet, mine
 from treesens.errors import DataError
 from treesens.extensions.studies.learn import FeatureRecord, LearnOptions, RuleRecord, RulesDocument
 from treesens.extensions.studies.study import Asking, Found

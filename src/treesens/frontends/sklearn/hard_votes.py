@@ -1,7 +1,7 @@
 """`VotingClassifier(voting="hard")`: the class that most members predict, the first one of several.
 
 Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep scores of their own, and
-the class is a formula about what each of them predicts (`binder/votes.py`).
+the class is a formula about what each of them predicts (`binder/blended.py`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_va
 from treesens.compiler.query.known_cavities import all_cavities_in, with_known
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
-from treesens.data.learn_cavities import learn_at
+from treesens.data.cavities import learn_at
 from treesens.data.regions import RegionFinder
 from treesens.data.towards_rows import density, towards_rows
 from treesens.solve.bounds import CLOSE, left_open

@@ -17,8 +17,14 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.dependencies import decided_by_cells, points_in
 from treesens.compiler.query.domain import pick_value
-from treesens.compiler.query.evaluate_rows import ManyInputs, holds_everywhere, sums_of_cells
-from treesens.compiler.query.query import Constraint, Query, SameExcept
+from treesens.compiler.query.evaluate_rows import (
+    ManyInputs,
+    holds_everywhere,
+    holds_on_rows,
+    many_inputs,
+    sums_of_cells,
+)
+from treesens.compiler.query.query import Constraint, DecidedPoint, Query, SameExcept
 from treesens.data.rows import cells_of_rows
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import legal_rows
@@ -145,3 +151,24 @@ def _inputs(query: Query, cells: Int32Array) -> ManyInputs:
     of_points = tuple(scores[point.model] for point in query.points)
     both = np.broadcast_to(cells, (len(query.points), *cells.shape))
     return ManyInputs(np.empty((len(query.points), len(cells), 0)), both, of_points)
+
+
+def decided_rows(
+    query: Query, rows: FloatArray, wanted: Sequence[tuple[DecidedPoint, str]]
+) -> tuple[Int64Array, list[BoolArray]]:
+    """The legal rows of a table float64[rows, features], by their numbers; for each decision, which have the outcome."""
+    index = legal_rows(query, rows)
+    values = query.space.grid[0].number_type.cast(rows[index])
+    cells = cells_of_rows(query.space.grid, rows[index])
+    x = many_inputs(query, np.stack([values] * len(query.points)), np.stack([cells] * len(query.points)))
+    return index, [_has_outcome(decided, outcome, x) for decided, outcome in wanted]
+
+
+def _has_outcome(decided: DecidedPoint, outcome: str, x: ManyInputs) -> BoolArray:
+    """Rows whose first case that holds has the outcome, bool[rows]."""
+    open_rows, found = np.ones(len(x), bool), np.zeros(len(x), bool)
+    for named, condition in decided.cases:
+        held = open_rows & holds_on_rows(condition, x)
+        found |= held & (named == outcome)
+        open_rows &= ~held
+    return found | (open_rows & (decided.otherwise == outcome))

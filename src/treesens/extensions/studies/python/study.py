@@ -18,9 +18,8 @@ from treesens.extensions.studies.python.study_results import RESULTS, Called, St
 from treesens.extensions.studies.report.notebook_progress import progress_bar
 from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 from treesens.python.arguments import bound_arguments
-from treesens.python.notes import warn
 from treesens.python.questions import load, table_of
-from treesens.python.wording import typed
+from treesens.python.wording import typed, warn
 
 
 def calls() -> Iterator[Study[Any, Any]]:
