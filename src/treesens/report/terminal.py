@@ -1,4 +1,4 @@
-"""Output on the terminal: text from files is made visible, only our own styles become escape codes, and long lines are wrapped."""
+"""Output on the terminal: text from files is made visible, only our styles become escape codes, and long lines are wrapped."""
 
 from __future__ import annotations
 
