@@ -1,7 +1,7 @@
 """Objectives and names in a solver's text.
 
 Texts leave out the constant of an objective, count in units of their own, and some minimise where the question maximises.
-Variables and rows have generated names; the name of a question, which may come from a file, is a comment in letters that end none.
+Variables and rows have generated names. The name of a question, which may come from a file, is a comment in safe letters.
 """
 
 from __future__ import annotations
