@@ -13,14 +13,14 @@ from pathlib import Path
 
 from benchmarks.certificate_rows import solved
 from benchmarks.forests import table
-from treesens.extensions.certify.treesens_verify.boxes import BoxProof
-from treesens.extensions.certify.treesens_verify.command import unpacked
-from treesens.extensions.certify.treesens_verify.models import no_circles
+from treesens.extensions.treesens_verify.boxes import BoxProof
+from treesens.extensions.treesens_verify.command import unpacked
+from treesens.extensions.treesens_verify.models import no_circles
 
 import treesens as ts
 from treesens.binder.file import bind
 from treesens.compiler.result import Verdict
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import refutation
 from treesens.extensions.certify.statement import NoCertificate, statement_of
 from treesens.extensions.studies.questions import declarations_of, features_node

@@ -11,7 +11,7 @@ from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import _problem, refutation
 from treesens.extensions.certify.statement import NoCertificate, statement_of
 from treesens.extensions.sweeps.instances import Instance, model_path

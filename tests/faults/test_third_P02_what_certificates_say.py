@@ -15,7 +15,7 @@ import pytest
 
 import treesens as ts
 from treesens.errors import ModelError
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 xgboost = pytest.importorskip("xgboost")
 A, B = {"name": "a", "model": 0}, {"name": "b", "model": 0}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 xgboost = pytest.importorskip("xgboost")
 SOURCE = Path(checker.__file__).parent

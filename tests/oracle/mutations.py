@@ -293,22 +293,22 @@ PROOFS = (
         test="tests/extensions/certify/test_cases.py",
     ),
     Mutation(
-        "a manifest needs no set inside of one that has none", "extensions/certify/treesens_verify/together.py",
+        "a manifest needs no set inside of one that has none", "extensions/treesens_verify/together.py",
         r"require\(any\(rest <= n for n in lacking\)", "require(True or any(rest <= n for n in lacking)",
         test="tests/extensions/certify/test_manifests.py",
     ),
     Mutation(
-        "parts of a domain may leave a hole", "extensions/certify/treesens_verify/together.py",
+        "parts of a domain may leave a hole", "extensions/treesens_verify/together.py",
         r"    require\(start <= .*\n", "",
         test="tests/extensions/certify/test_manifests.py",
     ),
     Mutation(
-        "a case of a question is answered by no part", "extensions/certify/treesens_verify/cases.py",
+        "a case of a question is answered by no part", "extensions/treesens_verify/cases.py",
         r"require\(any\(one\.varied is None", "require(True or any(one.varied is None",
         test="tests/extensions/certify/test_whole.py",
     ),
     Mutation(
-        "a part asks for more than its case", "extensions/certify/treesens_verify/cases.py",
+        "a part asks for more than its case", "extensions/treesens_verify/cases.py",
         r" and other\.asked <= self\.asked", "",
         test="tests/extensions/certify/test_whole.py",
     ),
@@ -335,42 +335,42 @@ PROOFS = (
         test="tests/extensions/certify/test_shares.py",
     ),
     Mutation(
-        "an answer of a row satisfies less than any case asks", "extensions/certify/treesens_verify/cases.py",
+        "an answer of a row satisfies less than any case asks", "extensions/treesens_verify/cases.py",
         r"if shown\.has_all_of\(Asked\(case\)\) and ", "if ",
         test="tests/extensions/certify/test_answers_in_cases.py",
     ),
     Mutation(
-        "an answer of a row satisfies the statement alone", "extensions/certify/treesens_verify/cases.py",
+        "an answer of a row satisfies the statement alone", "extensions/treesens_verify/cases.py",
         r"if at_once and shown\.has_all_of", "if shown.has_all_of",
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "the output of other learnt trees is taken for that of a question", "extensions/certify/treesens_verify/cases.py",
+        "the output of other learnt trees is taken for that of a question", "extensions/treesens_verify/cases.py",
         r"    at_once = at_once and shown\.places == own\.places\n", "",
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "a strict limit of a sum of values is reached", "extensions/certify/treesens_verify/by_value.py",
+        "a strict limit of a sum of values is reached", "extensions/treesens_verify/by_value.py",
         r"total < most if relation\[\"strict\"\] else total <= most", "total <= most",
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "a row that is too close to a bound counts as none", "extensions/certify/treesens_verify/by_value.py",
+        "a row that is too close to a bound counts as none", "extensions/treesens_verify/by_value.py",
         r"choose = min if self\.sure else max", "choose = min",
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "a calibrated probability is that without its calibration", "extensions/certify/treesens_verify/by_value.py",
+        "a calibrated probability is that without its calibration", "extensions/treesens_verify/by_value.py",
         r"ends = share\(\[-x\]\) if curve\[\"of_probability\"\] else \[x\]", "ends = [x]",
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "a missing value is near to every other", "extensions/certify/treesens_verify/by_value.py",
+        "a missing value is near to every other", "extensions/treesens_verify/by_value.py",
         r"not all\(gone\) and \(any\(gone\) or x != y\)", "not any(gone) and x != y",
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "one of several alternatives holds without being looked at", "extensions/certify/treesens_verify/by_value.py",
+        "one of several alternatives holds without being looked at", "extensions/treesens_verify/by_value.py",
         r"all\(any\(map\(self\.satisfies, alternatives\)\)", "all(bool(alternatives)",
         test="tests/extensions/certify/test_by_value.py",
     ),
@@ -380,17 +380,17 @@ PROOFS = (
         test="tests/extensions/certify/test_by_value.py",
     ),
     Mutation(
-        "a cavity is looked for among one feature less", "extensions/certify/treesens_verify/by_value.py",
+        "a cavity is looked for among one feature less", "extensions/treesens_verify/by_value.py",
         r"return can_hit\(apart, cavities\[\"width\"\]\)", 'return can_hit(apart, cavities["width"] - 1)',
         test="tests/extensions/certify/test_all_cavities.py",
     ),
     Mutation(
-        "a row has the cells of a point in all features but one", "extensions/certify/treesens_verify/by_value.py",
+        "a row has the cells of a point in all features but one", "extensions/treesens_verify/by_value.py",
         r"item in min\(sets, key=len\)\)", "item in list(min(sets, key=len))[1:])",
         test="tests/extensions/certify/test_all_cavities.py",
     ),
     Mutation(
-        "a box of answers does not mind cavities", "extensions/certify/treesens_verify/shares.py",
+        "a box of answers does not mind cavities", "extensions/treesens_verify/shares.py",
         r"for name in BY_VALUE\), \"a box", 'for name in BY_VALUE[:2]), "a box',
         test="tests/extensions/certify/test_all_cavities.py",
     ),
@@ -435,32 +435,32 @@ PROOFS = (
         test="tests/extensions/certify/test_clashes.py",
     ),
     Mutation(
-        "boxes of a share may meet", "extensions/certify/treesens_verify/shares.py",
+        "boxes of a share may meet", "extensions/treesens_verify/shares.py",
         r"            apart\(below, above, problem\.number\)\n", "",
         test="tests/extensions/certify/test_share_boxes.py",
     ),
     Mutation(
-        "what lies in a box in part counts", "extensions/certify/treesens_verify/shares.py",
+        "what lies in a box in part counts", "extensions/treesens_verify/shares.py",
         r"if not wide or ", "if not wide and ",
         test="tests/extensions/certify/test_share_boxes.py",
     ),
     Mutation(
-        "values beyond the domain are answers of a share", "extensions/certify/treesens_verify/shares.py",
+        "values beyond the domain are answers of a share", "extensions/treesens_verify/shares.py",
         r"seen\.mass\(\(\*path, \*seen\.allowed\(\)\)\)", "seen.mass(path)",
         test="tests/extensions/certify/test_share_boxes.py",
     ),
     Mutation(
-        "one row of a share is not looked at", "extensions/certify/treesens_verify/shares.py",
+        "one row of a share is not looked at", "extensions/treesens_verify/shares.py",
         r'require\(len\(certificates\) == len\(stated\["rows"\]\), "one part for each row is needed"\)\n', "pass\n",
         test="tests/extensions/certify/test_share_boxes.py",
     ),
     Mutation(
-        "answers of a share may miss a clause", "extensions/certify/treesens_verify/shares.py",
+        "answers of a share may miss a clause", "extensions/treesens_verify/shares.py",
         r"require\(met or self\.mass\(counted, rest\) == 0, ", "require(True, ",
         test="tests/extensions/certify/test_share_boxes.py",
     ),
     Mutation(
-        "what a group is drawn after does not matter", "extensions/certify/treesens_verify/shares.py",
+        "what a group is drawn after does not matter", "extensions/treesens_verify/shares.py",
         r"waiting\[after\] = list\(map\(mul, waiting\[after\], said\)\) if after in waiting else said", "pass",
         test="tests/extensions/certify/test_share_boxes.py",
     ),
@@ -475,82 +475,82 @@ PROOFS = (
         test="tests/extensions/certify/test_what_has_none.py",
     ),
     Mutation(
-        "models are the same if their trees have as many nodes", "extensions/certify/treesens_verify/models.py",
+        "models are the same if their trees have as many nodes", "extensions/treesens_verify/models.py",
         r"return self\.nodes == other\.nodes", "return self.size == other.size",
         test="tests/extensions/certify/test_formats.py",
     ),
     Mutation(
-        "a node of a trees file may have two parents", "extensions/certify/treesens_verify/models.py",
+        "a node of a trees file may have two parents", "extensions/treesens_verify/models.py",
         r"len\(\{\*left, \*right\}\) == 2 \* len\(left\)", "True",
         test="tests/extensions/certify/test_formats.py",
     ),
     Mutation(
-        "the columns of a tree are put together the other way round", "extensions/certify/treesens_verify/models.py",
+        "the columns of a tree are put together the other way round", "extensions/treesens_verify/models.py",
         r"zip\(self\.at, zip\(\*self\.splits\)\)", "zip(self.at[::-1], zip(*self.splits))",
         test="tests/extensions/certify/test_formats.py",
     ),
     Mutation(
-        "values of boxes are rounded down", "extensions/certify/treesens_verify/boxes.py",
+        "values of boxes are rounded down", "extensions/treesens_verify/boxes.py",
         r"return -\(-x >> shift\)", "return x >> shift",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "boxes hold no missing values", "extensions/certify/treesens_verify/boxes.py",
+        "boxes hold no missing values", "extensions/treesens_verify/boxes.py",
         r"meets \|= self\.column\(v, 2\)\.take\(boxes\)", "pass",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a box ends a cell too early", "extensions/certify/treesens_verify/boxes.py",
+        "a box ends a cell too early", "extensions/treesens_verify/boxes.py",
         r"self\.column\(v, 1\)\.take\(boxes\) > low", "self.column(v, 1).take(boxes) > low + 1",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a few boxes have the values of other ones", "extensions/certify/treesens_verify/bits.py",
+        "a few boxes have the values of other ones", "extensions/treesens_verify/bits.py",
         r"True, layer\.value\.take\(boxes\), factor", "True, layer.value[: len(boxes)], factor",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "bits forget boxes with a missing value alone", "extensions/certify/treesens_verify/bits.py",
+        "bits forget boxes with a missing value alone", "extensions/treesens_verify/bits.py",
         r"packed\(meets \| self\.column\(v, 2\) if kind == ABOVE_OR_MISSING else meets\)", "packed(meets)",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a value that may no longer be missing needs no cell", "extensions/certify/treesens_verify/bits.py",
+        "a value that may no longer be missing needs no cell", "extensions/treesens_verify/bits.py",
         r"second\[i\] = self\.number\(v, ABOVE, start\)", "pass",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "the last cell below a cut is left out in bits", "extensions/certify/treesens_verify/bits.py",
+        "the last cell below a cut is left out in bits", "extensions/treesens_verify/bits.py",
         r"mine < cells if", "mine < cells - 1 if",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a tree whose best boxes are far behind counts for nothing", "extensions/certify/treesens_verify/bits.py",
+        "a tree whose best boxes are far behind counts for nothing", "extensions/treesens_verify/bits.py",
         r"np\.add\.at\(total, leaf, self\.best\(at, found\)\)", "pass",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "leaves with weights that few have are not looked at", "extensions/certify/treesens_verify/bits.py",
+        "leaves with weights that few have are not looked at", "extensions/treesens_verify/bits.py",
         r"require\(bound\(now, weights, exponent\) < 0", "require(bound is not None",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "cells left out of a domain are taken to be there in bits", "extensions/certify/treesens_verify/bits.py",
+        "cells left out of a domain are taken to be there in bits", "extensions/treesens_verify/bits.py",
         r"if allowed is not None and low < high:", "if False:",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "two points that take one way are at one leaf from the first split on", "extensions/certify/treesens_verify/boxes.py",
+        "two points that take one way are at one leaf from the first split on", "extensions/treesens_verify/boxes.py",
         r"np\.where\(along, child, n\)", "np.where(n == old[j], child, n)",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "only the last split of a path counts for the greatest value", "extensions/certify/treesens_verify/boxes.py",
+        "only the last split of a path counts for the greatest value", "extensions/treesens_verify/boxes.py",
         r"np\.maximum\(top\[self\.left\[level\]\], top\[self\.right\[level\]\]\)", "top[self.right[level]]",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "points that part below a node go along", "extensions/certify/treesens_verify/boxes.py",
+        "points that part below a node go along", "extensions/treesens_verify/boxes.py",
         r"along\[level\] &= along\[self\.left\[level\]\] & along\[self\.right\[level\]\]", "pass",
         test="tests/extensions/certify/test_boxes.py",
     ),
@@ -625,7 +625,7 @@ def mutate(mutation: Mutation, folder: Path) -> None:
     copy = folder / "treesens"
     shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     _add_extension(copy)
-    shutil.copytree(CHECKER, copy / "extensions" / "certify" / CHECKER.name, dirs_exist_ok=True)
+    shutil.copytree(CHECKER, copy / "extensions" / CHECKER.name, dirs_exist_ok=True)
     path = copy / mutation.file
     changed, times = re.subn(mutation.pattern, mutation.replacement, path.read_text(), count=1)
     if not times:

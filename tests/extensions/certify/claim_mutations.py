@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treesens.extensions.certify.treesens_verify.shares import negated
+from treesens.extensions.treesens_verify.shares import negated
 
 from tests.extensions.certify.given import Inputs, Reached
 from tests.extensions.certify.models import FEATURES, train
@@ -32,7 +32,7 @@ from tests.extensions.certify.mutations import changed, spots
 from tests.extensions.certify.share_truth import Known, share_of
 from tests.extensions.certify.test_random_wholes import Dice, cases, is_false
 from tests.extensions.certify.truth import NotJudged, Truth
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 ROUND = 2_000
 PER_DRAW = 8

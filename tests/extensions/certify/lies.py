@@ -35,7 +35,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "build" / "coq" / "treesens-verify-coq"

@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.extensions.certify.made import Made, make
 from tests.extensions.certify.truth import NotJudged
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 ROUND, MODELS = 50_000, 3
 

@@ -13,15 +13,15 @@ import jsonschema
 import numpy as np
 import pytest
 import xgboost
-from treesens.extensions.certify.treesens_verify import shares
-from treesens.extensions.certify.treesens_verify.by_value import Given
+from treesens.extensions.treesens_verify import shares
+from treesens.extensions.treesens_verify.by_value import Given
 
 from tests.extensions.certify.given import Inputs, Reached
 from tests.extensions.certify.models import train
 from treesens.binder.file import bind
 from treesens.compiler.result import Result
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify import produce, row_cells
-from treesens.extensions.certify import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

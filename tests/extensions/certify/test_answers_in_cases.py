@@ -17,7 +17,7 @@ import xgboost
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.binder.file import bind
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost
-from treesens.extensions.certify.treesens_verify import bits, boxes
-from treesens.extensions.certify.treesens_verify.core import MALFORMED
+from treesens.extensions.treesens_verify import bits, boxes
+from treesens.extensions.treesens_verify.core import MALFORMED
 
 from tests.extensions.certify.made import make, query_of
 from tests.extensions.certify.mutations import mutant
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify import produce
-from treesens.extensions.certify import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 from treesens.extensions.certify.produce import refutation
 from treesens.extensions.certify.statement import NoCertificate

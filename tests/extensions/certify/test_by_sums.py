@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import treesens.extensions.certify.treesens_verify as checker
+import treesens.extensions.treesens_verify as checker
 import xgboost as xgb
 
 from tests.solve.test_attainable_sums import domain, stumps

@@ -17,16 +17,16 @@ import jsonschema
 import numpy as np
 import pytest
 import xgboost
-from treesens.extensions.certify.treesens_verify.cases import check_found
-from treesens.extensions.certify.treesens_verify.numbers import exp_bounds
+from treesens.extensions.treesens_verify.cases import check_found
+from treesens.extensions.treesens_verify.numbers import exp_bounds
 
 from tests.extensions.certify.given import Inputs, Reached
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.binder.file import bind
 from treesens.compiler.result import Result
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify import produce
-from treesens.extensions.certify import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 from treesens.extensions.certify.whole import whole_of
 from treesens.grammar.parsing.parser import parse

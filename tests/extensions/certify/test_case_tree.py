@@ -15,7 +15,7 @@ from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Verdict
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.answers import certified_none
 from treesens.extensions.certify.case_tree import proved_in_parts
 from treesens.extensions.certify.cases import MOST, cases_of

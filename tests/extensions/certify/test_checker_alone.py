@@ -23,8 +23,8 @@ import xgboost
 
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import train
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify import produce
-from treesens.extensions.certify import treesens_verify as checker
 from treesens.extensions.certify.produce import refutation
 
 SOURCE = Path(checker.__file__).parent

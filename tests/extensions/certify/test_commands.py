@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import treesens.extensions.certify.treesens_verify as checker
+import treesens.extensions.treesens_verify as checker
 
 from tests.command import run_command
 from tests.extensions.certify.models import train

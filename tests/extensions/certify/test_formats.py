@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import treesens.extensions.certify.treesens_verify as checker
-from treesens.extensions.certify.treesens_verify.models import neutral_tree
+import treesens.extensions.treesens_verify as checker
+from treesens.extensions.treesens_verify.models import neutral_tree
 
 from tests.extensions.certify.made import query_of
 from treesens.binder.file import bind

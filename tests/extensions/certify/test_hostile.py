@@ -10,7 +10,7 @@ import pytest
 
 from tests.extensions.certify.hostile import Honest, Hostile, corpus, honest_answer, pack
 from tests.extensions.certify.test_coq_agreement import export, program
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 __all__ = ["export", "program"]
 LEAST_KINDS = 60

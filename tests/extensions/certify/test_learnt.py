@@ -24,7 +24,7 @@ from treesens.binder.file import bind
 from treesens.cli import group as commands
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import Certificate, bound, refutation
 from treesens.extensions.certify.statement import NoCertificate
 from treesens.grammar.parsing.parser import parse

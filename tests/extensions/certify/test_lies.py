@@ -6,11 +6,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from treesens.extensions.certify.treesens_verify import boxes
+from treesens.extensions.treesens_verify import boxes
 
 from tests.extensions.certify.lies import ALLOWED, Case, Shapes, by_coq, by_python
 from tests.extensions.certify.test_coq_agreement import export, program
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 __all__ = ["export", "program"]
 LEAST_KINDS = 25

@@ -13,7 +13,7 @@ import pytest
 import xgboost
 
 from tests.extensions.certify.models import train
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 Document = dict[str, Any]
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.cli import group
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 
 ROWS = "f0,f1,f2\n0,0,0\n1,0.5,1.5\n0.5,1,1\n1.5,1.5,0\n"

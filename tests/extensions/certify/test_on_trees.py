@@ -15,7 +15,7 @@ from treesens.backends.native.tree_question import decide_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.reuse import reused
 from treesens.compiler.query.query import Query
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import _document, _prove_on_trees
 from treesens.extensions.certify.statement import statement_of
 

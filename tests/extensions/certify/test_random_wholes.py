@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.extensions.certify.models import FEATURES, train
 from tests.extensions.certify.truth import NotJudged, Truth
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 LISTS = ("domain", "rows", "clauses", "orders")
 MOST_PAIRS = 60_000

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from treesens.extensions.certify.treesens_verify.words import in_full
+from treesens.extensions.treesens_verify.words import in_full
 
 from tests.extensions.certify.made import Made, make
 from tests.extensions.certify.mutations import judge
 from tests.extensions.certify.reading import FREE, Unread, read
 from tests.extensions.certify.test_words import FURTHER, Document, changes, claims, model_of, plain, said, statement
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 READ = [*claims()]
 """Claims of every kind. Not read are curves and cavities in statements."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from treesens.extensions.certify.treesens_verify.shares import lies_in, negated
+from treesens.extensions.treesens_verify.shares import lies_in, negated
 
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
@@ -19,7 +19,7 @@ from tests.extensions.certify.share_truth import share_of
 from tests.extensions.certify.truth import Truth
 from treesens.binder.file import bind
 from treesens.compiler.result import Result
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

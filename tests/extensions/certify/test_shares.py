@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.cli import group
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 
 HEAD = (

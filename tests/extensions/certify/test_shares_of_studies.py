@@ -17,7 +17,7 @@ from tests.extensions.certify.models import train
 from tests.extensions.certify.share_truth import share_of
 from tests.extensions.certify.truth import Truth
 from treesens.cli import group
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 
 Document = dict[str, Any]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from treesens.extensions.certify.treesens_verify.cases import widest
+from treesens.extensions.treesens_verify.cases import widest
 
 from tests.extensions.certify.made import parts_of
 from tests.extensions.certify.models import train
 from treesens.binder.file import bind
 from treesens.compiler.result import Verdict
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

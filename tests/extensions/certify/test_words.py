@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from treesens.extensions.certify.treesens_verify.words import names_of
+from treesens.extensions.treesens_verify.words import names_of
 
 from tests.extensions.certify.mutations import spots
 from tests.trials import THOROUGH
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 
 Document = dict[str, Any]
 

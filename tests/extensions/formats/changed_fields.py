@@ -36,7 +36,7 @@ from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import Predicted
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
-from treesens.extensions.certify import treesens_verify as checker
+from treesens.extensions import treesens_verify as checker
 from treesens.extensions.formats.catboost.known import TABLE as CATBOOST
 from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
 from treesens.extensions.formats.onnx.known import TABLE as ONNX

@@ -117,7 +117,7 @@ def test_a_certificate_names_the_folder_and_the_checker_reads_it(tmp_path: Path)
 
 def test_a_name_that_stands_for_other_files_is_no_model(tmp_path: Path) -> None:
     """One file whose name holds the line of another one: the same list, and so the same SHA-256, without that file."""
-    from treesens.extensions.certify.treesens_verify.command import listed
+    from treesens.extensions.treesens_verify.command import listed
 
     honest, forged = tmp_path / "honest", tmp_path / "forged"
     honest.mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-import treesens.extensions.certify.treesens_verify as checker
+import treesens.extensions.treesens_verify as checker
 from treesens.compiler.model.additive import may_be_additive
 from treesens.extensions.certify.statement import Statement
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from math import gcd
 from typing import Any
 
-import treesens.extensions.certify.treesens_verify as checker
+import treesens.extensions.treesens_verify as checker
 from treesens.extensions.certify.statement import Statement
 from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
 

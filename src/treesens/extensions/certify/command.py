@@ -57,7 +57,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
 
 def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str, float | None]) -> int:
     """The exit code of the checker, which prints on standard output. `asked` are its options by name; a flag is true or not."""
-    import treesens.extensions.certify.treesens_verify as checker
+    import treesens.extensions.treesens_verify as checker
 
     folder = Path(checker.__file__).parents[1]
     named = [part for model in models for part in ("--model", str(model.resolve()))]

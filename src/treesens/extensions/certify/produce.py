@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import treesens.extensions.certify.treesens_verify as checker
+import treesens.extensions.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
@@ -249,7 +249,7 @@ def _checker_for(document: dict[str, Any], files: tuple[bytes, ...]) -> Callable
     large = len(nodes) >= MANY_NODES or sum(map(len, files)) >= LARGE
     if not nodes or not large or any(len(node) == 3 and node[2] for node in nodes):
         return checker.check  # type: ignore[no-any-return]
-    from treesens.extensions.certify.treesens_verify import boxes
+    from treesens.extensions.treesens_verify import boxes
 
     return boxes.check  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import treesens.extensions.certify.treesens_verify as checker
+import treesens.extensions.treesens_verify as checker
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.model import Ensemble
