@@ -24,7 +24,7 @@ def claims_of(question: str, folder: Path) -> list[Certified]:
     train(4, folder / "m.json")
     (folder / "d.csv").write_text("f0,f1,f2\n0,0,0\n1,0.5,1.5\n0.5,1,2\n")
     (asked,) = bind(parse(HEAD + question, "<test>"), folder).queries
-    return list(answer_question(asked, Options(time_limit=10, certificates=folder / "out")).certificates)
+    return list(answer_question(asked, Options(time_limit=60, certificates=folder / "out")).certificates)
 
 
 @pytest.mark.parametrize(
