@@ -6,25 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
-from treesens.commands.beside import end_with, write_beside
+from treesens.commands.beside import end_with
 from treesens.errors import UsageError
-from treesens.extensions.studies.commands.study_outputs import Outputs
+from treesens.extensions.studies.commands.study_outputs import PictureOutputs
+from treesens.extensions.studies.report.plots import prices_plot
 from treesens.extensions.studies.report.price_table import both, show_prices
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Found
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say
 
 
-class RepairOutputs(Outputs):
+class RepairOutputs(PictureOutputs):
     """The outputs of one run."""
-
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        from treesens.extensions.studies.report.plots import new_axes
-
-        super().__init__(name, asked)
-        self.plot = asked.options.plot
-        self.axes = None if self.plot is None else new_axes(self.plot)
 
     def say(self, words: str) -> None:
         """A repair takes minutes, so each step is a line."""
@@ -38,11 +32,7 @@ class RepairOutputs(Outputs):
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The picture, and a line for each size that was not proved."""
         del found
-        if (place := self.plot) is not None:
-            from treesens.extensions.studies.report.plots import prices_plot, save_plot
-
-            picture = partial(prices_plot, records, document["kind"], self.axes)
-            write_beside(str(place), lambda: save_plot(picture(), place))
+        self.write_picture(partial(prices_plot, records, document["kind"]))
         for record in records:
             if "unwritten" in record:
                 end_with(UsageError.exit_code)

@@ -34,7 +34,7 @@ from treesens.extensions.studies.difference_questions import (
     questions_of_difference,
 )
 from treesens.extensions.studies.difference_rows import compare_rows, labels_of_rows, price_on_rows
-from treesens.extensions.studies.probability_difference import largest_difference
+from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.questions import Gap, gaps_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
