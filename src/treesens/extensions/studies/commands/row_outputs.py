@@ -12,7 +12,7 @@ from treesens.extensions.studies.commands.study_outputs import Outputs, PictureO
 from treesens.extensions.studies.report.csv_file import write_csv
 from treesens.extensions.studies.report.plots import certified_plot, reasons_plot, sets_plot
 from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Found
 from treesens.report.reason_words import reason_words
 from treesens.report.terminal import say_wrapped
 
@@ -21,10 +21,6 @@ _WHY_COLUMNS = ("row", "class", "size", "features", "values", "contrast")
 
 class WhyOutputs(PictureOutputs):
     """Outputs of `treesens why`: the reasons in words, a line for each in a file, and a picture."""
-
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        super().__init__(name, asked)
-        self.out = asked.options.out
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Every reason in words."""
@@ -35,8 +31,8 @@ class WhyOutputs(PictureOutputs):
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The lines, and the picture."""
         del document, found
-        if self.out is not None:
-            write_beside(str(self.out), partial(write_csv, self.out, _WHY_COLUMNS, _why_lines(records)))
+        if (out := self.asked.options.out) is not None:
+            write_beside(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
         self.write_picture(partial(reasons_plot, records))
 
 
@@ -56,10 +52,6 @@ _REASON_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feat
 class ReasonsOutputs(Outputs):
     """Outputs of `treesens reasons`: a line per denial, how often its reasons do not suffice, and a file for letters."""
 
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        super().__init__(name, asked)
-        self.out = asked.options.out
-
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """A line per denial."""
         del records, found
@@ -69,8 +61,8 @@ class ReasonsOutputs(Outputs):
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The lines of letters."""
         del document, found
-        if self.out is not None:
-            write_beside(str(self.out), partial(write_csv, self.out, _REASON_COLUMNS, _reason_lines(records)))
+        if (out := self.asked.options.out) is not None:
+            write_beside(str(out), partial(write_csv, out, _REASON_COLUMNS, _reason_lines(records)))
 
 
 def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -84,10 +76,6 @@ def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
 class RobustOutputs(PictureOutputs):
     """Outputs of `treesens robust`: the rows and the curve, the inputs that were found, and a picture."""
 
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        super().__init__(name, asked)
-        self.out = asked.options.out
-
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The rows and the curve."""
         show_rows(records)
@@ -97,8 +85,8 @@ class RobustOutputs(PictureOutputs):
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The inputs, and the picture."""
         del document
-        if self.out is not None:
-            write_beside(str(self.out), partial(_write_points, self.out, records))
+        if (out := self.asked.options.out) is not None:
+            write_beside(str(out), partial(_write_points, out, records))
         result = found.result
         self.write_picture(lambda axes: certified_plot(result.curve(), axes, labelled=result.labelled))
 
