@@ -4,8 +4,8 @@ from treesens.extensions.studies.python.calls import *
 from treesens.extensions.studies.python.rows import Reasons as Reasons
 from treesens.extensions.studies.python.rows import Robustness as Robustness
 from treesens.extensions.studies.python.rows import Sets as Sets
-from treesens.extensions.studies.python.shares import Count as Count
 from treesens.extensions.studies.python.studies import Audit as Audit
+from treesens.extensions.studies.python.studies import Count as Count
 from treesens.extensions.studies.python.studies import Diff as Diff
 from treesens.extensions.studies.python.studies import Gap as Gap
 from treesens.extensions.studies.python.studies import Repair as Repair

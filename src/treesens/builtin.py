@@ -105,7 +105,7 @@ COMMAND_LINES: Final = {
 """Commands other than those of studies."""
 RESULTS: Final = {
     "Audit": "treesens.extensions.studies.python.studies:Audit",
-    "Count": "treesens.extensions.studies.python.shares:Count",
+    "Count": "treesens.extensions.studies.python.studies:Count",
     "Diff": "treesens.extensions.studies.python.studies:Diff",
     "Gap": "treesens.extensions.studies.python.studies:Gap",
     "Reasons": "treesens.extensions.studies.python.rows:Reasons",

@@ -36,7 +36,7 @@ OUTPUTS = {
     ),
     "why out": (
         ["why", "c.json", "--data", "d.csv", "--row", "0", "--out", "OUT.csv"],
-        "treesens.extensions.studies.commands.why.write_csv",
+        "treesens.extensions.studies.commands.row_outputs.write_csv",
     ),
     "robust plot": (
         ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--plot", "OUT.svg"],
@@ -44,7 +44,7 @@ OUTPUTS = {
     ),
     "robust out": (
         ["robust", "c.json", "--data", "d.csv", "--rows", "0-2", "--out", "OUT.csv"],
-        "treesens.extensions.studies.commands.robust._write_points",
+        "treesens.extensions.studies.commands.row_outputs._write_points",
     ),
     "sets plot": (
         ["sets", "c.json", "--data", "d.csv", "--margin", "0.1", "--plot", "OUT.svg"],

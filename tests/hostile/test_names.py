@@ -255,10 +255,10 @@ def test_no_cell_and_no_header_of_a_csv_is_a_formula(text: str, tmp_path: Path) 
 
 
 def test_one_function_writes_csv() -> None:
-    """Rows to train with again (`twins.py`) keep the texts of the table: an apostrophe would be another category."""
+    """Rows to train with again (`repair/run.py`) keep the texts of the table: an apostrophe would be another category."""
     writes = re.compile(r"csv\.(Dict)?[wW]riter|\bto_csv\(|\.write_csv\(")
     found = [path for path in sources() if writes.search(path.read_text())]
-    assert {path.name for path in found} == {"csv_file.py", "twins.py"}
+    assert {f"{path.parent.name}/{path.name}" for path in found} == {"report/csv_file.py", "repair/run.py"}
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a`b", ""])

@@ -17,7 +17,7 @@ JUDGE = "solve/conclude.py"
 BUILT_ELSEWHERE = {
     # Records of studies, and answers that a sweep keeps or infers: no verdicts of a search.
     "extensions/studies/audit_set.py",
-    "extensions/studies/audit_typical.py",
+    "extensions/studies/audit_put.py",
     "extensions/studies/difference.py",
     "extensions/studies/largest_gap.py",
     "extensions/sweeps/run.py",

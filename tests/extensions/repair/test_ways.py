@@ -12,11 +12,10 @@ import pytest
 
 import treesens as ts
 from tests.extensions.repair.models import predict, train
-from treesens.extensions.repair.pairs import Climber
+from treesens.extensions.repair.pairs import Climber, Ways
 from treesens.extensions.repair.proof import decided_by, questions_for
 from treesens.extensions.repair.repair import Repair
 from treesens.extensions.repair.study import RepairOptions
-from treesens.extensions.repair.ways import Ways
 from treesens.extensions.studies.losses import Labelled
 
 pytest.importorskip("clarabel")

@@ -17,7 +17,7 @@ import pytest
 
 from tests.command import run_command
 from tests.extensions.studies.grids import two_classes
-from treesens.extensions.studies.report.heat_map import colour, contrast, ink_on
+from treesens.extensions.studies.report.drawings import colour, contrast, ink_on
 from treesens.extensions.studies.report.pdf import BROWSERS
 from treesens.extensions.studies.report.purpose import read_purpose
 

@@ -14,7 +14,7 @@ import pytest
 
 import treesens as ts
 from tests.extensions.studies.whole_numbers import xgboost_of_whole_numbers
-from treesens.extensions.studies.report.share_words import rarity
+from treesens.extensions.studies.report.fact_words import rarity
 from treesens.report.share_words import percent
 
 pytest.importorskip("jinja2")

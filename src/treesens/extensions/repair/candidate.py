@@ -14,10 +14,10 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Ensemble, ModelSource
 from treesens.errors import ModelError
+from treesens.extensions.repair.forest import Tree, Writer, leaves_of_trees, units
 from treesens.extensions.repair.lightgbm_file import LightGBMWriter
 from treesens.extensions.repair.program import Variables
 from treesens.extensions.repair.sklearn_file import SklearnWriter
-from treesens.extensions.repair.written import Tree, Writer, leaves_of_trees, units
 from treesens.extensions.repair.xgboost_file import XGBoostWriter
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load

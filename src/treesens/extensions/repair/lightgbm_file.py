@@ -10,8 +10,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
-from treesens.extensions.repair.forest import Copy
-from treesens.extensions.repair.written import Tree, leaves_of_trees, nodes_in_file
+from treesens.extensions.repair.forest import Copy, Tree, leaves_of_trees, nodes_in_file
 
 _QUESTIONS = ("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child")
 _INNER = frozenset([*_QUESTIONS, "internal_value", "internal_weight", "internal_count"])

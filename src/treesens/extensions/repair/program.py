@@ -6,7 +6,7 @@ vary. What is minimised is the loss that the model itself expects: the cross ent
 differences of a regressor), which is the divergence of Kullback and Leibler and a constant. Labels of training rows are not
 fitted again: that would take up noise which the model has left alone. It is minimised by accelerated projected gradients (Beck
 and Teboulle, SIAM J. Imaging Sciences 2009, with restarts); every projection is a quadratic program, solved by Clarabel in its
-dual variables, one per pair.
+dual variables, one per pair. `changes_of` compares the result with the model before.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.extensions.repair.forest import Copy, Forest
+from treesens.extensions.repair.forest import Copy, Forest, contributions, leaves_of_trees
 from treesens.extensions.repair.limits import Limits, sparse_matrices
-from treesens.extensions.repair.written import contributions, leaves_of_trees
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes
 
 RIDGE = 0.1
@@ -207,3 +206,27 @@ class Program:
             ahead = then + (momentum - 1) / following * (then - now)
             now, best, momentum = then, value, following
         return now
+
+
+def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict[str, Any]:
+    """Which trees and leaves are others than before, and by how much."""
+    n = len(variables.own)
+    ensemble = variables.forest.ensemble
+    moved = np.abs(values[:n] - variables.own).reshape(-1, variables.width).max(axis=1, initial=0.0)
+    trees = np.unique(ensemble.leaf_tree[variables.leaf[moved > 0]])
+    copies = sum(
+        bool(values[start : start + len(copy.leaves)].any())
+        for copy, start in zip(variables.copies, variables.start.tolist(), strict=False)
+    )
+    return {
+        "changes": {
+            "trees": ensemble.n_trees,
+            "trees_that_ask": len(variables.forest.concerned),
+            "trees_changed": len(trees),
+            "trees_replaced": alone,
+            "trees_added": copies,
+            "leaves": ensemble.n_leaves,
+            "leaves_changed": int((moved > 0).sum()),
+            "largest_change_of_a_leaf": float(moved.max(initial=0.0)),
+        }
+    }

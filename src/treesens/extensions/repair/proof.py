@@ -1,4 +1,6 @@
-"""What a repaired model promises, as questions whose answer must be `none`, and their answers with certificates."""
+"""Promises of a repaired model as questions whose answer must be `none`, over all inputs that the domain leaves open, and their
+answers with certificates.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -187,3 +190,27 @@ def largest_swing(
     options = Options(backend="native", time_limit=seconds, regions=False)
     found = answer_question(question, options, Budget.of(seconds, stop)).objective
     return (None, None) if found is None else (found.value, found.bound)
+
+
+def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
+    """What the domain leaves open: every code of a category without names, also codes that no split lists (they all go one
+    way), every category with a name of a feature that misses values, and missing values of the features of the mask `missing`
+    bool[features].
+    """
+    stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
+    found: list[ast.Declaration] = []
+    for feature, misses in zip(model.ensemble.features, missing.tolist(), strict=True):
+        if feature.name in stated:
+            continue
+        name, kind = ast.Name(feature.name), cast(ast.FeatureType, ast.Numeric("real"))
+        if feature.categories and feature.labels:
+            if not misses:
+                continue
+            kind = ast.Category(tuple(ast.CategoryItem(ast.Name(label), None) for label in map(str, feature.labels)))
+        elif feature.categories:
+            codes = range(feature.categories + 1)
+            kind = ast.Category(tuple(ast.CategoryItem(None, ast.Number(Fraction(code))) for code in codes))
+        elif not misses:
+            continue
+        found.append(ast.Feature(name, kind, missing=misses))
+    return found

@@ -9,10 +9,9 @@ from typing import Any
 
 from treesens.compiler.base.numbers import fraction_of
 from treesens.errors import UsageError
-from treesens.extensions.repair.training.promise import Within
-from treesens.extensions.repair.training.rounds import Rounds
-from treesens.extensions.studies.domain_file import read_domain
+from treesens.extensions.repair.training.rounds import Rounds, Within
 from treesens.extensions.studies.python.study_options import sets_of
+from treesens.extensions.studies.sens_file import read_domain
 from treesens.python.settings import check_seconds, path_of
 
 

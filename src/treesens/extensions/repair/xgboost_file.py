@@ -15,8 +15,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble
 from treesens.errors import MissingPackageError, ModelError
-from treesens.extensions.repair.forest import Copy
-from treesens.extensions.repair.written import Tree, leaves_of_trees, nodes_in_file
+from treesens.extensions.repair.forest import Copy, Tree, leaves_of_trees, nodes_in_file
 from treesens.frontends.documents import is_ubjson
 
 _NO_PARENT = 2147483647

@@ -20,8 +20,16 @@ from treesens.compiler.result import Certified, NearestRow, ObjectiveValue, Proo
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.audit_put import LISTED, NO_ROWS, About, put, unknown
-from treesens.extensions.studies.audit_typical import swing_part, typical_answer, typical_record
+from treesens.extensions.studies.audit_put import (
+    LISTED,
+    NO_ROWS,
+    About,
+    put,
+    swing_part,
+    typical_answer,
+    typical_record,
+    unknown,
+)
 from treesens.extensions.studies.count import CountOptions
 from treesens.extensions.studies.decisions import Between
 from treesens.extensions.studies.questions import Gap, Questions

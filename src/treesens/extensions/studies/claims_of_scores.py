@@ -12,8 +12,6 @@ from treesens.extensions.certify.attach import form_limit, with_more
 from treesens.extensions.certify.parts import having, lacking, not_beyond
 from treesens.extensions.certify.together import Claim, Part, between, each, known, open_claim
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.changed_outcomes import ChangedOutcome
-from treesens.extensions.studies.changed_sensitivities import ChangedSensitivity
 from treesens.extensions.studies.claims_of_shares import claim_shares_of_audit
 from treesens.extensions.studies.diff import DiffOptions, DiffRecord
 from treesens.extensions.studies.difference import Difference, Largest
@@ -22,6 +20,7 @@ from treesens.extensions.studies.largest_gap import LargestGap
 from treesens.extensions.studies.range import RangeOptions, RangeRecord
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
 from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.version_changes import ChangedOutcome, ChangedSensitivity
 
 
 def claim_gaps(_: Asking[GapOptions], found: Found[GapRecord]) -> Iterator[list[Claim]]:

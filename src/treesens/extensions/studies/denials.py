@@ -29,7 +29,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.denial_sweep import sweep_denials
-from treesens.extensions.studies.favourable import favourable_class, favourable_clause
+from treesens.extensions.studies.outcomes import favourable_class, favourable_clause
 from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
 from treesens.extensions.studies.reason_codes import read_codes

@@ -25,8 +25,6 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.changed_outcomes import ChangedOutcome, changed_outcomes
-from treesens.extensions.studies.changed_sensitivities import ChangedSensitivity, changed_sensitivities
 from treesens.extensions.studies.diff import DiffOptions, DiffRecord
 from treesens.extensions.studies.difference_questions import (
     averages_probabilities,
@@ -34,9 +32,15 @@ from treesens.extensions.studies.difference_questions import (
     questions_of_difference,
 )
 from treesens.extensions.studies.difference_rows import compare_rows, labels_of_rows, price_on_rows
-from treesens.extensions.studies.probability_difference import largest_difference
+from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.questions import Gap, gaps_of
 from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.version_changes import (
+    ChangedOutcome,
+    ChangedSensitivity,
+    changed_outcomes,
+    changed_sensitivities,
+)
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of

@@ -11,8 +11,8 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.model import Ensemble, Link
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.extensions.studies.changed_outcomes import queries_of
 from treesens.extensions.studies.decisions import check_votes, label_of_class
+from treesens.extensions.studies.version_changes import queries_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 

@@ -26,8 +26,8 @@ from treesens.extensions.measure.search import CONCERNED, NONE, ShareSearch
 from treesens.extensions.measure.share import ShareRun
 from treesens.extensions.studies.count import EstimateRecord
 from treesens.extensions.studies.decisions import check_regions
-from treesens.extensions.studies.favourable import favourable_class, favourable_clause
 from treesens.extensions.studies.groups import GroupOptions, GroupRecord
+from treesens.extensions.studies.outcomes import favourable_class, favourable_clause
 from treesens.extensions.studies.questions import bind_study, declarations_of
 from treesens.extensions.studies.row_groups import Group, groups_of_rows
 from treesens.extensions.studies.study import Asking, Found

@@ -47,7 +47,7 @@ from treesens.extensions.studies.decisions import (
     natural_question,
 )
 from treesens.extensions.studies.gap import CLOSE, GapOptions, GapRecord
-from treesens.extensions.studies.gap_by_halving import halve_gap
+from treesens.extensions.studies.halving import halve_gap
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
 from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shared_records import ToleranceRecord, TypicalRecord, certificates_of

@@ -20,10 +20,9 @@ from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.result import NearestRow, Result, Verdict
 from treesens.errors import DataError
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.audit_put import LISTED, NO_ROWS, About, put, unknown
-from treesens.extensions.studies.audit_typical import NO_SWING, typical_record
+from treesens.extensions.studies.audit_put import LISTED, NO_ROWS, NO_SWING, About, put, typical_record, unknown
+from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.pair_questions import PairQuestion, PairQuestions
-from treesens.extensions.studies.probability_difference import largest_difference
 from treesens.extensions.studies.running import with_study_certificates
 from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.solve.afterwards import afterwards, answered, is_own_fault

@@ -161,5 +161,5 @@ STUDY = Study(
     fails={"more": lambda records: any(one.suffice == "no" for one in records)},
     fail_words="Exit with 10 if a denial needs more reasons than --most.",
     work="denials",
-    claims="treesens.extensions.studies.claims_of_denials:claim_denials",
+    claims="treesens.extensions.studies.claims_of_sets:claim_denials",
 )

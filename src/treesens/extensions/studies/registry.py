@@ -45,10 +45,18 @@ def call_of(name: str) -> Callable[..., Any] | None:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema of what `--json` prints."""
-    from treesens.extensions.studies.schemas import study_schema
+    """The JSON Schema (draft 2020-12) of what `--json` prints, made from the classes of its records."""
+    from treesens.extensions.certify.manifests import ManifestRecord
+    from treesens.extensions.studies.assumed import Assumed
+    from treesens.records.plain import document_schema, schema_of_type
 
-    return study_schema(study_of(name))
+    study = study_of(name)
+    schema = document_schema(study.document_type, study.title)
+    schema["properties"]["assumed"] = schema_of_type(list[Assumed])
+    schema["required"].append("assumed")
+    if study.claims is not None:
+        schema["properties"]["manifest"] = schema_of_type(ManifestRecord)
+    return schema
 
 
 def arguments() -> dict[str, tuple[str, Kind]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.result import Result
-from treesens.extensions.studies.probability_difference import CLOSE
+from treesens.extensions.studies.halving import CLOSE
 from treesens.records.answers import points_of, scores_of
 
 

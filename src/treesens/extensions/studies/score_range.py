@@ -24,7 +24,7 @@ from treesens.data.alignment import align_table
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
-from treesens.extensions.studies.probability_range import asked_of, probability_end
+from treesens.extensions.studies.halving import asked_of, probability_end
 from treesens.extensions.studies.questions import bind_study, declarations_of
 from treesens.extensions.studies.range import RangeOptions, RangeRecord
 from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates

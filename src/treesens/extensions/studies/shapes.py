@@ -26,7 +26,7 @@ from treesens.compiler.result import Result, Verdict
 from treesens.data.alignment import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
-from treesens.extensions.studies.probability_difference import largest_difference
+from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.extensions.studies.reversals import Reversal, points_and_scores, shape_of
 from treesens.extensions.studies.running import as_finished, library_of

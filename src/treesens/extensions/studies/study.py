@@ -1,8 +1,8 @@
 """A study is one declaration: its question, its options, its record, and how it is asked.
 
 The command, the Python call with its signature and type stub, the JSON Schema and the tables of the pages are made from it
-(`commands/study.py`, `python/study.py`, `schemas.py`). Options are a frozen dataclass whose fields carry the kind, the default,
-the range and the sentence of each; records are dataclasses as well.
+(`commands/study.py`, `python/study.py`, `registry.py`). Options are a frozen dataclass whose fields carry the kind, the
+default, the range and the sentence of each; records are dataclasses as well.
 """
 
 from __future__ import annotations

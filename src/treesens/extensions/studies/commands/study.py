@@ -1,15 +1,17 @@
-"""The command of a study, made from its declaration."""
+"""The command of a study, made from its declaration, and the journal from which the same command goes on."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -25,20 +27,23 @@ from treesens.commands.common import (
     quiet_option,
     trust_option,
 )
-from treesens.commands.journal import journal_option
+from treesens.commands.journal import journal_option, open_journal
 from treesens.commands.kept_answer import kept_answer
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import InternalError, UsageError, told
 from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
-from treesens.extensions.studies.commands.memory import remembered
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
 from treesens.solve.afterwards import have_own_fault
+
+if TYPE_CHECKING:
+    from treesens.records.journal import Entry, Journal
+
 
 _PATH: click.Path = click.Path(path_type=Path)
 
@@ -259,3 +264,40 @@ def _progress(
             outputs.say(words)
 
         yield lambda _: None, tell
+
+
+class JournalMemory:
+    """Answers by the digest of what they depend on: a question, `context` (versions, contents of files) and a time limit."""
+
+    def __init__(self, journal: Journal, context: str, time_limit: float) -> None:
+        self._journal, self._context, self._limit = journal, context, time_limit
+
+    def known(self, key: str) -> dict[str, Any] | None:
+        """The record that was kept. A verdict holds for every time limit, an `unknown` for its own."""
+        digest = self._digest(key)
+        return None if self._journal.known(digest, self._limit) is None else self._journal.record(digest, self._limit)
+
+    def keep(self, key: str, verdict: str, record: dict[str, Any]) -> None:
+        """On the disk when this returns."""
+        from treesens.records.journal import Entry
+
+        question, document = key.replace("\0", "\n"), self._context.replace("\0", "\n")
+        entry = Entry(self._digest(key), verdict, question, document, None, None, 1, 0.0, 0, str(os.getpid()))
+        self._journal.write(entry, self._limit, record)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every answer of the file."""
+        return self._journal.entries()
+
+    def _digest(self, key: str) -> str:
+        return hashlib.sha256(f"{self._context}\0{key}".encode()).hexdigest()
+
+
+@contextmanager
+def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[JournalMemory | None]:
+    """The memory of a journal that is open meanwhile; None without a path. `context` is what all answers depend on."""
+    from treesens import __version__
+
+    with open_journal(path) as journal:
+        known = "\0".join(map(str, (__version__, *context)))
+        yield None if journal is None else JournalMemory(journal, known, time_limit)

@@ -108,13 +108,13 @@ def _read(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]
 
 
 def _domain(path: Path | None) -> Sequence[Any]:
-    from treesens.extensions.studies.domain_file import read_domain
+    from treesens.extensions.studies.sens_file import read_domain
 
     return read_domain(path)
 
 
 def _decision(path: Path | None) -> Any:
-    from treesens.extensions.studies.decision_file import read_decision
+    from treesens.extensions.studies.sens_file import read_decision
 
     return read_decision(path)
 

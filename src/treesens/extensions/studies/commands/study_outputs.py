@@ -1,28 +1,30 @@
-"""What the command of a study shows and writes: a table, and whatever a study has beside it."""
+"""Outputs of the command of a study: a table, and the files, pictures and pages that some studies add."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from treesens.commands.beside import write_beside
 from treesens.extensions.studies.study import Asking, Found
 from treesens.report.terminal import say_json, say_wrapped
 
 TABLES = {
     "diff": "treesens.extensions.studies.report.diff_table:show_difference",
-    "gap": "treesens.extensions.studies.report.largest_table:show_largest",
-    "count": "treesens.extensions.studies.report.share_table:show_shares",
-    "range": "treesens.extensions.studies.report.range_table:show_ranges",
+    "gap": "treesens.extensions.studies.report.study_tables:show_largest",
+    "count": "treesens.extensions.studies.report.study_tables:show_shares",
+    "range": "treesens.extensions.studies.report.study_tables:show_ranges",
 }
 """What draws the records of a study; others are drawn by their columns."""
 BESIDE = {
     "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
     "learn": "treesens.extensions.studies.commands.learn:LearnOutputs",
-    "reasons": "treesens.extensions.studies.commands.reasons:ReasonsOutputs",
+    "reasons": "treesens.extensions.studies.commands.row_outputs:ReasonsOutputs",
     "repair": "treesens.extensions.repair.command:RepairOutputs",
-    "robust": "treesens.extensions.studies.commands.robust:RobustOutputs",
-    "sets": "treesens.extensions.studies.commands.sets:SetsOutputs",
-    "why": "treesens.extensions.studies.commands.why:WhyOutputs",
+    "robust": "treesens.extensions.studies.commands.row_outputs:RobustOutputs",
+    "sets": "treesens.extensions.studies.commands.row_outputs:SetsOutputs",
+    "why": "treesens.extensions.studies.commands.row_outputs:WhyOutputs",
 }
 """Studies whose commands write more than a table, with the class that does."""
 
@@ -40,7 +42,7 @@ class Outputs:
         """The records as people read them."""
         del found
         say_favourable(document)
-        place = TABLES.get(self.name, "treesens.extensions.studies.report.records_table:show_records")
+        place = TABLES.get(self.name, "treesens.extensions.studies.report.study_tables:show_records")
         module, _, function = place.partition(":")
         getattr(import_module(module), function)(records)
 
@@ -50,6 +52,24 @@ class Outputs:
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Files beside the answers."""
+
+
+class PictureOutputs(Outputs):
+    """Outputs with a picture if `--plot` is given."""
+
+    def __init__(self, name: str, asked: Asking[Any]) -> None:
+        from treesens.extensions.studies.report.plots import new_axes
+
+        super().__init__(name, asked)
+        self.plot = asked.options.plot
+        self.axes = None if self.plot is None else new_axes(self.plot)
+
+    def write_picture(self, draw: Callable[[Any], Any]) -> None:
+        """Saves what `draw` draws on the axes."""
+        if (place := self.plot) is not None:
+            from treesens.extensions.studies.report.plots import save_plot
+
+            write_beside(str(place), lambda: save_plot(draw(self.axes), place))
 
 
 def say_favourable(document: dict[str, Any]) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from treesens.extensions.studies.python.rows import Reasons, Robustness, Sets
-from treesens.extensions.studies.python.shares import Count
-from treesens.extensions.studies.python.studies import Audit, Diff, Gap, Repair, Rules
+from treesens.extensions.studies.python.studies import Audit, Count, Diff, Gap, Repair, Rules
 from treesens.extensions.studies.python.study_results import StudyResult
 from treesens.python.types import Data, Model
 

@@ -122,7 +122,7 @@ class Sets(StudyResult):
         """A picture with matplotlib of the sets of the first decision: a row per set, a dot per feature. Returns the axes, new
         ones if none are given. UsageError without matplotlib.
         """
-        from treesens.extensions.studies.report.sets_plot import sets_plot
+        from treesens.extensions.studies.report.plots import sets_plot
 
         return sets_plot(self.records[0], axes)
 

@@ -1,4 +1,4 @@
-"""What studies of whole models return in Python: audits, largest gaps, two models compared, repairs, rules of a table."""
+"""Results in Python of the studies of whole models: audits, largest gaps, two models compared, repairs, rules, shares."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class Diff(Columns):
         return diff_html(self.record)
 
     def __repr__(self) -> str:
-        from treesens.extensions.studies.report.largest_words import rounded
+        from treesens.extensions.studies.report.fact_words import rounded
 
         rows = "" if self.found.changed is None else f", {len(self.found.changed)} of {self.found.rows} rows change"
         proved = "" if self.bound is None else f", at most {rounded(self.bound, 6, ROUND_CEILING)} apart"
@@ -283,3 +283,36 @@ class Rules(dict[str, Any]):
         """The result of a call."""
         told = plain(called.found.result)
         return cls({name: part for name, part in told.items() if name not in {"schema_version", "data"}})
+
+
+@dataclass(frozen=True, eq=False)
+class Count(StudyResult):
+    """Shares of inputs: `records` as `treesens count --json` prints them, one per (set of features, decision, gap)."""
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column; `estimate` is None where the proved interval is narrow enough."""
+        kind = "gap" if any("gap" in r for r in self.records) else "margin"
+        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
+        if any("classes" in r for r in self.records):
+            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
+        for name in (kind, "lower", "upper"):
+            columns[name] = [r[name] for r in self.records]
+        columns["estimate"] = [None if r["estimate"] is None else r["estimate"]["value"] for r in self.records]
+        return {**columns, "closed": [r["closed"] for r in self.records]}
+
+    def _repr_html_(self) -> str:
+        from treesens.report.notebook import table
+        from treesens.report.share_words import estimated, interval
+
+        kind = "gap" if any("gap" in r for r in self.records) else "margin"
+        head = ["features", kind, "share of inputs, proved", "estimate, with its interval", "known well enough"]
+        lines = [
+            [", ".join(r["varied"]), r[kind], interval(r), estimated(r), "yes" if r["closed"] else r["reason"] or "no"]
+            for r in self.records
+        ]
+        return table(head, lines)
+
+    def __repr__(self) -> str:
+        closed = sum(bool(record["closed"]) for record in self.records)
+        return f"<shares of {len(self.records)} questions: {closed} known precisely enough>"

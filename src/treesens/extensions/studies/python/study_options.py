@@ -129,11 +129,11 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
         case kinds.Directions() | kinds.Permitted():
             return _mapped(one, value)
         case kinds.DomainFile():
-            from treesens.extensions.studies.domain_file import read_domain
+            from treesens.extensions.studies.sens_file import read_domain
 
             return read_domain(path_of(name, value))
         case kinds.DecisionFile():
-            from treesens.extensions.studies.decision_file import read_decision
+            from treesens.extensions.studies.sens_file import read_decision
 
             return read_decision(path_of(name, value))
         case kinds.InputFile() | kinds.OutputPath():

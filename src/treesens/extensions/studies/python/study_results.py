@@ -14,7 +14,7 @@ from treesens.records.plain import plain
 
 RESULTS = {
     "audit": "treesens.extensions.studies.python.studies:Audit",
-    "count": "treesens.extensions.studies.python.shares:Count",
+    "count": "treesens.extensions.studies.python.studies:Count",
     "diff": "treesens.extensions.studies.python.studies:Diff",
     "gap": "treesens.extensions.studies.python.studies:Gap",
     "learn": "treesens.extensions.studies.python.studies:Rules",
@@ -96,7 +96,7 @@ class StudyResult(Records):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        from treesens.extensions.studies.report.records_table import columns_of
+        from treesens.extensions.studies.report.study_tables import columns_of
 
         return columns_of(self.records)
 

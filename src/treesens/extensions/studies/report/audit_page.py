@@ -23,10 +23,9 @@ from treesens.extensions.studies.report.audit_table import (
     swing_of,
     swing_units,
 )
-from treesens.extensions.studies.report.heat_map import heat_map, short
+from treesens.extensions.studies.report.drawings import heat_map, share_bars, short
+from treesens.extensions.studies.report.fact_words import MEANINGS, share_of, typical_of, who_of
 from treesens.extensions.studies.report.purpose import FIELDS, SIGNERS
-from treesens.extensions.studies.report.share_bars import share_bars
-from treesens.extensions.studies.report.share_words import MEANINGS, share_of, typical_of, who_of
 from treesens.report.changes import NO_NUMBER, Names, in_names
 from treesens.visible import visible, visible_json
 

@@ -8,9 +8,8 @@ from typing import Any
 from rich.text import Text
 
 from treesens.extensions.studies.largest import Status, rows_of_record, swing_of_record
-from treesens.extensions.studies.report.largest_words import largest_words
+from treesens.extensions.studies.report.fact_words import largest_words, share_of, typical_of
 from treesens.extensions.studies.report.price_table import show_prices
-from treesens.extensions.studies.report.share_words import share_of, typical_of
 from treesens.report.changes import Names, in_names
 from treesens.report.show import out
 from treesens.report.tables import Table

@@ -8,8 +8,7 @@ from typing import Any
 
 from treesens.extensions.studies.largest import Largest, Status, swing_of_record
 from treesens.extensions.studies.report.audit_table import classes_of, flips_of_words, gap_of, shape_of
-from treesens.extensions.studies.report.largest_words import largest_words
-from treesens.extensions.studies.report.share_words import share_of
+from treesens.extensions.studies.report.fact_words import largest_words, share_of
 from treesens.report.changes import Names
 
 Record = dict[str, Any]

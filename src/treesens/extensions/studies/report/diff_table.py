@@ -12,7 +12,7 @@ from treesens.compiler.base.tolerance import Closeness, Tolerance
 from treesens.extensions.studies.diff import CHANGES
 from treesens.extensions.studies.largest import swing_of_record
 from treesens.extensions.studies.report.audit_table import COLOURS, rows_that_flip, varied_of
-from treesens.extensions.studies.report.largest_words import largest_words, rounded
+from treesens.extensions.studies.report.fact_words import largest_words, rounded
 from treesens.extensions.studies.report.price_table import show_price
 from treesens.report import notebook
 from treesens.report.show import out

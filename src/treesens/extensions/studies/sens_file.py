@@ -1,4 +1,4 @@
-"""What a `.sens` file says about decisions, for studies that ask no file."""
+"""Declarations of a `.sens` file, possible inputs and a decision, as options of studies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ from treesens.grammar.parsing.parser import read
 from treesens.grammar.tree import ast
 
 _EXAMPLE = "`decision credit of x: approve when prob(x) >= 0.8 else decline` (docs/language.md)"
+
+
+def read_domain(path: Path | None) -> tuple[ast.Declaration, ...]:
+    """The `feature` and `onehot` declarations of a file; its models, tables and queries are for `treesens check`."""
+    if path is None:
+        return ()
+    found = tuple(item for item in read(path).declarations if isinstance(item, ast.Feature | ast.OneHot))
+    if not found:
+        raise UsageError(
+            f"{path} declares no feature", remedy="write e.g. `feature age: integer in [18, 79]` (docs/language.md)"
+        )
+    return found
 
 
 def read_decision(path: Path | None) -> ast.Decision | None:

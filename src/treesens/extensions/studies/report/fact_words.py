@@ -1,12 +1,42 @@
-"""Shares in the records of studies in words."""
+"""Facts in the records of studies in words. No other module says `at least`, `at most` or `not used` of a largest value."""
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
-from treesens.extensions.studies.largest import Status, swing_of_record
-from treesens.extensions.studies.report.largest_words import largest_words
+from treesens.extensions.studies.largest import Largest, Status, swing_of_record
 from treesens.report.share_words import estimated, interval, percent
+
+
+def largest_words(known: Largest, digits: int = 4) -> str:
+    """`5.869`, `at least 2.445, at most 13.6`, `not audited`, ..: the exact value, or the known bounds on it."""
+    match known.status:
+        case Status.PROVED:
+            return rounded(known.value, digits, ROUND_HALF_EVEN)
+        case Status.BETWEEN:
+            return (
+                f"at least {rounded(known.value, digits, ROUND_FLOOR)}, "
+                f"at most {rounded(known.bound, digits, ROUND_CEILING)}"
+            )
+        case Status.AT_LEAST:
+            return f"at least {rounded(known.value, digits, ROUND_FLOOR)}"
+        case Status.AT_MOST:
+            return f"at most {rounded(known.bound, digits, ROUND_CEILING)}"
+        case Status.UNKNOWN:
+            return "not known"
+        case Status.NOT_AUDITED:
+            return "not audited"
+        case Status.NOT_USED:
+            return "not used (proved)"
+
+
+def rounded(value: float | None, digits: int, rounding: str) -> str:
+    """A number with `digits` digits, a bound rounded to the side on which it holds; whole numbers in full."""
+    if isinstance(value, int) or value is None:
+        return f"{value:,}" if value is not None else "–"
+    return f"{float(Context(digits, rounding).create_decimal_from_float(value)):.{digits}g}"
+
 
 MEANINGS = {
     "uniform": "of all inputs of the domain, by length of ranges and number of values",

@@ -1,4 +1,9 @@
-"""Which outcomes of a decision change from one version of a model to the next: an input for each, or a proof that none does."""
+"""Changes from one version of a model to the next: outcomes of a decision, and sensitivities.
+
+For every outcome that becomes another one there is an input, or a proof that there is none. Sensitivities are compared by the
+audits of both versions, about the same domain, that of one table. One appears if it is proved that no pair flips the old
+version and a verified pair flips the new one; an open answer is neither.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +22,13 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import DecidedPoint, Query
 from treesens.compiler.result import Result
+from treesens.data.tables import Table
+from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.diff import OutcomeChange
+from treesens.extensions.studies.feature_audit import audit
 from treesens.extensions.studies.outcomes import is_decided, pairs_of
+from treesens.extensions.studies.questions import Gap, sets_of
+from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.solve.afterwards import answered
@@ -29,6 +40,17 @@ from treesens.solve.tasks.pair_rows import decided_rows
 _LISTED = 100
 """Numbers of changed rows that a record lists."""
 _A, _B = ast.Name("a"), ast.Name("b")
+_WORDS = {
+    ("none", "found"): "appears",
+    ("found", "none"): "goes",
+    ("found", "found"): "stays",
+    ("none", "none"): "never",
+}
+_ABOUT: tuple[str, ...] = ("varied", "protected", "gap", "margin", "classes", "question")
+_KEPT: tuple[str, ...] = (
+    *("verdict", "proof", "reason", "points", "rows_flipped", "rows_complete", "max_swing", "max_swing_bound"),
+)
+"""Fields of the record of an audit that a change repeats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,3 +144,52 @@ def changed_rows(question: ResolvedQuestion, before: str, after: str) -> tuple[i
 
 def _of_point(decided: Sequence[DecidedPoint], point: int) -> DecidedPoint:
     return next(one for one in decided if one.point == point)
+
+
+@dataclass(frozen=True)
+class ChangedSensitivity:
+    """One set of features at one gap, the records of both audits about it, and a question of each."""
+
+    old: dict[str, Any]
+    new: dict[str, Any]
+    queries: tuple[Query, Query] | None = None
+
+    @property
+    def change(self) -> str:
+        """`appears`, `goes`, `stays`, `never` (proved of both versions), or `unknown` if one answer is open."""
+        return _WORDS.get((self.old["verdict"], self.new["verdict"]), "unknown")
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; the pairs in the user's own labels."""
+        about = {name: fact for name, fact in self.new.items() if name in _ABOUT}
+        old, new = ({name: side.get(name) for name in _KEPT} for side in (self.old, self.new))
+        return {**about, "change": self.change, "old": old, "new": new}
+
+
+def changed_sensitivities(
+    old: LoadedModel,
+    new: LoadedModel,
+    table: Table,
+    gaps: Sequence[Gap],
+    options: AuditOptions,
+    *,
+    varied: Sequence[Sequence[str]] | None = None,
+    stop: threading.Event | None = None,
+) -> list[ChangedSensitivity]:
+    """The audits of both models over one table, question by question; those that both were asked before a stop.
+
+    `varied` are sets of features; by default every feature that a tree of one of the models asks about. The time limit of the
+    options is in seconds for each set and model.
+    """
+    groups = varied if varied is not None else list(dict.fromkeys(sets_of(old, None) + sets_of(new, None)))
+    audits = [audit(m, table, varied=groups, gaps=gaps, options=options, stop=stop) for m in (old, new)]
+    both = [{_key(item): item for item in one.records} for one in audits]
+    one, other = (made.query for made in audits)
+    queries = None if one is None or other is None else (one, other)
+    found = [ChangedSensitivity(item, both[1][key], queries) for key, item in both[0].items() if key in both[1]]
+    return sorted(found, key=lambda one: not one.new.get("protected"))
+
+
+def _key(record: dict[str, Any]) -> tuple[object, ...]:
+    """What a record is about."""
+    return (*record["varied"], record.get("gap"), record.get("margin"), *map(str, record.get("classes", ())))

@@ -1,0 +1,125 @@
+"""Outputs of the commands that explain single rows and decisions: `why`, `reasons`, `robust` and `sets`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from treesens.commands.beside import write_beside
+from treesens.extensions.studies.commands.study_outputs import Outputs, PictureOutputs, say_favourable
+from treesens.extensions.studies.report.csv_file import write_csv
+from treesens.extensions.studies.report.plots import certified_plot, reasons_plot, sets_plot
+from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets
+from treesens.extensions.studies.study import Found
+from treesens.report.reason_words import reason_words
+from treesens.report.terminal import say_wrapped
+
+_WHY_COLUMNS = ("row", "class", "size", "features", "values", "contrast")
+
+
+class WhyOutputs(PictureOutputs):
+    """Outputs of `treesens why`: the reasons in words, a line for each in a file, and a picture."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """Every reason in words."""
+        del document, found
+        for record in records:
+            say_wrapped(reason_words(record))
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The lines, and the picture."""
+        del document, found
+        if (out := self.asked.options.out) is not None:
+            write_beside(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
+        self.write_picture(partial(reasons_plot, records))
+
+
+def _why_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    """A line per reason: the row, its class, the features and their values, and the change that reaches another class."""
+    for record in records:
+        known = [] if record["sufficient"] is None else [record["sufficient"]]
+        for one in record.get("reasons", known):
+            contrast = "; ".join(record["contrast"] or ())
+            values = "; ".join(map(str, one.values()))
+            yield [record["row"], record["class"], len(one), "; ".join(one), values, contrast]
+
+
+_REASON_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feature", "value", "instead")
+
+
+class ReasonsOutputs(Outputs):
+    """Outputs of `treesens reasons`: a line per denial, how often its reasons do not suffice, and a file for letters."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """A line per denial."""
+        del records, found
+        say_favourable(document)
+        show_denials(document)
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The lines of letters."""
+        del document, found
+        if (out := self.asked.options.out) is not None:
+            write_beside(str(out), partial(write_csv, out, _REASON_COLUMNS, _reason_lines(records)))
+
+
+def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    """A line per reason: the row, its rank, code, phrase, feature, value, and another one."""
+    for record in records:
+        for rank, one in enumerate(record["reasons"], 1):
+            about = [record["row"], record["decision"], record["suffice"], rank]
+            yield [*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))]
+
+
+class RobustOutputs(PictureOutputs):
+    """Outputs of `treesens robust`: the rows and the curve, the inputs that were found, and a picture."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The rows and the curve."""
+        show_rows(records)
+        curve = [(point["radius"], point["part"]) for point in document["certified"]]
+        show_curve(curve, labelled=found.result.labelled)
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The inputs, and the picture."""
+        del document
+        if (out := self.asked.options.out) is not None:
+            write_beside(str(out), partial(_write_points, out, records))
+        result = found.result
+        self.write_picture(lambda axes: certified_plot(result.curve(), axes, labelled=result.labelled))
+
+
+def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """One line per input that was found: its row, the class that was asked for if there are several, distance and values."""
+    targeted = any("targets" in record for record in records)
+    found = [(record["row"], one) for record in records for one in record.get("targets", [record])]
+    known = [(row, one) for row, one in found if one["point"] is not None]
+    names = list(known[0][1]["point"]) if known else []
+    header = ["row", *(["target"] if targeted else []), "distance", *names]
+    lines = [
+        [row, *([one["target"]] if targeted else []), _shown(one["distance"]), *(one["point"][name] for name in names)]
+        for row, one in known
+    ]
+    write_csv(path, header, lines)
+
+
+def _shown(distance: float | None) -> str:
+    return "" if distance is None else repr(distance)
+
+
+class SetsOutputs(PictureOutputs):
+    """Outputs of `treesens sets`: a table per decision, and a picture of the sets of the first."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """A table per decision."""
+        del document, found
+        for record in records:
+            show_sets(record)
+
+    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The picture."""
+        del document, found
+        if records:
+            self.write_picture(partial(sets_plot, records[0]))

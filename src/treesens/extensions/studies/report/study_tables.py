@@ -1,0 +1,236 @@
+"""Records of studies as tables on the terminal: those of any study, with a column for each field that is a text, a number or a
+list of names, and those of `range`, `gap`, `count`, `robust`, `sets` and `reasons`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treesens.compiler.base.tolerance import Closeness, Tolerance
+from treesens.extensions.studies.report.audit_table import classes_of
+from treesens.extensions.studies.report.fact_words import MEANINGS, who_of
+from treesens.report.share_words import estimated, interval, percent
+from treesens.report.show import out
+from treesens.report.tables import Table
+from treesens.report.terminal import say_wrapped
+from treesens.visible import visible
+
+
+def show_records(records: Sequence[dict[str, Any]]) -> None:
+    """One line per record. Columns without a value are left out, and so are seconds."""
+    columns = {
+        name: cells
+        for name, cells in columns_of(records).items()
+        if name != "seconds" and any(cell not in (None, "") for cell in cells)
+    }
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name.replace("_", " "))
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*map(_cell, cells))
+    table.print_fitted(out())
+
+
+def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The fields that are texts, numbers or lists of names, a list per field; None if a record has no such field."""
+    names = dict.fromkeys(name for record in records for name in record)
+    found = {name: [record.get(name) for record in records] for name in names}
+    plain = {
+        name: [", ".join(map(str, x)) if isinstance(x, list) else x for x in cells] for name, cells in found.items()
+    }
+    return {name: cells for name, cells in plain.items() if not any(isinstance(x, dict) for x in found[name])}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def show_ranges(records: Sequence[dict[str, Any]]) -> None:
+    """One line per end of a score: what an input reaches, what no input exceeds, and the probability there."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("class")
+    table.add_column("score")
+    table.add_column("reached", justify="right")
+    table.add_column("proved bound", justify="right")
+    table.add_column("probability", justify="right")
+    table.add_column("seconds", justify="right")
+    table.add_column("")
+    for record in records:
+        table.add_row(
+            "" if record["class"] is None else visible(str(record["class"])),
+            f"{record['end']} {record['score']}",
+            _number(record["value"]),
+            _number(record["bound"]),
+            _probability(record),
+            f"{record['seconds']:.2f}",
+            closed_words(record) if record["closed"] else record["reason"],
+        )
+    table.drop_empty("class")
+    table.drop_empty("probability")
+    table.print_fitted(out(), ("seconds", ""))
+
+
+def closed_words(record: Mapping[str, Any]) -> str:
+    """`optimal`, or within which tolerance a bound is closed."""
+    if record["status"] == Closeness.OPTIMAL:
+        return "optimal"
+    return f"closed within {Tolerance(**record['tolerance']).words()}"
+
+
+def _probability(record: dict[str, Any]) -> str:
+    """That of the class whose raw score it is."""
+    found = (record["scores"] or {}).get("prob")
+    if isinstance(found, dict):
+        found = found.get(str(record["class"]))
+    return "" if found is None or record["score"] == "probability" else _number(found)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6g}"
+
+
+def show_largest(records: Sequence[dict[str, Any]]) -> None:
+    """One line per set of features: the gap that a pair reaches, what no pair exceeds, and why a search stopped early."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("varied")
+    table.add_column("classes")
+    units = dict.fromkeys(record["unit"] for record in records)
+    table.add_column(f"largest gap ({next(iter(units))})" if len(units) == 1 else "largest gap", justify="right")
+    table.add_column("proved bound", justify="right")
+    table.add_column("seconds", justify="right")
+    table.add_column("")
+    for record in records:
+        how = record["reason"] or ("closed" if record["closed"] else "")
+        table.add_row(
+            ", ".join(record["varied"]),
+            classes_of(record),
+            "–" if record["largest_gap"] is None else f"{record['largest_gap']:.6g}",
+            "–" if record["largest_gap_bound"] is None else f"{record['largest_gap_bound']:.6g}",
+            f"{record['seconds']:.2f}",
+            how,
+        )
+    table.drop_empty("classes")
+    table.print_fitted(out(), ("seconds", ""))
+
+
+def size_of(record: dict[str, Any]) -> str:
+    """The gap or the margin of a record."""
+    return f"{record['gap' if 'gap' in record else 'margin']:g}"
+
+
+def show_shares(records: Sequence[dict[str, Any]]) -> None:
+    """A line per question, and below it who is concerned."""
+    if not records:
+        return
+    kind = "gap" if "gap" in records[0] else "margin"
+    table = Table(box=None, pad_edge=False)
+    for name in ("varied", "classes", kind, "proved share", "estimate", "seconds", ""):
+        table.add_column(name, justify="right" if name in (kind, "seconds") else "left")
+    for record in records:
+        table.add_row(
+            ", ".join(record["varied"]),
+            classes_of(record),
+            size_of(record),
+            interval(record),
+            estimated(record),
+            f"{record['seconds']:.2f}",
+            "" if record["closed"] else f"open: {record['reason']}",
+        )
+    table.drop_empty("classes", "estimate", "")
+    table.print_fitted(out(), ("seconds",))
+    measure = records[0]["measure"]
+    say_wrapped(
+        f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision."
+    )
+    deltas = {r["estimate"]["delta"] for r in records if r["estimate"] is not None}
+    if deltas:
+        say_wrapped(f"The interval in brackets fails to hold the share with a probability of at most {max(deltas):g}.")
+    for record in records:
+        _show_concerned(record)
+
+
+def _show_concerned(record: dict[str, Any]) -> None:
+    if not record["who"] and not record["boxes"]:
+        return
+    say_wrapped(f"\n{', '.join(record['varied'])} at {size_of(record)}: {record['question']}")
+    for line in who_of(record):
+        say_wrapped(f"  {line}")
+    for box in record["boxes"]:
+        parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items()) or "everything"
+        say_wrapped(f"  all inputs with {parts} are concerned: {percent(box['share'])} of all")
+
+
+def show_rows(records: Sequence[dict[str, Any]]) -> None:
+    """One line per row: its class, how near another one is, and what is proved."""
+    table = Table(box=None, pad_edge=False)
+    for name, justify in (("row", "right"), ("class", "left"), ("distance", "right"), ("proved bound", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("")
+    for record in records:
+        none = record["verdict"] == "none"
+        how = "no other class in the domain" if none else record["reason"] or ("closed" if record["closed"] else "")
+        numbers = ("–" if record[key] is None else f"{record[key]:.9g}" for key in ("distance", "bound"))
+        table.add_row(str(record["row"]), record["class"], *numbers, how)
+        for one in record.get("targets", ()):
+            numbers = ("–" if one[key] is None else f"{one[key]:.9g}" for key in ("distance", "bound"))
+            how = "no input of the domain" if one["verdict"] == "none" else one["reason"]
+            table.add_row("", f"to {one['target']}", *numbers, how or ("closed" if one["closed"] else ""))
+    table.print_fitted(out())
+
+
+def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:
+    """The part of the rows that is proved robust at each radius."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("radius", justify="right")
+    table.add_column("certified accuracy" if labelled else "certified part of the rows", justify="right")
+    for radius, part in curve:
+        table.add_row(f"{radius:.6g}", f"{100 * part:.1f} %")
+    table.print_fitted(out())
+
+
+def show_sets(record: dict[str, Any]) -> None:
+    """One line per set: what is known of it, and whether it is proved that no smaller (larger) one will do."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("features")
+    table.add_column(classes_of(record) or "answer")
+    table.add_column("")
+    for item in record["flip"]:
+        table.add_row(_named(item), "flip", "minimal" if item["minimal"] else "perhaps not minimal")
+    for item in record["hold"]:
+        table.add_row(_named(item), "never", "maximal" if item["maximal"] else "perhaps not maximal")
+    for item in record["open"]:
+        table.add_row(_named(item), "unknown", item["reason"])
+    table.print_fitted(out())
+    if not record["complete"]:
+        out().print("not all sets are decided")
+
+
+def _named(item: dict[str, Any]) -> str:
+    return ", ".join(item["features"]) or "(none)"
+
+
+def show_denials(document: dict[str, Any]) -> None:
+    """The reasons of every denial, and how often they do not suffice."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("row", "suffice", "reasons"):
+        table.add_column(name)
+    for record in document["results"]:
+        words = list(dict.fromkeys(_words(one) for one in record["reasons"]))
+        shown = "; ".join(f"{rank}. {text}" for rank, text in enumerate(words, 1)) or record["reason"]
+        table.add_row(str(record["row"]), record["suffice"], shown)
+    table.print_fitted(out(), ("reasons",))
+    most, many = document["most"], document["denied"]
+    say_wrapped(
+        f"{'denials with certificates' if many is None else f'{many} denials'}: at most {most} reasons suffice for "
+        f"{document['suffice']} (none of them can be left out), do not for {document['do_not_suffice']} (proved)"
+        + ("" if many is None else f", open: {document['open']}")
+    )
+
+
+def _words(reason: dict[str, Any]) -> str:
+    return reason["phrase"] if reason["code"] is None else f"{reason['phrase']} ({reason['code']})"
