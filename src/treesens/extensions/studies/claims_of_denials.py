@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treesens.compiler.query.explained import pinned
-from treesens.extensions.certify.parts import having, lacking
-from treesens.extensions.certify.reason_claim import Ask, reason_claim, values_of
+from treesens.extensions.certify.claims import Ask, having, lacking, reason_claim, values_of
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
 from treesens.extensions.studies.claims_of_sets import asking
 from treesens.extensions.studies.denials import NOTHING_HELPS, Shown
