@@ -12,7 +12,7 @@ BY_KEY = {
     "compiler/base/reuse.py": "within one answer, and gone with it",
     "extensions/editor/reading.py": "files that are open in an editor, by their time stamp",
     "extensions/sweeps/worker.py": "open documents of a worker, loaded by one thread at a time",
-    "extensions/sweeps/on_ray.py": "documents that a worker of Ray has unpacked",
+    "extensions/sweeps/clusters.py": "documents that a worker of Ray has unpacked",
     "extensions/certify/statement.py": "contents of files that a sweep has sent",
 }
 """Modules that keep things under a key until others need the room."""
