@@ -52,7 +52,7 @@ OUTPUTS = {
     ),
     "sweep report": (
         ["sweep", "s.toml", "--report", "OUT.csv", "--jobs", "1"],
-        "treesens.extensions.sweeps.sweep_table.write_answers",
+        "treesens.extensions.sweeps.report.write_answers",
     ),
     "learn file": (
         ["learn", "rules", "d.csv", "-o", "OUT.sens"],

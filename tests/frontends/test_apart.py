@@ -11,7 +11,7 @@ import pytest
 
 from treesens.compiler.base.processes import environment
 from treesens.errors import ModelError
-from treesens.frontends import reading_process
+from treesens.frontends import apart
 from treesens.frontends.apart import read_apart
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks of a loaded process are for Linux")
@@ -24,8 +24,8 @@ def read(body: str, *arguments: str) -> str:
 
 def test_the_first_is_started_and_the_others_are_forked() -> None:
     parents = [read("sys.stdout.write(str(os.getppid()))") for _ in range(3)]
-    assert parents[0] == str(os.getpid()) or IMPORTS in reading_process._asked
-    server = reading_process._servers.servers[IMPORTS].process.pid
+    assert parents[0] == str(os.getpid()) or IMPORTS in apart._asked
+    server = apart._servers.servers[IMPORTS].process.pid
     assert parents[1:] == [str(server)] * 2
     assert read("sys.stdout.write(json.dumps(sys.argv[3:]) + 'ü')", "a b", "c") == '["a b", "c"]ü'
 
@@ -53,7 +53,7 @@ def test_a_fork_has_the_limits_of_a_process_of_its_own(body: str, words: str) ->
 
 def test_a_server_that_was_killed_is_started_again() -> None:
     assert read("pass") == read("pass") == ""
-    reading_process._servers.servers[IMPORTS].process.send_signal(signal.SIGKILL)
+    apart._servers.servers[IMPORTS].process.send_signal(signal.SIGKILL)
     assert read("sys.stdout.write('here')") == "here"
 
 

@@ -18,8 +18,7 @@ from tests.frontends.versions import before, since
 from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
 from treesens.frontends import conformance, load
-from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
-from treesens.frontends.sklearn.rough import Rough, power_function, thresholds_behind
+from treesens.frontends.sklearn.rough import Rough, falls_of, power_function, quantile_function, thresholds_behind
 
 from sklearn import compose, decomposition, feature_selection, impute, pipeline, preprocessing  # isort: skip
 

@@ -58,11 +58,11 @@ def late():
     from treesens.extensions.editor import names
     return "treesens.extensions.sweeps.run:main"
 if TYPE_CHECKING:
-    from treesens.extensions.certify.parts import Part
+    from treesens.extensions.certify.claims import Part
 '''
     assert sorted(extensions_named(text)) == [
         "treesens.extensions",
-        "treesens.extensions.certify.parts.Part",
+        "treesens.extensions.certify.claims.Part",
         "treesens.extensions.editor.names",
         "treesens.extensions.repair",
         "treesens.extensions.sweeps.run:main",

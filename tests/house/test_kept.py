@@ -10,9 +10,9 @@ SOURCES = Path(__file__).parents[2] / "src" / "treesens"
 BY_KEY = {
     "compiler/base/kept.py": "the one module",
     "compiler/base/reuse.py": "within one answer, and gone with it",
-    "extensions/editor/library.py": "files that are open in an editor, by their time stamp",
+    "extensions/editor/reading.py": "files that are open in an editor, by their time stamp",
     "extensions/sweeps/worker.py": "open documents of a worker, loaded by one thread at a time",
-    "extensions/sweeps/on_ray.py": "documents that a worker of Ray has unpacked",
+    "extensions/sweeps/clusters.py": "documents that a worker of Ray has unpacked",
     "extensions/certify/statement.py": "contents of files that a sweep has sent",
 }
 """Modules that keep things under a key until others need the room."""

@@ -395,7 +395,7 @@ PROOFS = (
         test="tests/extensions/certify/test_all_cavities.py",
     ),
     Mutation(
-        "an answer is shown by rows that leave a cavity", "extensions/certify/row_cells.py",
+        "an answer is shown by rows that leave a cavity", "extensions/certify/whole.py",
         r"apart = few\.separating\(cells, 1\)", "apart = []",
         test="tests/extensions/certify/test_all_cavities.py",
     ),
@@ -405,7 +405,7 @@ PROOFS = (
         test="tests/extensions/certify/test_combined_rows.py",
     ),
     Mutation(
-        "merged cells are named by the first of them", "extensions/certify/layout.py",
+        "merged cells are named by the first of them", "extensions/certify/proof_text.py",
         r"        ends=True,", "        ends=False,",
         test="tests/extensions/certify/test_merged_cells.py",
     ),

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.frontends.columns import Nodes
-from treesens.frontends.growing import Growing
+from treesens.frontends.columns import Growing, Nodes
 
 MAX_LEAVES = 1 << 22
 """Of all terms together; more is no model that anybody explains."""

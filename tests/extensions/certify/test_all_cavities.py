@@ -21,7 +21,7 @@ from tests.extensions.certify.models import train
 from treesens.binder.file import bind
 from treesens.compiler.result import Result
 from treesens.extensions import treesens_verify as checker
-from treesens.extensions.certify import produce, row_cells
+from treesens.extensions.certify import produce, whole
 from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
@@ -151,7 +151,7 @@ def test_several_answers_have_certificates(folder: Path) -> None:
 
 
 def test_too_many_cells_are_said_to_be_too_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_cells, "MOST_CELLS", 2)
+    monkeypatch.setattr(whole, "MOST_CELLS", 2)
     (one,) = ask(folder, QUESTIONS["two features"], "many").certificates
     assert (one.path, one.reason.split(" of ")[0]) == ("", "all cavities")
 

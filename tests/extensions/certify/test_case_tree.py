@@ -17,8 +17,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Verdict
 from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.answers import certified_none
-from treesens.extensions.certify.case_tree import proved_in_parts
-from treesens.extensions.certify.cases import MOST, cases_of
+from treesens.extensions.certify.cases import MOST, cases_of, proved_in_parts
 from treesens.extensions.certify.command import run_checker
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

@@ -15,8 +15,8 @@ import xgboost
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.test_coq_agreement import export, program
 from treesens.extensions import treesens_verify as checker
-from treesens.extensions.certify.clashes import may_clash, proof_by_clash
 from treesens.extensions.certify.produce import refutation
+from treesens.extensions.certify.short_proofs import may_clash, proof_by_clash
 from treesens.extensions.certify.statement import NoCertificate, statement_of
 
 __all__ = ["export", "program"]

@@ -12,7 +12,7 @@ import pytest
 from tests.trials import trials
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Term, ValueRange
-from treesens.extensions.certify.least_values import MOST_VALUES, least_together
+from treesens.extensions.certify.distance_bounds import MOST_VALUES, least_together
 
 ROWS = (0.0, 1.0, 2.5, 3.0, math.nan)
 

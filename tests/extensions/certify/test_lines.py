@@ -18,8 +18,8 @@ from treesens.compiler.query.probabilities import sums_in
 from treesens.compiler.query.query import AllOf, AnyOf, Constraint, ProbabilitySum, Query
 from treesens.compiler.result import Verdict
 from treesens.extensions.certify.answers import certified_none
+from treesens.extensions.certify.cases import with_lines
 from treesens.extensions.certify.command import run_checker
-from treesens.extensions.certify.lines import with_lines
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.methods.probability_rows import lines_of
 from treesens.solve.options import Options

@@ -26,8 +26,8 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.query.query import CellSet
 from treesens.extensions import treesens_verify as checker
-from treesens.extensions.certify.layout import layout_of_module
 from treesens.extensions.certify.produce import _document, _problem, _text, _text_on_trees
+from treesens.extensions.certify.proof_text import layout_of_module
 from treesens.extensions.certify.statement import NoCertificate, Statement, statement_of
 
 RUNS, MOST_MODELS = 100, 130

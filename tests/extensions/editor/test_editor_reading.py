@@ -11,8 +11,7 @@ import pytest
 from tests.commands.test_command_line import STUMP
 from treesens.binder.file import bind
 from treesens.errors import ModelError
-from treesens.extensions.editor.library import Library
-from treesens.extensions.editor.reading import Reader, Reading
+from treesens.extensions.editor.reading import Library, Reader, Reading
 from treesens.grammar.parsing.parser import parse
 
 HEAD = """model m from "m.json"

@@ -6,9 +6,8 @@ import pytest
 
 from treesens.binder.declarations import Declarations
 from treesens.compiler.base.diagnostics import Diagnostics, Source
-from treesens.extensions.editor.hover import card
+from treesens.extensions.editor.hover import MEANINGS, card
 from treesens.extensions.editor.reading import Reading
-from treesens.extensions.editor.words import MEANINGS
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.tree import ast

@@ -17,7 +17,7 @@ import pytest
 
 from tests.commands.test_command_line import STUMP
 from tests.trials import at_night
-from treesens.extensions.editor.positions import Lines
+from treesens.extensions.editor.documents import Lines
 from treesens.grammar.printing.formatter import format_text
 
 pytest.importorskip("pygls", reason="the language server is an extra")

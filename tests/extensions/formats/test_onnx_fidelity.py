@@ -18,7 +18,7 @@ from tests.frontends.versions import since
 from treesens.compiler.model import Ensemble, Link
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.frontend import ONNXFrontend
-from treesens.extensions.formats.onnx.graph import graph_scores
+from treesens.extensions.formats.onnx.library import graph_scores
 from treesens.frontends import conformance, load
 
 

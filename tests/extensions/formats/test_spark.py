@@ -1065,7 +1065,7 @@ def test_a_bucket_that_begins_at_0_is_told(tmp_path: Path) -> None:
 
 
 def test_splits_that_make_many_nodes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treesens.extensions.formats.spark.unfolding._MOST_NODES", 6)
+    monkeypatch.setattr("treesens.extensions.formats.spark.steps._MOST_NODES", 6)
     with pytest.raises(ModelError, match="become more than 6 nodes") as refused:
         load(in_buckets(tmp_path, [1, 3], "keep"))
     assert refused.value.remedy

@@ -18,7 +18,7 @@ from treesens.compiler.base import folders
 from treesens.compiler.base.files import one_run, will_write, write_atomically
 from treesens.compiler.base.folders import folder_digest, folder_stamp, read_folder
 from treesens.errors import ModelError, OverwriteError, TreesensError
-from treesens.extensions.editor.library import Library
+from treesens.extensions.editor.reading import Library
 from treesens.frontends.registry import load
 
 pytest.importorskip("pyarrow")

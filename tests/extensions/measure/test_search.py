@@ -16,11 +16,10 @@ from tests.trials import trials
 from treesens.compiler.base.budget import Budget
 from treesens.data.measure import Measure
 from treesens.extensions.measure.counted import counted_of
-from treesens.extensions.measure.hunt import hunt
 from treesens.extensions.measure.measures import measure_of
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.proposal import tilts_for
-from treesens.extensions.measure.sampler import Sampler
+from treesens.extensions.measure.sampler import Sampler, hunt
 from treesens.extensions.measure.search import CONCERNED, ShareSearch
 from treesens.extensions.studies.shares import Unit
 

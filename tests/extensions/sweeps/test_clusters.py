@@ -22,7 +22,7 @@ from tests.extensions.sweeps.conftest import QUESTIONS
 from tests.extensions.sweeps.test_answers import records
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Verdict
-from treesens.extensions.sweeps.bundles import bundle_size
+from treesens.extensions.sweeps.clusters import bundle_size
 from treesens.extensions.sweeps.conquer import Coordinator
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.part_certificates import with_part_certificates

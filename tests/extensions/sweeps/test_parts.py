@@ -27,8 +27,7 @@ from treesens.extensions.certify.command import run_checker
 from treesens.extensions.sweeps.conquer import Coordinator, can_be_parted
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.part_certificates import with_part_certificates
-from treesens.extensions.sweeps.part_journal import PartJournal
-from treesens.extensions.sweeps.parts import Cut, Part, Splitter, within
+from treesens.extensions.sweeps.parts import Cut, Part, PartJournal, Splitter, within
 from treesens.extensions.sweeps.worker import Outcome, ship
 from treesens.records.journal import Journal
 from treesens.records.questions import document_of

@@ -2,7 +2,7 @@
 
 A leaf that implies a false literal, or two contradictory ones (x <= 3 and x > 5), is never reached. A tree with one leaf
 left contributes a constant. Predicates that nothing mentions any more lose their variable; the cells they parted are merged
-and the last of them stands for all (`extensions/certify/layout.py` relies on that).
+and the last of them stands for all (`extensions/certify/proof_text.py` relies on that).
 """
 
 from __future__ import annotations

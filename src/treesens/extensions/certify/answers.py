@@ -20,13 +20,11 @@ from treesens.compiler.query.query import NearestRows, Query
 from treesens.compiler.result import Certified, Proof, Result, Verdict
 from treesens.errors import TreesensError
 from treesens.extensions.certify.attach import attempt, beyond_gap, form_limit, whole_or_nothing
-from treesens.extensions.certify.case_tree import proved_in_parts
-from treesens.extensions.certify.cases import MOST, cases_of
-from treesens.extensions.certify.lines import Lines, no_lines, with_lines
+from treesens.extensions.certify.cases import MOST, Lines, Refuted, cases_of, no_lines, proved_in_parts, with_lines
 from treesens.extensions.certify.produce import ByValue, Certificate, beyond, existence, refutation
 from treesens.extensions.certify.statement import NoCertificate, learnt_of
 from treesens.extensions.certify.together import Claim, known, write_manifest
-from treesens.extensions.certify.whole import Refuted, Whole, whole_of, with_alternatives
+from treesens.extensions.certify.whole import Whole, whole_of, with_alternatives
 from treesens.values.witness import Witness
 
 

@@ -1,23 +1,53 @@
-"""Questions that no statement can say, as several that each can be said: every input of the question answers one of them.
+"""Questions beyond the format of statements, as several cases within it: every input of the question answers one of them.
 
-A disjunction is one case per part. At most k changes between two points are one case per set of k features that may vary.
+A disjunction is one case per part. At most k changes between two points are one case per set of k features that may vary. A sum
+of probabilities is replaced by rows about scores that follow from it: those that the search begins with, and those that its
+wrong candidates have added (`compiler/query/probabilities.py`). Each follows from that sum alone, in any alternative.
+
+Questions with too many cases are a tree of alternatives, of which a part may answer many cases: all that holds of a question
+before its next alternatives are chosen holds of the cases below. Scores that contradict each other are looked for first: the
+two rows alone are a part, for all cases that have both.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
+from typing import TypeAlias
 
-from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constraint, Query, SameExcept
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.probabilities import relaxed
+from treesens.compiler.query.query import (
+    AllOf,
+    AnyOf,
+    AtLeast,
+    CellSet,
+    Constraint,
+    ProbabilitySum,
+    Query,
+    SameExcept,
+    parts_in,
+)
+from treesens.compiler.result import Certified
+from treesens.extensions.certify.statement import domains_of
 from treesens.values.stated_changes import counted_changes, least_changes
 
 MOST = 64
 """Cases of one question: each is proved by itself."""
+MOST_NODES, MOST_TRIED = 4096, 512
+"""Nodes of a tree of alternatives that are visited, and those of which a proof is tried."""
+_BITS = 64
+
+Refuted: TypeAlias = tuple[Query, tuple[AtLeast, ...]]
+"""A question, and additional rows, that have no answer together."""
+Lines: TypeAlias = Sequence[tuple[ProbabilitySum, Constraint]]
 
 
-def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query, tuple[AtLeast, ...]]] | None:
+def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | None:
     """The cases of a question with `extra` rows; None if it is one case itself, or would be too many.
 
     A case in which the points have to differ in more features than may vary is left out.
@@ -37,7 +67,7 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[tuple[Query,
     return None if found == [bare] else [(one, rest) for one in reversed(found)]
 
 
-def without_objective(query: Query, extra: tuple[AtLeast, ...]) -> tuple[Query, tuple[AtLeast, ...]]:
+def without_objective(query: Query, extra: tuple[AtLeast, ...]) -> Refuted:
     """The question with limits of changes among `extra` rows and no conjunctions, and the other rows."""
     limits = (row for row in extra if row.form.changes)
     bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *limits))))
@@ -91,3 +121,91 @@ def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset
         replace(query, constraints=(SameExcept(0, 1, uncounted | frozenset(chosen)), *kept))
         for chosen in combinations(mine, min(most, len(mine)))
     ]
+
+
+def no_lines(_: Query) -> Lines:
+    """What follows, if nobody looks for it: the rows that a search begins with are there anyway."""
+    return ()
+
+
+def with_lines(query: Query, lines: Lines) -> Query:
+    """The question with what follows from its sums of probabilities beside each of them: the same inputs satisfy it."""
+    return replace(query, constraints=tuple(_with_lines(c, lines) for c in query.constraints))
+
+
+def _with_lines(constraint: Constraint, lines: Lines) -> Constraint:
+    if isinstance(constraint, AllOf | AnyOf):
+        return replace(constraint, parts=tuple(_with_lines(part, lines) for part in constraint.parts))
+    if not isinstance(constraint, ProbabilitySum):
+        return constraint
+    mine = (line for row, line in lines if row == constraint)
+    return AllOf((constraint, *dict.fromkeys(flat([relaxed(constraint), *mine]))))
+
+
+def proved_in_parts(
+    query: Query, extra: tuple[AtLeast, ...], prove: Callable[[Refuted], Certified], budget: Budget
+) -> list[Certified] | None:
+    """Certificates of parts of a question with `extra` rows, one of which answers each of its cases; None if none are found
+    within the budget, or MOST do not suffice.
+
+    What they are together is for the checker to say.
+    """
+    bare, rest = without_objective(query, extra)
+    if not _has_sets_above(bare):
+        return None
+    waiting, found, proved, tried = parted(bare) or [], list[Certified](), list[frozenset[Constraint]](), 0
+    for _ in range(MOST_NODES):
+        if not waiting:
+            return found
+        one = waiting.pop()
+        asked = frozenset(one.constraints)
+        if agree_too_much(one) or any(part <= asked for part in proved):
+            continue
+        if tried == MOST_TRIED or len(found) == MOST or budget.over:
+            return None
+        tried += 1
+        core = _contradiction(one)
+        made = prove((core or one, () if core else rest))
+        if made.path:
+            found.append(made)
+            proved.append(frozenset((core or one).constraints))
+            continue
+        parts = parted(one)
+        if parts is None:
+            return None
+        waiting += parts
+    return None
+
+
+def _has_sets_above(query: Query) -> bool:
+    """Whether every feature with a set in some alternative has one anyway.
+
+    One without any set is never missing, so that a part without the alternative would say less than a case with it.
+    """
+    own = {(p, f) for p, f, _ in domains_of(query)}
+    own |= {(c.point, c.feature) for c in query.constraints if isinstance(c, CellSet)}
+    return all((c.point, c.feature) in own for c in parts_in(query.constraints) if isinstance(c, CellSet))
+
+
+def _contradiction(query: Query) -> Query | None:
+    """The question with its sets and two rows alone, if these bound one sum of scores from both sides and leave nothing."""
+    rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores]
+    for one, other in itertools.combinations(rows, 2):
+        if _contradict(one, other):
+            sets = (c for c in query.constraints if isinstance(c, CellSet))
+            return replace(query, constraints=(*sets, one, other))
+    return None
+
+
+def _contradict(one: AtLeast, other: AtLeast) -> bool:
+    forms = [replace(row.form, scores=()) for row in (one, other)]
+    if any(form != type(form)() for form in forms):
+        return False
+    mine, yours = ({(t.point, t.output): t.coefficient for t in row.form.scores} for row in (one, other))
+    if mine.keys() != yours.keys() or len(mine) != len(one.form.scores) or len(yours) != len(other.form.scores):
+        return False
+    ratios = {-yours[place] / mine[place] for place in mine if mine[place]}
+    if len(ratios) != 1 or (ratio := ratios.pop()) <= 0:
+        return False
+    least, _ = (one.bound * ratio + other.bound).enclose(_BITS)
+    return least > 0 or (least == Fraction(0) and (one.strict or other.strict))

@@ -1,27 +1,35 @@
-"""What answers claim that are more than one statement: reasons, counts of rows, and several answers."""
+"""Claims of answers that need more than one statement, with a certificate for each part: reasons, row counts and rankings.
+
+A reason: no input of another class agrees with the row on the features of the reason, with a proof for each class. No feature
+can be left out: for each an input of another class agrees on the others. No reason has fewer features: a reason holds a feature
+in which each of some inputs of other classes differs from the row (implicit hitting sets).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from math import isnan
 from typing import Any
 
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, frozen
+from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.known_cavities import all_cavities_in
 from treesens.compiler.query.query import AvoidCavities, CellSet, Difference, ProbabilitySum, Query, RowSet, parts_in
 from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Ranked, Result, RowCount
 from treesens.data.rows import cells_of_rows
+from treesens.extensions.certify.answers import Existing, certified_bound, certified_found, certified_none
 from treesens.extensions.certify.attach import form_limit
-from treesens.extensions.certify.parts import having, lacking, not_beyond
-from treesens.extensions.certify.reason_claim import reason_claim
+from treesens.extensions.certify.produce import existence, reached
 from treesens.extensions.certify.statement import NoCertificate, ensembles_of, set_of_cells
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
 from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
 from treesens.solve.tasks.top_n import Apart
+from treesens.values.witness import Witness
 
 MOST_ROWS = 1000
 """Rows that are proved one by one."""
@@ -29,7 +37,29 @@ MOST_ROWS = 1000
 _BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
 """Of these cells say too little: rows of one point are looked at by value."""
 
+MOST_TRIED = 20_000
+"""Sets of features that are looked at, to find one that hits all inputs."""
+
 Ask = Callable[[Query], Result]
+
+Shown = tuple[Part, frozenset[int]]
+"""An input of another class, and the features on which it agrees with the row."""
+
+
+def lacking(query: Query) -> Part:
+    """That a question has no answer."""
+    return Part(query, lambda folder, budget: certified_none(query, folder, budget=budget))
+
+
+def not_beyond(query: Query, limit: float) -> Part:
+    """That no answer has an objective beyond a limit, as its form counts it."""
+    return Part(query, lambda folder, budget: certified_bound(query, limit, folder, budget=budget))
+
+
+def having(query: Query, witness: Witness) -> Part:
+    """That a question has this answer; with an objective, that its value is reached."""
+    make: Existing = existence if query.objective is None else reached
+    return Part(query, lambda folder, _: [certified_found(query, witness, folder, make, by_value="cells")])
 
 
 def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
@@ -132,3 +162,73 @@ def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
         apart.add(witness, diverse=query.diverse)
     if ranked.complete:
         yield each("there is no other answer", [lacking(replace(apart.question(), objective=None))])
+
+
+def reason_claim(
+    title: str,
+    others: Sequence[Query],
+    cells: Int32Array,
+    features: Collection[int],
+    ask: Ask,
+    *,
+    smallest: bool = False,
+) -> Claim:
+    """The claim that `features` are a reason of which none can be left out, and with `smallest` that no reason has fewer.
+
+    `others` ask for an input of each other class, `cells` int32[features] are those of the row; `ask` looks for the inputs that
+    show what cannot be left out.
+    """
+    parts = [lacking(pinned(other, cells, features)) for other in others]
+    kept: list[Collection[int]] = [features for _ in others]
+    shown_apart: list[Shown] = []
+    for left_out in sorted(features):
+        shown = _shown(others, cells, [f for f in features if f != left_out], ask)
+        if shown is None:
+            name = others[0].space.names[left_out]
+            return open_claim(title, f"no input was found that shows that {name} cannot be left out")
+        shown_apart.append(shown)
+    if smallest and not _against_fewer(others, cells, len(features), shown_apart, ask):
+        return open_claim(title, "it was not shown that no reason has fewer features")
+    parts += [part for part, _ in shown_apart]
+    kept += [agreed for _, agreed in shown_apart]
+    kind = "smallest" if smallest else "reason"
+    row = values_of(others[0], cells)
+    return Claim(
+        title, kind, parts, lambda numbers: {"features": sorted(features), "row": row, "parts": numbers}, kept=kept
+    )
+
+
+def values_of(query: Query, cells: Int32Array) -> list[list[Any]]:
+    """The values of a row with these cells, int32[features], as a claim names them: a set for every feature."""
+    grids = query.space.grid
+    return [[f, set_of_cells(grid, np.arange(grid.n_cells) == cells[f])] for f, grid in enumerate(grids)]
+
+
+def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], ask: Ask) -> Shown | None:
+    """An input of another class that agrees with the row on the features that are kept, and perhaps on more."""
+    for other in others:
+        asked = pinned(other, cells, kept)
+        witness = ask(asked).witness
+        if witness is not None:
+            mine = witness.cells[0]
+            agreed = [f for f in range(len(mine)) if mine[f] == cells[f]]
+            return having(pinned(other, cells, agreed), witness), frozenset(agreed)
+    return None
+
+
+def _against_fewer(others: Sequence[Query], cells: Int32Array, size: int, shown_apart: list[Shown], ask: Ask) -> bool:
+    """Adds inputs of other classes until no set of fewer features has one in which each of them differs from the row; whether
+    that was reached.
+    """
+    tried = 0
+    for fewer in range(size):
+        for chosen in combinations(range(len(cells)), fewer):
+            tried += 1
+            if tried > MOST_TRIED:
+                return False
+            if not any(agreed.issuperset(chosen) for _, agreed in shown_apart):
+                shown = _shown(others, cells, chosen, ask)
+                if shown is None:
+                    return False
+                shown_apart.append(shown)
+    return True

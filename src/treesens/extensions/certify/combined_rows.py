@@ -19,8 +19,7 @@ from itertools import combinations, islice, product
 from treesens.compiler.query.query import AtLeast, Constraint, Difference, Query, Space
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
 from treesens.extensions.certify.cases import flat
-from treesens.extensions.certify.distance_bounds import slopes_of
-from treesens.extensions.certify.least_values import least_together
+from treesens.extensions.certify.distance_bounds import least_together, slopes_of
 from treesens.extensions.certify.sums import least_row, sums_of
 from treesens.values.distance_costs import cell_reaches
 

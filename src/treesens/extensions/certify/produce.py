@@ -27,11 +27,15 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.values import ValueSum
-from treesens.extensions.certify.attainable import BY_SUMS, has_small_parts, may_be_refuted_by_sums
-from treesens.extensions.certify.clashes import may_clash, proof_by_clash
 from treesens.extensions.certify.combined_rows import with_combined_rows
-from treesens.extensions.certify.layout import Layout, layout_of_module, layout_of_trees
-from treesens.extensions.certify.proof_text import ProofText
+from treesens.extensions.certify.proof_text import Layout, ProofText, layout_of_module, layout_of_trees
+from treesens.extensions.certify.short_proofs import (
+    BY_SUMS,
+    has_small_parts,
+    may_be_refuted_by_sums,
+    may_clash,
+    proof_by_clash,
+)
 from treesens.extensions.certify.statement import NoCertificate, Statement, learnt_of, model_file, statement_of
 from treesens.extensions.certify.sums import with_cell_rows
 from treesens.extensions.certify.whole import unsaid, whole_of_inputs

@@ -15,8 +15,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, ShareFound
 from treesens.data.measure import Measure
 from treesens.extensions.certify import claims
-from treesens.extensions.certify.claims import claim_of_rows, distinct_of, sets_of
-from treesens.extensions.certify.parts import having, lacking
+from treesens.extensions.certify.claims import claim_of_rows, distinct_of, having, lacking, sets_of
 from treesens.extensions.certify.share_boxes import share_in_boxes
 from treesens.extensions.certify.statement import NoCertificate
 from treesens.extensions.certify.together import Claim, Part, open_claim

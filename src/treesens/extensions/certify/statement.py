@@ -34,7 +34,6 @@ from treesens.extensions.certify.trees import trees_file
 FORMATS = ("xgboost-json", "xgboost-ubj")
 """Formats of model files that the checker reads; any other model is stated as the trees that `trees_file` writes."""
 
-
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4
 

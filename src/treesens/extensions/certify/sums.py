@@ -34,8 +34,7 @@ from treesens.compiler.query.query import (
 )
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum
 from treesens.extensions.certify.cases import flat
-from treesens.extensions.certify.distance_bounds import Bounds, CellValues, bounds_of_distance
-from treesens.extensions.certify.least_values import least_together
+from treesens.extensions.certify.distance_bounds import Bounds, CellValues, bounds_of_distance, least_together
 from treesens.values.distance_costs import cell_reaches
 
 _BITS = 44

@@ -2,6 +2,10 @@
 
 `x < test` goes left, or if the test is a list: a category that is in it. All thresholds are strict cuts of the model's number
 type, so that nothing is rounded; leaves hold their exact weighted values, as floats or as texts of fractions.
+
+If splits treat zeros as missing, a zero goes the way of missing values, wherever the threshold is. Such a split sends no
+interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. From the root to a leaf
+this happens once per feature.
 """
 
 from __future__ import annotations
@@ -9,14 +13,21 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.kinds import LEARNT
 from treesens.compiler.model.numbers import check_closed
-from treesens.extensions.certify.zero_splits import nodes_by_zero
+from treesens.errors import ModelError
+
+Node = list[Any]
+
+Side = Literal["below", "zero", "above"]
+
+MOST_NODES: Final = 100_000
+"""Nodes of one tree, with all its copies."""
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
@@ -49,7 +60,7 @@ def _tree(ensemble: Ensemble, tree: int) -> dict[str, Any]:
     output = int(ensemble.tree_output[tree])
     outputs = [output] if output >= 0 else list(range(ensemble.n_outputs))
     if ensemble.zero_apart[start:end].any():
-        return {"outputs": outputs, "nodes": nodes_by_zero(ensemble, start, lambda node: _node(ensemble, node, start))}
+        return {"outputs": outputs, "nodes": _ZeroWriter(ensemble, start).tree()}
     return {"outputs": outputs, "nodes": [_node(ensemble, n, start) for n in range(start, end)]}
 
 
@@ -74,3 +85,64 @@ def _node(ensemble: Ensemble, node: int, start: int) -> list[Any]:
 def _number(value: Fraction) -> float | str:
     near = float(value)
     return near if np.isfinite(near) and Fraction(near) == value else str(value)
+
+
+class _ZeroWriter:
+    """Writes the nodes of a tree whose splits treat zeros as missing, parents first, into `found`.
+
+    Children wait with the place where their parent names them, and the sides that are known.
+    """
+
+    def __init__(self, ensemble: Ensemble, root: int) -> None:
+        self.ensemble, self.root = ensemble, root
+        self.low, self.high = ensemble.zero_edges
+        self.found: list[Node] = []
+        self.waiting: list[tuple[int, dict[int, Side], Node | None, int]] = []
+
+    def tree(self) -> list[Node]:
+        self.waiting.append((self.root, {}, None, 0))
+        while self.waiting:
+            node, sides, parent, at = self.waiting.pop()
+            if parent is not None:
+                parent[at] = len(self.found)
+            self._write(node, sides)
+            if len(self.found) > MOST_NODES:
+                raise ModelError(
+                    "splits that treat zeros as missing make too many cuts",
+                    place=self.ensemble.name,
+                    remedy="train with zero_as_missing=false",
+                )
+        return self.found
+
+    def _write(self, node: int, sides: dict[int, Side]) -> None:
+        ensemble = self.ensemble
+        while ensemble.node_leaf[node] < 0 and ensemble.zero_apart[node]:
+            feature = int(ensemble.node_feature[node])
+            if feature not in sides:
+                self._apart(node, feature, sides)
+                return
+            left = self._goes_left(node, sides[feature])
+            if left is None:
+                break
+            node = int(ensemble.left[node] if left else ensemble.right[node])
+        written = _node(ensemble, node, self.root)
+        if len(written) > 1:
+            self.waiting += [(self.root + written[at], sides, written, at) for at in (4, 3)]
+        self.found.append(written)
+
+    def _goes_left(self, node: int, side: Side) -> bool | None:
+        """The way of all values on a side; None if the threshold parts them. Missing values are where zeros are."""
+        cut = float(self.ensemble.node_cut[node])
+        if side == "zero":
+            return bool(self.ensemble.default_left[node])
+        if side == "below":
+            return None if cut < self.low else True
+        return None if cut > self.high else False
+
+    def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
+        """A cut below the zeros, whose right side is a cut above them; each side is this node again, with its side known."""
+        low: Node = [feature, self.low, False, 0, len(self.found) + 1]
+        high: Node = [feature, self.high, True, 0, 0]
+        self.found += [low, high]
+        places: list[tuple[Side, Node, int]] = [("above", high, 4), ("zero", high, 3), ("below", low, 3)]
+        self.waiting += [(node, {**sides, feature: side}, parent, at) for side, parent, at in places]

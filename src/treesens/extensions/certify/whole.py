@@ -2,6 +2,10 @@
 
 The checker makes the cases of what is proved in cases from it (verify/, `cases.py`). Here nothing has to be right: a case that
 no part answers is noticed. Of inputs all of it is looked at, by value.
+
+All cavities are stated by the cells of rows: a point lies in no box of at most w features without a row if for every w of its
+features some row has their cells. Fewer rows are a stronger statement, so an answer names just enough rows to rule out every
+such box (`Cavities.separating`).
 """
 
 from __future__ import annotations
@@ -12,7 +16,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.model.calibration import Isotonic, Learnt, Odds
+from treesens.compiler.query.cavities import Cavities
 from treesens.compiler.query.forest import Forest
 from treesens.compiler.query.query import (
     AnyOf,
@@ -31,20 +39,28 @@ from treesens.compiler.query.query import (
     parts_in,
 )
 from treesens.compiler.query.values import LinearTerm, Term, ValueSum
-from treesens.extensions.certify.cases import MOST, flat
+from treesens.extensions.certify.cases import MOST, Refuted, flat
 from treesens.extensions.certify.combined_rows import with_combined_rows
-from treesens.extensions.certify.row_cells import stated_cavities
-from treesens.extensions.certify.statement import domains_of, is_order, is_plain, learnt_of, scores_of, statement_of
+from treesens.extensions.certify.statement import (
+    NoCertificate,
+    domains_of,
+    is_order,
+    is_plain,
+    learnt_of,
+    scores_of,
+    set_of_cells,
+    statement_of,
+)
 from treesens.extensions.certify.sums import sums_of, with_cell_rows
 from treesens.values.stated_changes import counted_changes, least_changes
 from treesens.values.witness import Witness
 
-Refuted = tuple[Query, tuple[AtLeast, ...]]
-"""A question, and rows beside it, that have no answer together."""
-
 Whole = dict[str, Any]
 
 LISTS = ("domain", "rows", "clauses", "orders")
+
+MOST_CELLS = 200_000
+"""Of all rows of one statement about cavities."""
 
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
@@ -196,3 +212,51 @@ def _value(term: Term) -> list[Any]:
     other = {"value": None if math.isnan(term.row) else term.row} if term.other is None else {"point": term.other}
     width = None if term.unordered else str(term.width)
     return [str(term.factor), term.point, term.feature, other, width, term.power]
+
+
+def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array | None = None) -> dict[str, Any]:
+    """That a point lies in none of the cavities; if its cells, `answer` int32[features], are given, by rows that are enough.
+
+    NoCertificate if there are more than MOST_CELLS cells to name.
+    """
+    cavities = constraint.cavities
+    rows = cavities.rows if answer is None else _enough(cavities, constraint.coarse_cells(answer))
+    if rows.size > MOST_CELLS:
+        raise NoCertificate(f"all cavities of {len(rows)} different rows are more than {MOST_CELLS} cells")
+    cells, numbers = list[list[dict[str, Any]]](), np.empty(rows.shape, object)
+    for column, feature in enumerate(cavities.features.tolist()):
+        start = int(constraint.start[feature])
+        grid = query.space.grid[feature]
+        owner = constraint.coarse[start : start + grid.n_cells]
+        used, place = np.unique(rows[:, column], return_inverse=True)
+        sets = {int(c): set_of_cells(grid, owner == c) for c in used if (owner == c).any()}
+        order = {c: number for number, c in enumerate(sets)}
+        cells.append(list(sets.values()))
+        numbers[:, column] = [order.get(int(used[i])) for i in place.reshape(-1)]
+    return {
+        "point": constraint.point,
+        "width": cavities.width,
+        "features": cavities.features.tolist(),
+        "cells": cells,
+        "rows": numbers.tolist(),
+    }
+
+
+def _enough(cavities: Cavities, cells: Int32Array) -> Int32Array:
+    """Rows none of whose cavities of the width hold a point: the one that has most of its cells, and then for each set of
+    features that none so far has, one that has.
+    """
+    alike = np.asarray(cavities.rows == cells[cavities.features])
+    best = np.argsort(-np.count_nonzero(alike, axis=1), kind="stable")
+    column = {feature: place for place, feature in enumerate(cavities.features.tolist())}
+    chosen = best[:1]
+    while True:
+        few = Cavities(np.empty((0, len(cavities.n_cells)), np.int32), cavities.n_cells, cavities.width)
+        few.rows = np.unique(cavities.rows[chosen], axis=0)
+        apart = few.separating(cells, 1)
+        if not apart:
+            return few.rows
+        with_these = best[alike[best][:, [column[f] for f in apart[0]]].all(axis=1)]
+        if len(with_these) == 0:
+            raise NoCertificate("the answer lies in a cavity")
+        chosen = np.append(chosen, with_these[0])

@@ -10,8 +10,7 @@ from typing import Literal
 from treesens.errors import TreesensError
 from treesens.extensions.editor import names
 from treesens.extensions.editor.context import Context, context_at, name_of, points_of
-from treesens.extensions.editor.library import Library
-from treesens.extensions.editor.reading import Reading
+from treesens.extensions.editor.reading import Library, Reading
 from treesens.frontends.registry import frontend_names
 from treesens.grammar.constructs.registry import functions, predicates
 from treesens.grammar.parsing.terminals import keywords

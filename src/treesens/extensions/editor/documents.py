@@ -1,10 +1,17 @@
-"""The open documents of a server, and how it answers: off the thread that reads messages, and without a traceback."""
+"""The open documents of a server, and how it answers: off the thread that reads messages, and without a traceback.
+
+Positions of the protocol are a line, and a column in units of an encoding: UTF-16 code units unless client and server agree on
+another one. Python counts characters, and a character beyond U+FFFF is two units of UTF-16. Lines end with `\\n`, `\\r\\n` or
+`\\r`, and with nothing else.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import logging
+import re
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,9 +23,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from treesens.compiler.base.diagnostics import Diagnostic
-from treesens.extensions.editor.library import Library
-from treesens.extensions.editor.positions import Lines
-from treesens.extensions.editor.reading import Reader, span_text
+from treesens.extensions.editor.reading import Library, Reader, span_text
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -31,6 +36,8 @@ _SEVERITY: Final = {
     "note": types.DiagnosticSeverity.Information,
 }
 _log = logging.getLogger(__name__)
+
+_BREAK: Final = re.compile(r"\r\n|\n|\r")
 
 
 class SensServer(LanguageServer):
@@ -59,6 +66,46 @@ def answered(handler: Callable[[P], Awaitable[R]]) -> Callable[[P], Awaitable[R]
             raise JsonRpcInternalError(f"treesens: internal error: {type(error).__name__}") from None
 
     return run
+
+
+class Lines:
+    """The lines of a text; `encoding` is `utf-8`, `utf-16` or `utf-32`."""
+
+    def __init__(self, text: str, encoding: str = "utf-16") -> None:
+        self.text = text
+        self.encoding = encoding
+        breaks = list(_BREAK.finditer(text))
+        self.starts = [0, *(found.end() for found in breaks)]
+        self.ends = [*(found.start() for found in breaks), len(text)]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 0, of a character."""
+        offset = min(max(offset, 0), len(self.text))
+        line = bisect_right(self.starts, offset) - 1
+        return line, self._units(self.text[self.starts[line] : min(offset, self.ends[line])])
+
+    def offset(self, line: int, column: int) -> int:
+        """The character at a position; one past the end of its line is the end of that line."""
+        if line >= len(self.starts):
+            return len(self.text)
+        start, end = self.starts[line], self.ends[line]
+        units = 0
+        for offset in range(start, end):
+            units += self._units(self.text[offset])
+            if units > column:
+                return offset
+        return end
+
+    def _units(self, text: str) -> int:
+        if self.encoding == "utf-32":
+            return len(text)
+        if self.encoding == "utf-8":
+            return len(text.encode("utf-8", "surrogatepass"))
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def range_of(lines: Lines, start: int, end: int) -> types.Range:
+    return types.Range(types.Position(*lines.position(start)), types.Position(*lines.position(end)))
 
 
 class Documents:
@@ -119,10 +166,6 @@ class Documents:
     def close(self, uri: str) -> None:
         self.readers.pop(uri, None)
         self.publish(uri, [])
-
-
-def range_of(lines: Lines, start: int, end: int) -> types.Range:
-    return types.Range(types.Position(*lines.position(start)), types.Position(*lines.position(end)))
 
 
 def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:

@@ -1,20 +1,116 @@
-"""What a name under the cursor stands for, as Markdown."""
+"""Markdown about the name or the word of the language under the cursor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from treesens.extensions.editor import names
 from treesens.extensions.editor.context import innermost_bracket, name_of, points_of
 from treesens.extensions.editor.reading import Reading, code_tokens
-from treesens.extensions.editor.words import MEANINGS
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.layout import declarations, is_word
 from treesens.grammar.printing.printer import to_text
 
 if TYPE_CHECKING:
     from lark import Token
+
+MEANINGS: Final = {
+    "model": '`model NAME from "FILE"`: a model file, read without its library; the path is relative to this file.',
+    "data": '`data NAME from "FILE"`: a table of rows (CSV or Parquet); `label` names the column that is no input.',
+    "feature": (
+        "`feature NAME: TYPE`: what values are possible: `real in [0, 1]`, `integer in [0, 9]`, `category {A "
+        "= 0, B = 1}`."
+    ),
+    "onehot": "`onehot {f, g}`: exactly one of the features is 1, and the others are 0.",
+    "domain": "`domain from DATA`: features without a line range over what the table holds.",
+    "measure": (
+        "`measure NAME: uniform` (or cells, marginals of D, chow-liu of D, rows of D): what a `share` is a share of."
+    ),
+    "decision": (
+        "`decision NAME of P: OUTCOME when CONSTRAINT .. else OUTCOME`: the first outcome whose constraint holds; a "
+        "question asks `decision(a) = OUTCOME`."
+    ),
+    "when": "`OUTCOME when CONSTRAINT`: a case of a decision; those before it did not hold.",
+    "else": "`else OUTCOME`: what is decided if no case holds.",
+    "query": "`query NAME: ..`: one question.",
+    "for": (
+        "`for each f in features:` asks a question once for every feature (`pairs`: for every two, `{f, g}`: "
+        "for these)."
+    ),
+    "each": "`for each f in features:` asks a question once for every feature.",
+    "find": (
+        "`find a, b such that ..`: are there inputs that fulfil all constraints? Answers: found (verified), "
+        "none (proved), unknown."
+    ),
+    "sensitive": (
+        "`sensitive M to F gap G`: are there two inputs that agree on all features but F, one clearly on each "
+        "side of the decision? It is shorthand for a `find`; `treesens explain` prints that."
+    ),
+    "count": "`count rows of D as a such that ..`: for how many rows of a table it is true.",
+    "explain": "`explain row N of D`: features whose values alone decide the class of a row, proved.",
+    "maximize": "The greatest value of what follows, with a proved bound.",
+    "minimize": "The smallest value of what follows, with a proved bound.",
+    "share": (
+        "`share of M`: how much of a measure is concerned: a proved interval, and an estimate in it. A share "
+        "is a part from 0 to 1 of inputs as the measure weighs them, and not of people."
+    ),
+    "expect": (
+        "`expect none` (or `some`, `share < 0.01`): makes the question a test; a violated one ends in exit code 10. "
+        "`expect increasing(M, F)` (or `decreasing`) is a question by itself: the score never falls while F rises."
+    ),
+    "top": "`top N`: the N best answers, each in a region of its own.",
+    "diverse": "`top N diverse`: the answers lie outside the widened regions of one another.",
+    "real": "Any number of the interval; without one, of the range of the column.",
+    "integer": "Whole numbers of the interval.",
+    "category": "`category {NAME = value, ..}`: values with names, without an order.",
+    "and": "Both hold.",
+    "or": "At least one holds. After a type, `or missing`: the value may be missing.",
+    "not": "It does not hold.",
+    "implies": "If the first holds, the second does, too.",
+    "in": "`a.f in [lo, hi]`, `a.f in {x, y}`; `find a in M`: the model that sees a point.",
+    "except": "`a = b except {f, g}`: the points agree on every other feature.",
+    "avoid": "`a, b avoid cavities(D, width = W)`: no point lies where two features together have no rows.",
+    "typical": (
+        "`a typical of D at 95 %`: the point lies in the region that holds so many fresh inputs like the rows."
+    ),
+    "by": "`typical .. by isolation`: the way to tell; `class(a) = C by factor 2` or `by margin 1`: clearly.",
+    "inf": "No bound on this side.",
+    "none": "No such inputs are in the domain: proved.",
+    "some": "There are such inputs: found and verified.",
+    "features": "Every feature that the model asks about.",
+    "pairs": "Every two features.",
+    "protected": "The protected features of the model: those that `treesens.toml` beside it names.",
+    "smallest": "`explain .. smallest`: no fewer features decide the class.",
+    "from": '`from "FILE"`; `from A to B`: the classes between which the decision flips.',
+    "as": "`count rows of D as a`: the name of the row in the constraints.",
+    "to": "`sensitive M to F`: the features that may differ; all others are equal in both inputs.",
+    "label": "The column of a table that is no input.",
+    "rows": "`count rows of D`; `data D from .. rows N`: the first N rows only.",
+    "row": "`row N of D`: a row of a table, counted from 0.",
+    "of": "Says of which table, measure or point.",
+    "nearest": "`nearest row of D`: the row at the smallest distance; `distance(a, nearest row of D, l2)`.",
+    "such": "`such that`: the constraints follow, one a line.",
+    "that": "`such that`: the constraints follow, one a line.",
+    "stored": "`integer in [0, 90] stored as [0, 1]`: the model holds the feature on another scale.",
+    "missing": "`or missing` in a type: the value may be missing; `missing(a.f)`: it is.",
+    "gap": (
+        "`gap G`: in probability, on either side of the cut-off: one input has 0.5 + G or more, the other 0.5 "
+        "- G or less, so that they are 2 G apart (`gap 0.1`: 0.6 and 0.4). A cut-off of the model stands in "
+        "place of 0.5. Of a regressor: two values that are G or more apart. `margin M` says it in raw score."
+    ),
+    "margin": (
+        "`margin M`: in raw score, on either side of the decision: one input has M or more, the other -M or "
+        "less. `margin(a)` is the raw score of a point, whose sign decides between two classes; `margin(a, "
+        "C)` that of one class."
+    ),
+    "factor": "`by factor K`: a class is K times as probable as every other one.",
+    "near": "`near D`: of all answers one that looks like the rows of a table.",
+    "using": "`near D using likelihood` (or cavities, both, distance): what looking like the rows means.",
+    "at": "`typical of D at 95 %`: how many fresh inputs the region holds.",
+    "without": "`explain row N of D without F`: no reason uses these features, and no change does.",
+}
+"""The meaning of every word of the language, in a sentence."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.errors import QueryError
-from treesens.extensions.editor.documents import Documents, SensServer, answered, range_of
+from treesens.extensions.editor.documents import Documents, Lines, SensServer, answered, range_of
 from treesens.extensions.editor.occurrences import RENAMED, Occurrence, occurrence_at, occurrences, renamed, same
-from treesens.extensions.editor.positions import Lines
 from treesens.grammar.parsing.parser import parse_source
 from treesens.grammar.tree import ast
 

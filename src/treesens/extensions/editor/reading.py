@@ -1,22 +1,29 @@
 """A file while it is written: what of it can be read, and every message about it.
 
 Typing changes one query at a time. What is learnt from models and data belongs to the declarations and is kept while they
-stay as they are; the messages of a query are kept while the query does.
+stay as they are; the messages of a query are kept while the query does. Models
+and tables are read once for all documents, and again only when the file on disk changes.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from treesens.binder.declarations import Declarations, Unbound, read_declarations
 from treesens.binder.file import Binder
 from treesens.compiler.base.diagnostics import Diagnostic, Diagnostics, Source, Span
+from treesens.compiler.base.folders import folder_stamp
 from treesens.compiler.model.numbers import LEVELS
-from treesens.errors import TreesensError
-from treesens.extensions.editor.library import Library, Stamp, stamp
+from treesens.data.tables import Table, read_table
+from treesens.errors import ModelError, TreesensError
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.registry import load
 from treesens.grammar.parsing import layout
 from treesens.grammar.parsing.parser import parse_source
 from treesens.grammar.parsing.terminals import tokens
@@ -30,6 +37,57 @@ MOST_QUESTIONS: Final = 64
 
 _MEANING: Final = ("E1", "E2", "E3", "E409")
 """Codes of messages that may only come from a declaration that does not parse."""
+
+_MOST: Final = 32
+"""Models and tables that are kept; the one that was not used for longest goes first."""
+
+T = TypeVar("T")
+
+Stamp = tuple[int, int] | None
+"""Time of the last change in nanoseconds and size in bytes; None for a file that is not there, and for no plain folder."""
+
+
+def stamp(path: Path) -> Stamp:
+    """What changes when a file does, or a file of a folder."""
+    try:
+        if path.is_dir():
+            return folder_stamp(path)
+        found = path.stat()
+    except (OSError, ValueError, ModelError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+class Library:
+    """Loads for the binder. What cannot be read is remembered too, as the error that says why."""
+
+    def __init__(self, *, trust_pickle: bool = False) -> None:
+        self._trust_pickle = trust_pickle
+        self._known: OrderedDict[tuple[object, ...], tuple[Stamp, object]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def model(self, path: Path, format: str | None) -> LoadedModel:
+        key = ("model", path, format)
+        return self._kept(key, path, lambda: load(path, format, trust_pickle=self._trust_pickle))
+
+    def table(self, path: Path, label: str | None = None, rows: int | None = None) -> Table:
+        return self._kept(("table", path, label, rows), path, lambda: read_table(path, label=label, rows=rows))
+
+    def _kept(self, key: tuple[object, ...], path: Path, read: Callable[[], T]) -> T:
+        with self._lock:
+            now = stamp(path)
+            if key not in self._known or self._known[key][0] != now:
+                try:
+                    self._known[key] = now, read()
+                except TreesensError as error:
+                    self._known[key] = now, error
+            self._known.move_to_end(key)
+            while len(self._known) > _MOST:
+                self._known.popitem(last=False)
+            found = self._known[key][1]
+        if isinstance(found, TreesensError):
+            raise found.with_traceback(None)
+        return cast(T, found)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 Server Protocol.
 
 Reading a file may take seconds (models are loaded, cavities computed), so it happens on a thread of its own after a pause in
-typing, and its result is dropped when the text has changed meanwhile. Requests are answered on a second thread.
+typing, and its result is dropped when the text has changed meanwhile. Requests are answered on a second thread. The quick fix
+of a message with "did you mean `age`?" writes that name.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Final
 
 from lsprotocol import types
@@ -14,14 +17,13 @@ from lsprotocol import types
 from treesens import __version__
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.extensions.editor.completion import Item, ItemKind, completions
-from treesens.extensions.editor.documents import Documents, SensServer, answered, range_of
-from treesens.extensions.editor.fixes import fix_of
+from treesens.extensions.editor.documents import Documents, Lines, SensServer, answered, range_of
 from treesens.extensions.editor.hover import card
-from treesens.extensions.editor.library import Library
 from treesens.extensions.editor.navigation import add_navigation
-from treesens.extensions.editor.positions import Lines
-from treesens.extensions.editor.reading import Reader
+from treesens.extensions.editor.reading import Library, Reader
 from treesens.grammar.printing.formatter import format_text
+from treesens.grammar.printing.print_terms import name_text
+from treesens.grammar.tree import ast
 
 _KINDS: Final[dict[ItemKind, types.CompletionItemKind]] = {
     "keyword": types.CompletionItemKind.Keyword,
@@ -30,6 +32,10 @@ _KINDS: Final[dict[ItemKind, types.CompletionItemKind]] = {
     "feature": types.CompletionItemKind.Field,
     "value": types.CompletionItemKind.EnumMember,
 }
+
+_MEANT: Final = re.compile(r"\bdid you mean `([^`\n]+)`\?")
+
+_NAMED: Final = re.compile(r"`([^`\n]+)`")
 
 
 def make_server(*, trust_pickle: bool = False) -> SensServer:
@@ -109,13 +115,47 @@ def _quick_fix(lines: Lines, uri: str, item: types.Diagnostic) -> types.CodeActi
     if item.source != "treesens":
         return None
     start, end = (lines.offset(at.line, at.character) for at in (item.range.start, item.range.end))
-    fix = fix_of(item.message, lines.text[start:end])
+    fix = _fix_of(item.message, lines.text[start:end])
     if fix is None:
         return None
     edit = types.TextEdit(range_of(lines, start + fix.start, start + fix.end), fix.text)
     return types.CodeAction(
         fix.title, types.CodeActionKind.QuickFix, [item], is_preferred=True, edit=types.WorkspaceEdit({uri: [edit]})
     )
+
+
+@dataclass(frozen=True)
+class _Fix:
+    """What to write in place of the characters from `start` to `end` of the marked text."""
+
+    title: str
+    start: int
+    end: int
+    text: str
+
+
+def _fix_of(message: str, marked: str) -> _Fix | None:
+    """The fix that a message about a marked text proposes: the name that it complains of, as the name that is near; None if it
+    proposes none, or if the name is not in the marked text.
+    """
+    meant = _MEANT.search(message)
+    if meant is None:
+        return None
+    for wrong in _NAMED.findall(message[: meant.start()]):
+        place = _place(wrong, marked)
+        if place is not None:
+            text = name_text(ast.Name(meant[1]))
+            return _Fix(f"Write {text} for {wrong}", *place, text)
+    return None
+
+
+def _place(name: str, marked: str) -> tuple[int, int] | None:
+    """Where a name is as a whole, with its backquotes if it has some."""
+    for spelled in (f"`{name}`", name):
+        found = re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", marked)
+        if found is not None:
+            return found.span()
+    return None
 
 
 def _item(lines: Lines, item: Item, rank: int) -> types.CompletionItem:

@@ -36,7 +36,7 @@ from treesens.frontends.columns import (
     feature_tuple,
     stack_trees,
 )
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 from treesens.frontends.known_fields import check_document
 
 _LINKS = {
@@ -73,7 +73,6 @@ if '"threshold":,' in text:
     trees = [model.get_tree_accessor(i).get_field("threshold").tolist() for i in range(model.num_tree)]
     sys.stdout.write("\\n" + json.dumps(trees))
 """
-
 
 _NO_THRESHOLD = '"threshold":,'
 """What treelite writes for an infinite threshold, which scikit-learn has at splits for missing values alone."""

@@ -12,11 +12,10 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict
 from treesens.extensions.measure.counted import Counted, counted_of
-from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, MeasureName, measure_by, rows_of_domain
+from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, MeasureName, measure_by, rows_of_domain, uniform
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import ShareRun
-from treesens.extensions.measure.uniform import uniform
 from treesens.solve.driver import FIRST_MOMENT
 
 ROUNDED = "scores are too long for exact sums"

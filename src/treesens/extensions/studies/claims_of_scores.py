@@ -9,7 +9,7 @@ from typing import Any
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Result, Verdict
 from treesens.extensions.certify.attach import form_limit, with_more
-from treesens.extensions.certify.parts import having, lacking, not_beyond
+from treesens.extensions.certify.claims import having, lacking, not_beyond
 from treesens.extensions.certify.together import Claim, Part, between, each, known, open_claim
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.claims_of_shares import claim_shares_of_audit

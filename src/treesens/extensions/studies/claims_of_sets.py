@@ -16,8 +16,7 @@ from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.extensions.certify.attach import form_limit
-from treesens.extensions.certify.parts import having, lacking, not_beyond
-from treesens.extensions.certify.reason_claim import Ask, reason_claim, values_of
+from treesens.extensions.certify.claims import Ask, having, lacking, not_beyond, reason_claim, values_of
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
 from treesens.extensions.studies.denials import NOTHING_HELPS, Shown
 from treesens.extensions.studies.lattice import Set

@@ -30,11 +30,9 @@ from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.query import Objective
 from treesens.compiler.result import Proof, Result, Verdict
-from treesens.extensions.sweeps.conquest import Conquest, with_part_cut
 from treesens.extensions.sweeps.executor import Executor
-from treesens.extensions.sweeps.part_journal import PartJournal
 from treesens.extensions.sweeps.part_worker import PartTask
-from treesens.extensions.sweeps.parts import Part, Splitter
+from treesens.extensions.sweeps.parts import Conquest, Part, PartJournal, Splitter, with_part_cut
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
 from treesens.records.journal import Journal
 from treesens.records.settings import versions

@@ -17,10 +17,8 @@ from typing import Any
 
 from treesens.compiler.base.processes import safe_children
 from treesens.errors import UsageError
-from treesens.extensions.sweeps.bundles import Cluster
-from treesens.extensions.sweeps.on_dask import dask_cluster
+from treesens.extensions.sweeps.clusters import Cluster, dask_cluster, ray_cluster
 from treesens.extensions.sweeps.on_processes import lost_twice, on_processes
-from treesens.extensions.sweeps.on_ray import ray_cluster
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_task
 
 Next = Callable[[], Task | None]

@@ -3,11 +3,17 @@
 This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
 
 A cut is chosen by the trees that are left in the box: the feature whose splits move leaves the most, at the middle of them.
+
+`Conquest` is the state of a question in parts: the tree of cuts with its open and closed parts, and the best answer. A journal
+has a line for every part that was closed or cut, under the key of the question.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from collections import deque
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +21,15 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.model import CellEnsemble
 from treesens.compiler.query.query import CellSet, Query, SameExcept
+from treesens.compiler.result import Proof
+from treesens.errors import DataError
+from treesens.records.journal import Journal
+from treesens.values.witness import Witness
 
 AT_ONCE = 16
 """Parts that take the place of one that was not decided in its time: so the time of undecided parts is a small part."""
+
+PROOFS = frozenset(str(proof) for proof in Proof)
 
 
 @dataclass(frozen=True)
@@ -167,3 +179,90 @@ class _Splits:
             found.append(ordered[goes_left & goes_right])
         nodes = np.concatenate(found) if found else np.zeros(0, np.int32)
         return self.feature[nodes], (self.cut[nodes] + 1).astype(np.int32), self.weight[nodes]
+
+
+@dataclass
+class Conquest:
+    """The state of a question in parts."""
+
+    tree: Any = field(default_factory=Part)
+    open: deque[Part] = field(default_factory=deque)
+    closed: dict[Part, Proof] = field(default_factory=dict)
+    best: Witness | None = None
+    again: list[Part] = field(default_factory=list)
+    """Parts whose workers were lost in this round."""
+    losses: dict[Part, int] = field(default_factory=dict)
+    lost: str = ""
+    asked: int = 0
+    cpu: float = 0.0
+
+    def leaves(self) -> list[Part]:
+        """All parts, from left to right."""
+        found, stack = [], [self.tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Part):
+                found.append(node)
+            else:
+                stack += [node[4], node[3]]
+        return found
+
+
+def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
+    """The tree with another one in the place of a part; it is changed in place."""
+    if isinstance(tree, Part):
+        return by
+    node = tree
+    for cut in part.cuts[:-1]:
+        node = node[4 if cut.upper else 3]
+    node[4 if part.cuts[-1].upper else 3] = by
+    return tree
+
+
+class PartJournal:
+    """The lines of one question in a journal. Each is kept once it is written."""
+
+    def __init__(self, journal: Journal, key: str) -> None:
+        self.journal, self.key = journal, hashlib.sha256(key.encode()).hexdigest()
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What is known, in the order in which it was written. DataError if a line cannot be used."""
+        found = []
+        for text in self.journal.parts(self.key):
+            try:
+                found.append(_checked(json.loads(text)))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise self.damaged("a line about a part of a question is damaged") from None
+        return found
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Keeps a line."""
+        self.journal.write_part(self.key, line)
+
+    def damaged(self, why: str) -> DataError:
+        """The error of a journal that cannot be used."""
+        return DataError(why, place=str(self.journal.path), remedy="name another file with --journal")
+
+
+def _checked(line: dict[str, Any]) -> dict[str, Any]:
+    """A line whose parts can be used. ValueError otherwise."""
+    cuts = line["part"]
+    whole = isinstance(cuts, list) and all(
+        isinstance(cut, list) and len(cut) == 4 and all(type(x) is int and x >= 0 for x in cut) for cut in cuts
+    )
+    if (
+        not whole
+        or line["did"] not in ("none", "cut", "found")
+        or (line["did"] == "none" and line["proof"] not in PROOFS)
+        or (line["did"] == "found" and not _are_points(line["values"]))
+    ):
+        raise ValueError("no line of a journal")
+    return line
+
+
+def _are_points(values: Any) -> bool:
+    """Whether there is a list of numbers (None for a missing value) for each point, all of one length."""
+    if not isinstance(values, list) or not all(isinstance(point, list) for point in values):
+        return False
+    numbers = all(x is None or type(x) in (int, float) for point in values for x in point)
+    return numbers and len({len(point) for point in values}) == 1

@@ -23,7 +23,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Link, Task
 from treesens.compiler.result import Verdict
 from treesens.errors import QueryError
-from treesens.extensions.formats.onnx.graph import graph_scores, score_output
+from treesens.extensions.formats.onnx.library import graph_scores, score_output
 from treesens.extensions.studies.decisions import check_scores, label_of_class
 from treesens.extensions.studies.questions import bind_study
 from treesens.extensions.studies.running import one_at_a_time

@@ -23,8 +23,7 @@ from treesens.compiler.model import Ensemble, Link, ModelSource
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.documents import is_json, parse_document
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field, is_json, parse_document
 from treesens.frontends.monotone import directions_of
 
 

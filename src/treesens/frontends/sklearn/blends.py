@@ -21,8 +21,14 @@ from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
-from treesens.frontends.sklearn.calibrated import calibrated, calibration_of, folds_of, is_calibrated
-from treesens.frontends.sklearn.calibrated_classes import read_calibrated_classes, read_fold
+from treesens.frontends.sklearn.calibrated import (
+    calibrated,
+    calibration_of,
+    folds_of,
+    is_calibrated,
+    read_calibrated_classes,
+    read_fold,
+)
 from treesens.frontends.sklearn.class_stacks import stack_of_classes
 from treesens.frontends.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite, is_softmax

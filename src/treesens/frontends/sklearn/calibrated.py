@@ -1,25 +1,41 @@
 """`CalibratedClassifierCV` of scikit-learn: a model inside, whose score becomes a probability.
 
-A mean over several folds is one of several such models (`blends.py`). Of more than two classes each has a calibrator
-(`calibrated_classes.py`).
+A mean over several folds is one of several such models (`blends.py`).
+
+Of more than two classes each has a score, its decision function or its share of votes, and a calibrator of its own. Its
+probability is the calibrated score divided by the sum over all classes, and the class with the greatest one is predicted. The
+sum is the same for all, and so the class is a comparison of functions of one score each (`binder/scores.py`). Several folds
+have a sum each: they are members of a mean (`blends.py`) whose probabilities are means of quotients
+(`compiler/query/quotients.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model.blend import Way
 from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
+from treesens.frontends.outputs import of_output
+from treesens.frontends.sklearn.model import names_of, plain_classes
+from treesens.frontends.sklearn.rows import replayer, rows_of_members
 
 _NAME = "CalibratedClassifierCV"
 _INSIDE = "give the model inside it, and ask about its own probability"
+
+_NOTE = (
+    "each class has a calibrated score, and the probabilities are these divided by their sum: ask for classes, and for no "
+    "probabilities or margins"
+)
 
 
 def is_calibrated(obj: Any) -> bool:
@@ -38,15 +54,8 @@ def calibration_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, Learnt]:
     return inner, calibration
 
 
-def calibrations_of(obj: Any, place: str, fold: int = 0) -> tuple[Any, tuple[Learnt, ...]]:
-    """The model inside one fold of a calibration of several classes, and the calibrator of each class. ModelError for what is
-    no function of one score of each class.
-    """
-    return _fold(obj, place, fold, len(obj.classes_))
-
-
 def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Learnt, ...]]:
-    """The model inside one fold, and the calibrators of so many scores."""
+    """The model inside one fold, and the calibrators of so many scores. ModelError for what is no function of one score."""
     folds = folds_of(obj)
     if not folds:
         raise ModelError("the CalibratedClassifierCV has not been fitted", place=place, remedy="fit it first")
@@ -132,4 +141,67 @@ def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
         link=Link.CALIBRATED,
         calibration=calibration,
         cutoff=None,
+    ).validate()
+
+
+def read_calibrated_classes(
+    obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str
+) -> LoadedModel:
+    """The model of a fitted calibration with one fold. ModelError for scores that are no sums of leaves, one for each class."""
+    model = read_fold(obj, load, source, name)
+    rows = rows_of_members(obj, [model], model.ensemble, source.path)
+    kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
+    return replace(
+        model,
+        notes=(kind, _NOTE, *model.notes[1:]),
+        predicts=replayer(obj, rows, model.ensemble),
+        inputs=rows,
+    )
+
+
+def read_fold(
+    obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str, fold: int = 0
+) -> LoadedModel:
+    """The model of one fold of such a calibration; its first note is the format of the model inside."""
+    place = source.path
+    inner, calibrations = _fold(obj, place, fold, len(obj.classes_))
+    model, classes = load(inner), plain_classes(obj, place)
+    members = [_of_class(model.ensemble, k, calibration, place) for k, calibration in enumerate(calibrations)]
+    ensemble = blend_of(
+        members,
+        [Fraction(1)] * len(members),
+        Way.COMPARE,
+        names_of(obj),
+        place,
+        is_sum=False,
+        name=name,
+        source=source,
+        classes=classes,
+        link=Link.COUNTED,
+        task=Task.MULTICLASS,
+    )
+    notes = (model.ensemble.source.format, *model.notes)
+    return LoadedModel(ensemble, "sklearn", model.margins, None, notes, inputs=model.inputs)
+
+
+def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
+    """The score of one class alone, calibrated."""
+    shares = e.link is Link.IDENTITY
+    if e.blend is not None or e.n_outputs != len(e.classes) or calibration.of_probability is not shares:
+        raise ModelError(
+            "the probabilities that are calibrated depend on the scores of all classes (a softmax)"
+            if calibration.of_probability
+            else "the scores that are calibrated are no sums of leaves here, one for each class",
+            place=place,
+            remedy="calibrate a forest, or a model that has a decision function (HistGradientBoostingClassifier, LightGBM); "
+            "or give the model inside it",
+        )
+    whole = replace(e, cutoff=None, ties=None, ranks_scores=False, ranks_sums=False)
+    return replace(
+        of_output(whole, k),
+        classes=(0, 1),
+        task=Task.BINARY,
+        link=Link.CALIBRATED,
+        calibration=replace(calibration, of_probability=False),
+        class_at_zero=0,
     ).validate()

@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.bisection import largest_true
 from treesens.errors import ModelError
-from treesens.frontends.sklearn.quantiles import falls_of, quantile_function
-from treesens.frontends.sklearn.rough import Rough, normal_function, power_function, thresholds_behind
+from treesens.frontends.sklearn.rough import (
+    Rough,
+    falls_of,
+    normal_function,
+    power_function,
+    quantile_function,
+    thresholds_behind,
+)
 from treesens.frontends.sklearn.rows import NAN_ALONE
 
 Float64 = NDArray[np.float64]

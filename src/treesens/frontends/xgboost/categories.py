@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.model import Feature, FeatureKind
 from treesens.frontends.columns import MAX_CATEGORIES, check_set_bytes, pack_sets, plain_labels
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 
 Labels = tuple[str, ...] | tuple[int | float, ...]
 

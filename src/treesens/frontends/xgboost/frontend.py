@@ -24,8 +24,7 @@ from typing import Any
 from treesens.compiler.model import Ensemble, ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.documents import is_json, is_ubjson, parse_document
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field, is_json, is_ubjson, parse_document
 from treesens.frontends.monotone import directions_of
 from treesens.frontends.outputs import note_of_output, source_of_output
 from treesens.frontends.xgboost.categories import cut_names

@@ -19,7 +19,7 @@ from treesens.compiler.model import Ensemble, Feature, FeatureKind
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.frontends.blending import blend_of
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
 
 _ONE = "train one model for each output, or trees"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
 from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 from treesens.frontends.known_fields import check_document
 from treesens.frontends.outputs import check_output, of_output
 from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE

@@ -11,7 +11,7 @@ from treesens.compiler.base.floats import float32_of_decimals
 from treesens.compiler.model import Feature, FeatureKind
 from treesens.compiler.model.assemble import Order, order_nodes
 from treesens.frontends.columns import MAX_FEATURES
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 from treesens.frontends.xgboost.categories import category_labels, left_sets
 
 _KINDS = {

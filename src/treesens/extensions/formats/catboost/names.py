@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from treesens.extensions.formats.catboost.questions import combined, key_of, signed
 from treesens.frontends.columns import MAX_CATEGORIES
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import float32_of_decimals
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 
 Bools = NDArray[np.bool_]
 

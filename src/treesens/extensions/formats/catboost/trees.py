@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from treesens.errors import ModelError
 from treesens.extensions.formats.catboost.questions import Above, Among, Bools, Question, Table
-from treesens.frontends.columns import Nodes
-from treesens.frontends.fields import Field
-from treesens.frontends.growing import Growing
+from treesens.frontends.columns import Growing, Nodes
+from treesens.frontends.documents import Field
 
 MAX_DEPTH = 20
 MAX_NODES = 1 << 18

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.errors import ModelError
-from treesens.frontends.columns import Nodes
-from treesens.frontends.growing import Growing
+from treesens.frontends.columns import Growing, Nodes
 
 _LEAF = 65535
 _NA_VS_REST, _NA_LEFT, _LEFT = 1, 2, 4

@@ -1,39 +1,219 @@
-"""What onnxruntime makes of an input with the whole graph of a model, whatever is behind the trees."""
+"""The graph of an ONNX file: the operator with the trees, and the operators before and behind it.
+
+Operators behind the trees may repeat the scores and write the labels in another way, and no more: a graph that rounds its
+scores, picks some of them or gives classes other names predicts something else than its trees.
+"""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treesens.errors import ModelError
-from treesens.extensions.formats.onnx.frontend import parsed_graph
-from treesens.extensions.formats.onnx.runtime import open_session, run_session
+
+_TYPES: dict[int, Any] = {1: np.float32, 6: np.int32, 7: np.int64, 8: np.str_, 9: np.bool_, 11: np.float64}
+_FLOAT, _TEXT, _DOUBLE = 1, 8, 11
+_BEHIND = ("Cast", "Identity", "ZipMap", "Reshape", "ArrayFeatureExtractor")
+_OF_TREES = ("ZipMap", "ArrayFeatureExtractor")
+_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
+_EXTERNAL = 1
+"""TensorProto.EXTERNAL."""
+_REMEDY = "convert the tree model alone"
 
 
-def graph_scores(data: bytes, row: NDArray[np.float64]) -> list[float] | None:
-    """The scores of one row, by the output `score_output` of the whole graph; None without onnxruntime."""
-    if find_spec("onnxruntime") is None:
-        return None
-    name, classes = score_output(data)
-    session = open_session(data)
-    batch = session.get_inputs()[0].shape[:1]  # a number if the graph takes so many rows at a time
-    rows = np.repeat(np.reshape(row, (1, -1)), batch[0] if batch and isinstance(batch[0], int) else 1, axis=0)
-    (found,) = run_session(session, rows, [name])
-    if classes:  # of a ZipMap, which sorts its classes
-        return [float(found[0][label]) for label in classes]
-    return [float(score) for score in np.asarray(found).reshape(len(rows), -1)[0]]
+@dataclass(frozen=True)
+class Behind:
+    """The names of all values that are the scores, one for each output of the trees; of `maps` each is a map of a ZipMap."""
+
+    scores: frozenset[str]
+    maps: frozenset[str]
+    classes: tuple[str | int, ...]
 
 
-def score_output(data: bytes) -> tuple[str, tuple[str | int, ...]]:
-    """The first output of a graph with the scores of its trees, and the classes if it is a map of a ZipMap.
+def parsed_model(data: bytes, place: str) -> Any:
+    """The ModelProto in a file. ModelError if there is none."""
+    onnx = onnx_library(place)
+    from google.protobuf.message import DecodeError
 
-    ModelError if there is no such output.
+    try:
+        return onnx.load_model_from_string(data)
+    except (DecodeError, ValueError) as error:
+        raise ModelError(f"not a valid ONNX file: {error}", place=place, remedy="save the model again") from None
+
+
+def onnx_library(place: str) -> Any:
+    """The package onnx. ModelError if it is not installed."""
+    try:
+        import onnx
+    except ImportError:
+        raise ModelError(
+            "reading an ONNX model needs onnx, which is not installed",
+            place=place,
+            remedy="pip install 'treesens[onnx]'",
+        ) from None
+    return onnx
+
+
+def parsed_graph(data: bytes) -> tuple[Any, Behind]:
+    """The graph of a file, and what repeats the scores of its trees."""
+    model = parsed_model(data, "")
+    return model.graph, tree_node(model, "")[3]
+
+
+def tree_node(model: Any, place: str) -> tuple[Any, int | None, list[Any], Behind]:
+    """The operator with the trees, the number of features, and the operators before and behind it.
+
+    ModelError for graphs that do more.
     """
-    graph, behind = parsed_graph(data)
-    outputs = [value.name for value in graph.output]
-    for names, classes in ((behind.scores, ()), (behind.maps, behind.classes)):
-        if found := next((name for name in outputs if name in names), None):
-            return found, classes
-    raise ModelError("the graph has no output with the scores of its trees", remedy="convert the model with its scores")
+    from treesens.extensions.formats.onnx.steps import nodes_before
+
+    graph = model.graph
+    _refuse_no_text(graph, place)
+    _refuse_other_files(graph, place)
+    if model.functions:
+        raise ModelError(
+            "the file has operators of its own (functions)", place=place, remedy="convert the tree model alone"
+        )
+    trees = [node for node in graph.node if node.op_type in _TREES and node.domain == "ai.onnx.ml"]
+    if len(trees) != 1:
+        found = ", ".join(sorted({node.op_type for node in graph.node})) or "nothing"
+        raise ModelError(
+            f"the graph has {len(trees)} tree ensembles; it consists of {found}",
+            place=place,
+            remedy=f"supported: one {' or '.join(_TREES)}",
+        )
+    node = trees[0]
+    wanted = 2 if node.op_type == "TreeEnsembleClassifier" else 1
+    if len(node.output) != wanted or not all(node.output):
+        raise ModelError(
+            f"{node.op_type} has {wanted} outputs, and not {len(list(filter(None, node.output)))}",
+            place=place,
+            remedy="the file is damaged; convert again",
+        )
+    constants = {i.name for i in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in constants]
+    if len(inputs) != 1:
+        raise ModelError(
+            f"the graph has {len(inputs)} inputs", place=place, remedy="convert the model with one matrix of numbers"
+        )
+    before = nodes_before(graph, node, inputs[0].name, place)
+    behind = read_behind(graph, node, before, place)
+    kind = inputs[0].type.tensor_type
+    if kind.elem_type != _FLOAT:
+        raise ModelError("the input is not of type float", place=place, remedy="convert the model with a float32 input")
+    shape = kind.shape.dim
+    if kind.HasField("shape") and len(shape) != 2:
+        raise ModelError(
+            f"the input has {len(shape)} dimensions", place=place, remedy="convert the model with one matrix of numbers"
+        )
+    width = shape[1].dim_value if shape else 0
+    return node, width if width > 0 else None, before, behind
+
+
+def _refuse_no_text(graph: Any, place: str) -> None:
+    """Texts that are not UTF-8 come as bytes, and everybody else takes them for texts."""
+    texts = [name for n in graph.node for name in (n.op_type, n.name, n.domain, *n.input, *n.output)]
+    texts += [attribute.name for n in graph.node for attribute in n.attribute]
+    texts += [value.name for value in (*graph.initializer, *graph.input, *graph.output)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelError("a name in the graph is not UTF-8", place=place, remedy="save the model again")
+
+
+def _refuse_other_files(graph: Any, place: str) -> None:
+    """Refuse tensors in other files: neither the SHA-256 of this file nor a copy of it covers them, and a library that loads
+    bytes looks for them in the current folder.
+    """
+    held = (t for n in graph.node for a in n.attribute for t in (a.t, *a.tensors))
+    for tensor in (*graph.initializer, *held):
+        if tensor.data_location == _EXTERNAL or tensor.external_data:
+            where = next((e.value for e in tensor.external_data if e.key == "location"), "")
+            raise ModelError(
+                f"the tensor `{tensor.name[:60]}` is in another file (`{where[:100]}`), and a model here is one file",
+                place=place,
+                remedy="onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False) puts it into this one",
+            )
+
+
+def read_behind(graph: Any, trees: Any, before: Sequence[Any], place: str) -> Behind:
+    """What repeats the scores of the operator `trees`. ModelError for operators that change scores or labels."""
+    _check_order(graph, place)
+    classes = _classes(trees)
+    constants = {value.name: value for value in graph.initializer}
+    scores, maps = {trees.output[-1]}, set[str]()
+    labels: dict[str, tuple[Any, ...]] = {trees.output[0]: classes} if len(trees.output) > 1 else {}
+    for node in graph.node:
+        if node is trees or node in before:
+            continue
+        what = f"the operator {node.op_type} behind the trees"
+        if node.op_type not in _BEHIND or node.domain not in (
+            ("ai.onnx.ml",) if node.op_type in _OF_TREES else ("", "ai.onnx")
+        ):
+            raise ModelError(f"{what} is not supported", place=place, remedy=_REMEDY)
+        given = [name for name in node.input if name in scores or name in labels or name in maps]
+        if not given:
+            continue  # it is about the input, or about constants
+        if given[0] in labels:
+            named = _relabelled(node, labels[given[0]], constants)
+            if named is None or len(given) > 1:
+                raise ModelError(f"{what} changes the labels", place=place, remedy=_REMEDY)
+            labels.update(dict.fromkeys(node.output, named))
+        elif given[0] in maps or len(given) > 1 or not _repeats(node, classes):
+            raise ModelError(f"{what} changes the scores", place=place, remedy=_REMEDY)
+        else:
+            (maps if node.op_type == "ZipMap" else scores).update(node.output)
+    return Behind(frozenset(scores), frozenset(maps), classes)
+
+
+def _check_order(graph: Any, place: str) -> None:
+    """The format wants operators behind those that make their inputs; onnxruntime takes them in any order."""
+    later = {name for node in graph.node for name in node.output if name}
+    for node in graph.node:
+        if not later.isdisjoint(node.input):
+            raise ModelError(
+                f"the operator {node.op_type} stands before one that makes its input", place=place,
+                remedy="save the graph with its operators in their order",
+            )  # fmt: skip
+        later.difference_update(node.output)
+
+
+def _classes(trees: Any) -> tuple[str | int, ...]:
+    named = {a.name: a for a in trees.attribute}
+    texts = named["classlabels_strings"].strings if "classlabels_strings" in named else ()
+    numbers = named["classlabels_int64s"].ints if "classlabels_int64s" in named else ()
+    return tuple(text.decode("utf-8", "replace") for text in texts) or tuple(int(number) for number in numbers)
+
+
+def _to(node: Any) -> int:
+    return next((int(a.i) for a in node.attribute if a.name == "to"), 0)
+
+
+def _repeats(node: Any, classes: tuple[str | int, ...]) -> bool:
+    """Whether an operator of the scores gives the same numbers in the same order."""
+    if node.op_type == "ZipMap":
+        return _classes(node) == classes
+    return node.op_type in ("Identity", "Reshape") or (node.op_type == "Cast" and _to(node) in (_FLOAT, _DOUBLE))
+
+
+def _relabelled(node: Any, labels: tuple[Any, ...], constants: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """What an operator makes of the labels; None if two of them become one, or a number becomes another number."""
+    match node.op_type:
+        case "Identity" | "Reshape":
+            return labels
+        case "Cast" if _to(node) in _TYPES:
+            try:
+                made = tuple(np.array(labels).astype(_TYPES[_to(node)]).tolist())
+            except (ValueError, OverflowError):
+                return None
+            same = _to(node) == _TEXT or made == labels
+        case "ArrayFeatureExtractor" if node.input[0] in constants:
+            from onnx import numpy_helper
+
+            made = tuple(np.asarray(numpy_helper.to_array(constants[node.input[0]])).ravel().tolist())
+            made = tuple(item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in made)
+            same = labels == tuple(range(len(made))) and (made == labels or all(isinstance(item, str) for item in made))
+        case _:
+            return None
+    return made if same and len(set(made)) == len(made) else None

@@ -26,8 +26,7 @@ from treesens.extensions.formats.pmml.predicates import (
     tests_of,
 )
 from treesens.frontends.additive import MAX_LEAVES
-from treesens.frontends.columns import Nodes
-from treesens.frontends.growing import Growing
+from treesens.frontends.columns import Growing, Nodes
 
 
 @dataclass(frozen=True)

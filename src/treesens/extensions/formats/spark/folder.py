@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from treesens.errors import ModelError
 from treesens.frontends.archives import Archive, Files, FolderFiles
-from treesens.frontends.documents import parse_document
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field, parse_document
 
 DAMAGED = "save the model again with Spark, and give its whole folder"
 _MOST_OF_METADATA = 1 << 24

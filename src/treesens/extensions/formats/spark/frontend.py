@@ -38,7 +38,7 @@ from treesens.extensions.formats.spark.trees import Grown, by_labels, grow
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, ensemble_of, feature_tuple, labels_of_texts
-from treesens.frontends.fields import Field
+from treesens.frontends.documents import Field
 from treesens.frontends.known_fields import check_document
 
 _CLASSES = "org.apache.spark.ml.classification."

@@ -18,8 +18,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.spark.folder import DAMAGED
 from treesens.extensions.formats.spark.parquet import Columns, check_columns
 from treesens.extensions.formats.spark.stages import Slot
-from treesens.extensions.formats.spark.steps import follow, thresholds_before
-from treesens.extensions.formats.spark.unfolding import Runs, unfold
+from treesens.extensions.formats.spark.steps import Runs, follow, thresholds_before, unfold
 from treesens.frontends.columns import MAX_CATEGORIES, Nodes, check_set_bytes
 
 _NODE = ("id", "prediction", "impurity", "impurityStats", "gain", "leftChild", "rightChild")

@@ -71,9 +71,9 @@ def command(
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
-    from treesens.extensions.sweeps.cactus import cactus_svg, summary
     from treesens.extensions.sweeps.executor import INLINE, Executor
     from treesens.extensions.sweeps.instances import Setting, contradictions, read_instances, read_records, run
+    from treesens.extensions.sweeps.report import cactus_svg, summary
     from treesens.report.show import Progress
     from treesens.solve.options import Options
 

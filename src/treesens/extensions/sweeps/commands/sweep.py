@@ -86,9 +86,9 @@ def command(
     Exit codes: those of check; 130 interrupted, with what was answered kept.
     """
     from treesens.extensions.sweeps.executor import parse_executor
+    from treesens.extensions.sweeps.report import line_of, show_sweep, write_answers
     from treesens.extensions.sweeps.run import sweep
     from treesens.extensions.sweeps.spec import read_spec
-    from treesens.extensions.sweeps.sweep_table import line_of, show_sweep, write_answers
     from treesens.records.journal import Journal
     from treesens.records.settings import settings_text
     from treesens.report.show import tracker

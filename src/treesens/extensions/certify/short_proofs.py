@@ -1,22 +1,29 @@
-"""Proofs of one line: two rows about one sum of scores that leave nothing between them.
+"""Proofs of one line, which need no search: two rows about one sum of scores that contradict each other, or a list of sums.
 
-Two points have one score if no tree of it asks for what they may differ in (`values/score_clashes.py`). With weights for which
-both rows cancel there is a leaf without messages; a search would round its rows, and might not see it.
+Two points have one score if no tree of it splits on what they may differ in (`values/score_clashes.py`). With weights for which
+both rows cancel there is a leaf without messages; a search would round its rows, and might not see it. Of an additive model
+with small parts the proof only says that the checker is to list the sums that the parts attain.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from math import gcd
-from typing import Any
+from math import gcd, prod
+from typing import Any, Final
 
 import treesens.extensions.treesens_verify as checker
+from treesens.compiler.model.additive import may_be_additive
 from treesens.extensions.certify.statement import Statement
 from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
 
 MOST_ROWS = 64
-"""That are compared with each other."""
+"""Rows that are compared with each other."""
+
+BY_SUMS: Final[dict[str, Any]] = {"apart": [], "nodes": [["sums"]]}
+
+MOST_CHOICES = 20_000
+"""Combinations of cells of one part, as of the method that answers."""
 
 
 def may_clash(statement: Statement) -> bool:
@@ -56,3 +63,15 @@ def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal
     place = normal[0][0][:2]
     found: int = sum(c for score, c in problem.coefficients[row].items() if equal.get(score, score) == place)
     return found
+
+
+def may_be_refuted_by_sums(statement: Statement) -> bool:
+    """Whether it is worth a look: one row or two, and trees that ask for few features; cheap, and no promise."""
+    query = statement.query
+    return len(statement.rows) in (1, 2) and all(may_be_additive(query.models[p.model]) for p in query.points)
+
+
+def has_small_parts(problem: checker.Problem) -> bool:
+    """Whether trees fall apart into groups whose cells can be listed."""
+    sizes = [prod(problem.domain[v].bit_count() for v in variables) for variables, _ in checker.parts_of(problem)]
+    return len(sizes) > 1 and max(sizes) <= MOST_CHOICES
