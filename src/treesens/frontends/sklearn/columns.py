@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from treesens.compiler.base.bisection import largest_true
 from treesens.errors import ModelError
 from treesens.frontends.sklearn.rough import (
+    Float64,
+    Function,
     Rough,
     falls_of,
     normal_function,
@@ -24,9 +26,6 @@ from treesens.frontends.sklearn.rough import (
     thresholds_behind,
 )
 from treesens.frontends.sklearn.rows import NAN_ALONE
-
-Float64 = NDArray[np.float64]
-Function = Callable[[Float64], Float64]
 
 
 def _same(x: Float64) -> Float64:
