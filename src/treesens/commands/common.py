@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
-from treesens.builtin import service
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
@@ -115,7 +114,7 @@ def certificate_option(function: Function) -> Function:
     """For commands whose answers can have certificates; `certificates` is a folder or None."""
 
     words = "A folder for certificates of the answers, which anybody can check (docs/certificates.md)."
-    kind = OutputFile(folder=True)
+    kind = OutputFile(folder=True, made_by="certificates")
     return click.option("--certificate", "certificates", type=kind, help=words)(function)
 
 
@@ -129,11 +128,9 @@ def require_option(function: Function) -> Function:
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
-    """Raises UsageError if certificates are required and no folder is given for them, and if nothing can make them."""
+    """Raises UsageError if certificates are required and no folder is given for them."""
     if required and certificates is None:
         raise UsageError("--require-certificate needs a folder", remedy="add --certificate DIR")
-    if certificates is not None:
-        service("certificates")
     return certificates
 
 

@@ -7,21 +7,22 @@ from pathlib import Path
 
 import click
 
+from treesens.builtin import service
 from treesens.compiler.base.files import check_output, check_writable, make_folder, will_write
 
 
 class OutputFile(click.Path):
     """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or lies in one
-    (`will_write`). Obstacles are reported before the work: a file that cannot be written, a folder that cannot be made, and a
-    missing package that it `needs`. A path that may be either is checked by its command.
-
-    A test goes over all commands and finds an option with a path that is neither this nor a known input.
+    (`will_write`). Obstacles are reported before the work: a file that cannot be written, a folder that cannot be made, and what
+    is missing of a package that it `needs` or an extension that it is `made_by`. Its command checks a path that may be either.
     """
 
     name = "output"
 
-    def __init__(self, *, folder: bool = False, either: bool = False, needs: str | None = None) -> None:
-        self.needs = needs
+    def __init__(
+        self, *, folder: bool = False, either: bool = False, needs: str | None = None, made_by: str | None = None
+    ) -> None:
+        self.needs, self.made_by = needs, made_by
         super().__init__(path_type=Path, file_okay=not folder, dir_okay=folder or either)
 
     def convert(
@@ -30,6 +31,8 @@ class OutputFile(click.Path):
         """The path."""
         path = super().convert(value, param, ctx)
         place = Path(os.fsdecode(path))
+        if self.made_by is not None:
+            service(self.made_by)
         will_write(place)
         if not self.dir_okay:
             check_output(place, self.needs)
