@@ -13,8 +13,8 @@ from treesens.compiler.base.files import check_output, check_writable, make_fold
 
 class OutputFile(click.Path):
     """A file to write, a `folder`, or (`either`) one of them: OverwriteError if it is an input of the command, or lies in one
-    (`will_write`). Obstacles are reported before the work: a file that cannot be written, a folder that cannot be made, and what
-    is missing of a package that it `needs` or an extension that it is `made_by`. Its command checks a path that may be either.
+    (`will_write`). Obstacles are reported before the work: a file that cannot be written, a folder that cannot be made, and a
+    missing package that it `needs` or extension that it is `made_by`. Its command checks a path that may be either.
     """
 
     name = "output"
