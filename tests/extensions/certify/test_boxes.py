@@ -295,7 +295,7 @@ def test_without_numpy_the_option_says_so(tmp_path: Path) -> None:
     deep(1, tmp_path / "m.json")
     text = f'model m from "m.json"\n{HEAD}query q: {QUESTIONS["a pair"].replace("$", "2.4")}'
     (tmp_path / "q.cert.xz").write_bytes(refutation(query_of(text, tmp_path)).packed())
-    folder = Path(checker.__file__).parents[2]
+    folder = Path(checker.__file__).parents[1]
     program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verify import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-S", "-I", "-c", program, folder, "--numpy", tmp_path / "q.cert.xz", "--model", tmp_path / "m.json"],

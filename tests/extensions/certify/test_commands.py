@@ -136,7 +136,7 @@ def test_the_distribution_of_the_checker_stands_alone(model: Path, tmp_path: Pat
     file, folder = tmp_path / "q.sens", tmp_path / "certificates"
     file.write_text('model m from "m.json"\nquery q: find a in m such that margin(a) >= 9')
     run("check", file, "--certificate", folder)
-    source = Path(checker.__file__).parents[3]
+    source = Path(checker.__file__).parents[2]
     if not (source / "pyproject.toml").exists():
         pytest.skip("not a checkout")
     shutil.copytree(source, tmp_path / "verify")
