@@ -35,6 +35,20 @@ def run(tmp_path: Path) -> Any:
     return running
 
 
+def test_a_study_with_the_name_of_a_command_is_refused(run: Any, tmp_path: Path) -> None:
+    points = tmp_path / "depth_study-1.0.dist-info" / "entry_points.txt"
+    points.write_text(ENTRY_POINTS.replace("depth =", "check ="))
+    shown = run(
+        """
+        import contextlib, sys
+        from treesens.cli import main
+        with contextlib.redirect_stderr(sys.stdout), contextlib.suppress(SystemExit):
+            main(["--help"])
+        """
+    )
+    assert "error[U001]: `check` of depth-study has the name of another command" in shown
+
+
 def command(*words: str) -> str:
     return f"from treesens.cli import main\nmain({list(words)!r})"
 
