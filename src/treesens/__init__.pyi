@@ -9,7 +9,7 @@ from treesens.extensions.studies.python.studies import Count as Count
 from treesens.extensions.studies.python.studies import Diff as Diff
 from treesens.extensions.studies.python.studies import Gap as Gap
 from treesens.extensions.studies.python.studies import Repair as Repair
-from treesens.python import builder as query
+from treesens.python import builder
 from treesens.python.api import Answer as Answer
 from treesens.python.api import Answers as Answers
 from treesens.python.api import check as check
@@ -21,40 +21,5 @@ from treesens.python.api import sensitivity as sensitivity
 from treesens.python.sessions import session as session
 from treesens.report.explain import Explanation as Explanation
 
+query = builder
 __version__: str
-__all__ = [
-    "Answer",
-    "Answers",
-    "Audit",
-    "Count",
-    "Diff",
-    "Explanation",
-    "Gap",
-    "Reasons",
-    "Repair",
-    "Robustness",
-    "Sets",
-    "SwingBudget",
-    "__version__",
-    "audit",
-    "check",
-    "check_text",
-    "count",
-    "diff",
-    "errors",
-    "explain",
-    "gap",
-    "groups",
-    "info",
-    "learn_rules",
-    "load",
-    "query",
-    "reasons",
-    "repair",
-    "robust",
-    "sensitivity",
-    "session",
-    "sets",
-    "shape",
-    "why",
-]
