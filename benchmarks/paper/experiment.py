@@ -14,13 +14,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.markdown import markdown_table
+
 from treesens.backends.base import get_backend
 from treesens.compiler.base.interruption import Interruption
 from treesens.errors import UsageError
 from treesens.extensions.sweeps.executor import INLINE, Executor
 from treesens.extensions.sweeps.instances import Instance, Setting, contradictions, model_path, read_records, run
 from treesens.extensions.sweeps.report import cactus_svg, summary
-from treesens.report.markdown import markdown_table
 from treesens.report.show import tracker
 from treesens.solve.options import Options
 

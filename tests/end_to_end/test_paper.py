@@ -13,12 +13,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from benchmarks.markdown import markdown_table
 from benchmarks.paper import ablation, runtime
 from benchmarks.paper.experiment import Experiment, Item, Measured, settings_of, standing
 
 from treesens.extensions.studies.report.curves import curves_svg
 from treesens.extensions.sweeps.instances import Instance, Level, Setting
-from treesens.report.markdown import markdown_table
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = {

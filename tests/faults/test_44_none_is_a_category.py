@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
-from treesens.errors import ModelError
+from treesens.errors import ModelError, TreesensError
 from treesens.frontends import conformance
 
 compose = pytest.importorskip("sklearn.compose")
@@ -102,3 +102,33 @@ def test_what_knows_both_is_refused() -> None:
     votes.estimators_[1] = target().fit(*of_nan)
     with pytest.raises(ModelError, match="read in two ways, which know None and NaN"):
         ts.load(votes)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("lost", [None, np.nan], ids=["None", "NaN"])
+def test_a_table_with_the_other_one_is_refused(name: str, lost: object) -> None:
+    """No study and no question reads it; histograms trained with NaN predict for None as for NaN."""
+    x, y = rows(lost)
+    other = rows(np.nan if lost is None else None)[0]
+    model = MODELS[name]().fit(x, y)
+    loaded = ts.load(model)
+    text = """
+    model m from "m"
+    data d from "d"
+    feature kind: category {a, b, c} or missing
+    query q:
+      find a in m such that
+        prob(a) > 0.5
+      minimize distance(a, nearest row of d, l0)
+    """
+    ts.audit(loaded, data=x, gap=0.1)
+    assert ts.check_text(text, models={"m": loaded}, data={"d": x})["q"].verdict == "found"
+    if name == "histograms" and lost is not None:
+        assert np.array_equal(model.predict_proba(x), model.predict_proba(other))
+        assert ts.check_text(text, models={"m": loaded}, data={"d": other})["q"].verdict == "found"
+        return
+    for table in (other, other.to_numpy()):
+        with pytest.raises(TreesensError, match="takes for an unknown category"):
+            ts.audit(loaded, data=table, gap=0.1)
+        with pytest.raises(TreesensError, match="takes for an unknown category"):
+            ts.check_text(text, models={"m": loaded}, data={"d": table})

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.markdown import markdown_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -38,7 +39,6 @@ from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
 from treesens.extensions.studies.report.csv_file import write_csv
 from treesens.extensions.sweeps.report import write_answers
-from treesens.report.markdown import markdown_table
 from treesens.report.tables import Table
 from treesens.visible import label, spreadsheet, visible, visible_json
 

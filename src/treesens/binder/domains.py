@@ -43,7 +43,7 @@ class FeatureSpec:
     numbers that stand for themselves although their float is rounded (0.1). `codes`: codes of the model's categories that are
     called by numbers; no other number stands for a category then. `others`: codes by the model's own names of all its
     categories, of which a table may hold more than the domain. `steps`: whole numbers that are stored as rounded
-    fractions. `declared`: False if the domain is all floats. `unsure`: see Feature.
+    fractions. `declared`: False if the domain is all floats. `unsure`, `mark`: see Feature.
     """
 
     name: str
@@ -58,6 +58,7 @@ class FeatureSpec:
     steps: bool = False
     declared: bool = False
     unsure: bool = False
+    mark: str | None = None
 
     @property
     def unit(self) -> Unit | None:
@@ -71,7 +72,7 @@ class FeatureSpec:
     def categories(self) -> Categories:
         """How a table writes the categories of the feature."""
         names = {**self.others, **self.labels}
-        return Categories(names, self.codes, digits=self.declared or not self.labels, unsure=self.unsure)
+        return Categories(names, self.codes, self.declared or not self.labels, self.unsure, self.mark)
 
     @property
     def whole(self) -> bool:
@@ -180,7 +181,16 @@ def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray
     numbers = number_codes(labels)
     domain = ValueDomain(codes, tuple(names), absent)
     return FeatureSpec(
-        feature.name, number_type, domain, True, True, known, numbers, codes=numbers, unsure=feature.unsure
+        feature.name,
+        number_type,
+        domain,
+        True,
+        True,
+        known,
+        numbers,
+        codes=numbers,
+        unsure=feature.unsure,
+        mark=feature.mark,
     )
 
 

@@ -36,7 +36,7 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
     """What a feature ranges over in a question about a model of this number type."""
     declared = found.features.get(feature.name)
     if declared is not None:
-        return _declared_spec(found, feature, declared, number_type)
+        return replace(_declared_spec(found, feature, declared, number_type), mark=feature.mark)
     onehot = next((name for o in found.onehots for name in o.features if name.text == feature.name), None)
     if onehot is not None:
         domain, typed = value_domain([(0.0, 0), (1.0, 1)])

@@ -49,7 +49,7 @@ def column_of_series(series: Any) -> Column:
     gone = series.is_null().to_list()
     values = [None if lost else value for lost, value in zip(gone, series.to_list(), strict=True)]
     if series.dtype in (nw.Categorical, nw.Enum):
-        return _texts(None if _absent(value) else str(value) for value in values)
+        return _texts(None if is_absent(value) else str(value) for value in values)
     return column_of_values(values)
 
 
@@ -65,10 +65,10 @@ def column_of_array(values: NDArray[Any]) -> Column:
 
 def column_of_values(values: Sequence[object]) -> Column:
     """Objects, None and NaN for missing: numbers where every one is a number or a truth, their texts otherwise."""
-    present = [value for value in values if not _absent(value)]
+    present = [value for value in values if not is_absent(value)]
     if all(isinstance(value, _NUMBERS) for value in present):
-        return np.array([np.nan if _absent(value) else _float(value) for value in values], dtype=np.float64)
-    return _texts(None if _absent(value) else str(value) for value in values)
+        return np.array([np.nan if is_absent(value) else _float(value) for value in values], dtype=np.float64)
+    return _texts(None if is_absent(value) else str(value) for value in values)
 
 
 _NUMBERS = (Real, Decimal, np.bool_)
@@ -82,7 +82,7 @@ def _float(value: Any) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
     """True if an object marks a missing value: None, NaN of any kind, `pandas.NaT`, or `pandas.NA`, whose comparisons return
     NA.
     """

@@ -27,7 +27,7 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.numbers import float_of, is_decimal
 from treesens.compiler.base.packages import imported
-from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series
+from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series, is_absent
 from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -62,20 +62,21 @@ class Categories:
 
     If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: whether
     text such as "2" that is no name may be a number at all; it may not if only the model names the categories. `unsure`: a
-    number may be a code or a name, so none is read.
+    number may be a code or a name, so none is read. `mark`: how a missing value is written, None or NaN, if the other is none.
     """
 
     names: Mapping[str, float] = field(default_factory=dict)
     numbers: Mapping[Fraction, float] = field(default_factory=dict)
     digits: bool = True
     unsure: bool = False
+    mark: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Columns by name, in the order of the source; `label` is the column that is no input (None if there is none).
 
-    `sha256` is that of the file, None for a data frame.
+    `sha256` is that of the file, None for a data frame. `marks`: which of None and NaN each column of objects holds.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Table:
     rows: int
     label: str | None = None
     sha256: str | None = None
+    marks: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __contains__(self, column: str) -> bool:
         return column in self.columns and column != self.label
@@ -103,6 +105,12 @@ class Table:
                 f"column `{column}` may hold codes or names: the model does not state which column its category names are for",
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write the codes of training, and declare the feature, e.g. {declaration(column, 'integer in [0, 9]')}",
+            )
+        if known.mark is not None and (other := self.marks.get(column, frozenset()) - {known.mark}):
+            raise DataError(
+                f"column `{column}` holds {min(other)}, which the model takes for an unknown category",
+                place=f"{self.name}, column `{column}`",
+                remedy=f"write missing values as {known.mark}, as in training",
             )
         if values.dtype != object:
             return self._codes(column, values, known) if known.numbers else values
@@ -246,7 +254,19 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
         columns = _read_frame(source, place)
     if rows is not None:
         columns = {key: values[:rows] for key, values in columns.items()}
-    return table_of_columns(columns, place, label, digest)
+    table = table_of_columns(columns, place, label, digest)
+    if type(source).__module__.startswith("pandas"):
+        frame: Any = source
+        return replace(table, marks={name: _marks(frame[name].to_numpy()[: table.rows]) for name in frame.columns})
+    return table
+
+
+def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
+    """Which of None and NaN the values of a column are; encoders of scikit-learn do not confuse them."""
+    if values.dtype.kind == "f":
+        return frozenset(["NaN"] if np.isnan(values).any() else [])
+    absent = [v for v in values.tolist() if is_absent(v)] if values.dtype == object else []
+    return frozenset("None" if v is None else "NaN" for v in absent if v is None or isinstance(v, float))
 
 
 def table_of_columns(
@@ -380,4 +400,5 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
     if names is None:
         wanted = f"the model has {len(known[0])} features" if known else "no model names them"
         raise DataError(f"the array has {array.shape[1]} columns, and {wanted}", place=_PLACE, remedy=remedy)
-    return table_of_columns({name: column_of_array(array[:, f]) for f, name in enumerate(names)}, _PLACE)
+    table = table_of_columns({name: column_of_array(array[:, f]) for f, name in enumerate(names)}, _PLACE)
+    return replace(table, marks={name: _marks(array[:, f]) for f, name in enumerate(names)})

@@ -98,12 +98,13 @@ def _features(members: Sequence[Ensemble], names: Sequence[str], place: str) -> 
     result = []
     for f, name in enumerate(names):
         asked = [m.features[f] for m in members if (m.node_feature == f).any()] or [members[0].features[f]]
-        first = replace(asked[0], name=name)
+        # Members that know different marks are refused where their rows are made.
+        first = replace(asked[0], name=name, mark=next((x.mark for x in asked if x.mark is not None), None))
         if not any(feature.categories for feature in asked):
             # Whether a number is whole is a note of one library about its own training.
             alike = len({feature.kind for feature in asked}) == 1
             first = replace(first, kind=first.kind if alike else FeatureKind.NUMERIC)
-        elif any(replace(feature, name=name) != first for feature in asked):
+        elif any(replace(feature, name=name, mark=first.mark) != first for feature in asked):
             raise ModelError(
                 f"the models inside see `{name}` in two ways: as a number and as a category, or with other categories",
                 place=place,

@@ -224,10 +224,14 @@ def feature_tuple(names: Sequence[str], place: str) -> tuple[Feature, ...]:
     return tuple(Feature(name) for name in names)
 
 
-def as_categorical(feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False) -> Feature:
+def as_categorical(
+    feature: Feature, count: int, labels: Sequence[object] | None, truncates: bool = False, mark: str | None = None
+) -> Feature:
     """The feature with codes 0..count-1; labels are kept if they fit the count."""
     named = plain_labels(labels) if labels is not None and len(labels) == count else None
-    return replace(feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates)
+    return replace(
+        feature, kind=FeatureKind.CATEGORICAL, categories=count, labels=named, truncates=truncates, mark=mark
+    )
 
 
 def plain_labels(labels: Sequence[object]) -> tuple[str, ...] | tuple[int | float, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treesens.compiler.model import additive
+from treesens.compiler.model import cells
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.known_cavities import all_cavities_in
@@ -133,4 +133,4 @@ def sums_scores(goal: Objective | None) -> bool:
 
 def may_be_additive(query: Query) -> bool:
     """Whether the first tree of every model asks for so few features that trees may fall apart into independent groups."""
-    return sums_scores(query.objective) and all(additive.may_be_additive(query.models[p.model]) for p in query.points)
+    return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)

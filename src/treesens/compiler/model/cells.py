@@ -17,6 +17,7 @@ from treesens.errors import DataError
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
 
+
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -204,3 +205,16 @@ class CellEnsemble(CellTrees):
             mask[literal] = len(masks)
             masks.append(allowed.astype(np.uint8))
         return mask, masks
+
+
+MOST_FEATURES_OF_A_TREE = 3
+"""Of the first tree of an additive model: a look at it says of most models that they are not."""
+
+
+def may_be_additive(model: CellEnsemble) -> bool:
+    """Whether the first tree asks for so few features that trees may fall apart; cheap, and no promise."""
+    if model.n_trees == 0:
+        return False
+    last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)
+    features = model.feature[int(model.root[0]) : last]
+    return len(set(features[features >= 0][:64].tolist())) <= MOST_FEATURES_OF_A_TREE

@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import Any, Final
 
 import treesens.extensions.treesens_verify as checker
-from treesens.compiler.model.additive import may_be_additive
+from treesens.compiler.model.cells import may_be_additive
 from treesens.extensions.certify.statement import Statement
 from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
 

@@ -19,7 +19,7 @@ from treesens.data.alignment import align_table, distinct
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.audit_facts import Audit
+from treesens.extensions.studies.audit_facts import Audit, domain_records
 from treesens.extensions.studies.audit_records import AuditRecord, ShapePart
 from treesens.extensions.studies.audit_set import SetAudit
 from treesens.extensions.studies.decisions import Asked, decisions_of, several_scores
@@ -36,7 +36,6 @@ from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.typicality import typical_level
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.records.domains import domain_records
 from treesens.records.plain import recorded
 from treesens.solve.afterwards import answered
 

@@ -95,6 +95,7 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
             number_codes(feature.labels),
             digits=False,
             unsure=feature.unsure,
+            mark=feature.mark,
         )
         for feature in ensemble.features
         if feature.labels or feature.unsure

@@ -257,7 +257,7 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
                     raise ModelError("None and NaN are two categories", place=place, remedy=NAN_ALONE)
                 marks[column] = "None"
             known[column] = bits_of(bitsets[row_of[i]])[: len(present) + none]
-            features[column] = as_categorical(features[column], max(1, len(present)), present)
+            features[column] = as_categorical(features[column], max(1, len(present)), present, mark=marks.get(column))
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     outputs = int(estimator.n_trees_per_iteration_)
     predictors = [p for iteration in estimator._predictors for p in iteration]

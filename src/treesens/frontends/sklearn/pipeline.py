@@ -72,9 +72,10 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)
     features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
+    marks = _marks(columns, place)
     for source, values in categories.items():
-        features[source] = as_categorical(features[source], max(1, len(values)), values)
-    rows = RowMaker(categories, None if names is None else list(names), _marks(columns, place))
+        features[source] = as_categorical(features[source], max(1, len(values)), values, mark=marks.get(source))
+    rows = RowMaker(categories, None if names is None else list(names), marks)
     front = type(pipeline)(list(pipeline.steps[:-1]))
     if model is None:
         try:
