@@ -296,7 +296,8 @@ def test_the_proof_of_workers_that_were_killed_is_accepted(folder: Path, tmp_pat
     one = search("none", folder, where)
     result = with_part_certificates(one, one.run(Budget.of(120)), tmp_path, Budget.of(120))
     assert result.verdict is Verdict.NONE
-    assert len(where.killed) == 2
+    # The search runs once more for each round that lost a worker; the last run makes the certificates.
+    assert len(where.killed) >= 2
     assert all(where.killed)
     assert any(where.again)
     assert all(claim.path for claim in result.certificates), result.certificates
