@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import treesens as ts
@@ -127,8 +128,22 @@ def test_a_table_with_the_other_one_is_refused(name: str, lost: object) -> None:
         assert np.array_equal(model.predict_proba(x), model.predict_proba(other))
         assert ts.check_text(text, models={"m": loaded}, data={"d": other})["q"].verdict == "found"
         return
-    for table in (other, other.to_numpy()):
+    strings = x.astype({"kind": "string"})  # with `pandas.NA`
+    tables = [other, other.to_numpy(), strings, *([] if lost is None else [pl.from_pandas(strings)])]
+    for table in tables:
+        # A number for NaN may lie on the side of the unknown categories.
+        differs = not np.array_equal(model.predict_proba(table), model.predict_proba(x))
+        assert differs or name in ("histograms", "ordinal with a number for NaN")
         with pytest.raises(TreesensError, match="takes for an unknown category"):
             ts.audit(loaded, data=table, gap=0.1)
         with pytest.raises(TreesensError, match="takes for an unknown category"):
             ts.check_text(text, models={"m": loaded}, data={"d": table})
+
+
+def test_marks_of_columns_whose_names_are_numbers_are_compared() -> None:
+    """A table knows its columns by text, and so it does their marks."""
+    x, y = rows(np.nan)
+    loaded = ts.load(one_hot().fit(x.set_axis(["0", "1"], axis=1), y))
+    ts.audit(loaded, data=x.set_axis([0, 1], axis=1), gap=0.1)
+    with pytest.raises(TreesensError, match="takes for an unknown category"):
+        ts.audit(loaded, data=rows(None)[0].set_axis([0, 1], axis=1), gap=0.1)

@@ -46,13 +46,13 @@ def words_of_pages() -> int:
 
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
-    "lines of the core": (lambda: lines(python_files(core=True)), 59_752),
-    "lines of Python": (lambda: lines(python_files()), 97_396),
+    "lines of the core": (lambda: lines(python_files(core=True)), 59_750),
+    "lines of Python": (lambda: lines(python_files()), 97_393),
     "files of Python": (lambda: sum(1 for _ in python_files()), 661),
     "files outside readers that name a link": (files_that_name_a_link, 27),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 26),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 14),
-    "words of pages": (words_of_pages, 115_757),
+    "words of pages": (words_of_pages, 115_756),
 }
 
 

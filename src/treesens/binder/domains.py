@@ -181,16 +181,7 @@ def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray
     numbers = number_codes(labels)
     domain = ValueDomain(codes, tuple(names), absent)
     return FeatureSpec(
-        feature.name,
-        number_type,
-        domain,
-        True,
-        True,
-        known,
-        numbers,
-        codes=numbers,
-        unsure=feature.unsure,
-        mark=feature.mark,
+        feature.name, number_type, domain, True, True, known, numbers, numbers, unsure=feature.unsure, mark=feature.mark
     )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class Categories:
 
     If there are `numbers`, each number of the column is a category's label and never a stored value itself. `digits`: whether
     text such as "2" that is no name may be a number at all; it may not if only the model names the categories. `unsure`: a
-    number may be a code or a name, so none is read. `mark`: how a missing value is written, None or NaN, if the other is none.
+    number may be a code or a name, so both are refused. `mark`: the one mark of missing values, if it is known.
     """
 
     names: Mapping[str, float] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Categories:
 class Table:
     """Columns by name, in the order of the source; `label` is the column that is no input (None if there is none).
 
-    `sha256` is that of the file, None for a data frame. `marks`: which of None and NaN each column of objects holds.
+    `sha256` is that of the file, None for a data frame. `marks`: the marks of missing values per column of a frame.
     """
 
     name: str
@@ -255,18 +256,25 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
     if rows is not None:
         columns = {key: values[:rows] for key, values in columns.items()}
     table = table_of_columns(columns, place, label, digest)
-    if type(source).__module__.startswith("pandas"):
-        frame: Any = source
-        return replace(table, marks={name: _marks(frame[name].to_numpy()[: table.rows]) for name in frame.columns})
-    return table
+    return table if digest is not None else replace(table, marks=_marks_of_frame(source, table.rows))
+
+
+def _marks_of_frame(frame: Any, rows: int) -> dict[str, frozenset[str]]:
+    """The marks of each column, as scikit-learn converts it; none for pyarrow, whose tables scikit-learn does not take."""
+    import narwhals as nw
+
+    data = nw.from_native(frame, eager_only=True)
+    if data.implementation.is_pyarrow():
+        return {}
+    return {str(series.name): _marks(series.to_numpy()[:rows]) for series in data.iter_columns()}
 
 
 def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
-    """Which of None and NaN the values of a column are; encoders of scikit-learn do not confuse them."""
+    """The distinct marks of missing values in a column: None, NaN, or another one such as `<NA>` of pandas."""
     if values.dtype.kind == "f":
         return frozenset(["NaN"] if np.isnan(values).any() else [])
     absent = [v for v in values.tolist() if is_absent(v)] if values.dtype == object else []
-    return frozenset("None" if v is None else "NaN" for v in absent if v is None or isinstance(v, float))
+    return frozenset("NaN" if isinstance(v, Real) else str(v) for v in absent)
 
 
 def table_of_columns(

@@ -17,7 +17,6 @@ from treesens.errors import DataError
 if TYPE_CHECKING:
     from treesens.compiler.model.ensemble import Ensemble
 
-
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -208,11 +207,11 @@ class CellEnsemble(CellTrees):
 
 
 MOST_FEATURES_OF_A_TREE = 3
-"""Of the first tree of an additive model: a look at it says of most models that they are not."""
+"""The most features in the first tree of an additive model; most other models exceed it."""
 
 
 def may_be_additive(model: CellEnsemble) -> bool:
-    """Whether the first tree asks for so few features that trees may fall apart; cheap, and no promise."""
+    """True if the first tree splits on few features, so that the trees may be additive; a cheap, necessary condition."""
     if model.n_trees == 0:
         return False
     last = int(model.root[1]) if model.n_trees > 1 else len(model.feature)

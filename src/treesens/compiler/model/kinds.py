@@ -99,7 +99,7 @@ class Feature:
     `truncates`: fractions are cut off towards zero before the sign is looked at, so that -0.5 is code 0 (LightGBM).
     `needs_value`: the library predicts nothing for an input in which it is missing, so that no question may let it be.
     `unsure`: a number in a table may be a code or the name of a category, since the file does not state whose names it holds.
-    `mark`: None or NaN where the model takes the other one for an unknown category, and not for a missing value.
+    `mark`: None or NaN, if the model takes every other mark of a missing value for an unknown category.
     """
 
     name: str

@@ -137,7 +137,7 @@ _LISTED = 24
 def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
     """Per feature: its kind, its range or its values, whether it may be missing, and where this comes from.
 
-    `declared` are the features whose domain somebody wrote down; the others have the range of the data.
+    `declared` are the features with a declared domain; the others have the range of the data.
     """
     result = []
     for name, domain, grid in zip(query.space.names, query.space.domains, query.space.grid, strict=True):

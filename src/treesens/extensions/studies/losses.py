@@ -93,12 +93,12 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
         feature.name: Categories(
             {str(label): float(code) for code, label in enumerate(feature.labels or ())},
             number_codes(feature.labels),
-            digits=False,
+            digits=not feature.labels,
             unsure=feature.unsure,
             mark=feature.mark,
         )
         for feature in ensemble.features
-        if feature.labels or feature.unsure
+        if feature.labels or feature.unsure or feature.mark
     }
 
 

@@ -30,7 +30,6 @@ from treesens.python.settings import (
 if TYPE_CHECKING:
     from treesens.extensions.studies.limits import Permission
 
-
 MOST = 2**31 - 1
 
 
@@ -225,7 +224,7 @@ def in_library_of(source: Any, columns: dict[str, list[Any]]) -> Any:
 
 def rows_of(rows: Any, data: Any = None) -> list[int]:
     """Numbers of rows from 0. Whole numbers are such numbers; texts are labels of the index of `data`, and so are the items of
-    another index; a mask chooses. UsageError for what is none.
+    another index; a mask selects rows. UsageError for anything else.
     """
     index = getattr(data, "index", None)
     index = None if callable(index) or not hasattr(index, "get_indexer_for") else index
