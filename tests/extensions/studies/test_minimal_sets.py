@@ -97,6 +97,16 @@ def asked(model: Any, margin: float, **more: Any) -> MinimalSets:
     return found
 
 
+def check_pairs(flips: list[dict[str, Any]], scores: Scores, margin: float) -> None:
+    """The library's scores of each pair lie on both sides, and the pair differs in the features of its set alone."""
+    for item in flips:
+        pair = np.array([[item["points"][p][name] for name in NAMES] for p in ("a", "b")])
+        high, low = scores(pair)
+        assert high >= margin - 1e-5
+        assert low <= -margin + 1e-5
+        assert {name for name, x, y in zip(NAMES, *pair, strict=True) if x != y} == set(item["features"])
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("train", [xgboost_model, lightgbm_model, sklearn_model])
 @pytest.mark.sampled
@@ -117,12 +127,7 @@ def test_sets_are_those_of_trying_all(train: Callable[[int], Made], seed: int) -
         record = plain(found.record())
         assert all(item["minimal"] for item in record["flip"])
         assert all(item["maximal"] for item in record["hold"])
-        for item in record["flip"]:
-            pair = np.array([[item["points"][p][name] for name in NAMES] for p in ("a", "b")])
-            high, low = scores(pair)
-            assert high >= margin - 1e-5
-            assert low <= -margin + 1e-5
-            assert {name for name, x, y in zip(NAMES, *pair, strict=True) if x != y} == set(item["features"])
+        check_pairs(record["flip"], scores, margin)
         sizes |= {len(one) for one in found.lattice.having}
     assert len(sizes) >= 2
 
@@ -152,7 +157,7 @@ def test_some_features_and_some_sets() -> None:
 
 
 def test_a_journal_answers_what_was_asked_before(tmp_path: Path) -> None:
-    model, _ = xgboost_model(4)
+    model, scores = xgboost_model(4)
     whole = asked(model, 0.4)
     stop, answers = threading.Event(), list[str]()
 
@@ -170,11 +175,18 @@ def test_a_journal_answers_what_was_asked_before(tmp_path: Path) -> None:
         before = sum(1 for _ in memory.entries())
         second = asked(model, 0.4, memory=memory)
         after = sum(1 for _ in memory.entries())
+        third = asked(model, 0.4, memory=memory)
+        assert sum(1 for _ in memory.entries()) == after
     assert before == 2
     # How many are asked depends on the pairs that answer, and a busy machine may give another pair.
     assert after == second.asked
-    assert plain(second.record())["flip"] == plain(whole.record())["flip"]
-    assert plain(second.record())["hold"] == plain(whole.record())["hold"]
+    expected, record = plain(whole.record()), plain(second.record())
+    assert [(x["features"], x["minimal"]) for x in record["flip"]] == [
+        (x["features"], x["minimal"]) for x in expected["flip"]
+    ]
+    check_pairs(record["flip"], scores, 0.4)
+    assert record["hold"] == expected["hold"]
+    assert plain(third.record())["flip"] == record["flip"]
     with remembered(tmp_path / "sets.sqlite", 30.0, "another model") as memory:
         assert memory is not None
         assert memory.known("anything") is None
