@@ -79,7 +79,8 @@ def test_a_wide_tolerance_ends_the_search_early() -> None:
         ts.check_text(FARTHEST, models={"m": model}, backend="native", pipeline="kant", tolerance=t)["q"].to_dict()
         for t in (0.0, 0.3)
     ]
-    exact, early = (record["attempts"][0]["statistics"]["nodes"] for record in nodes)
+    # On a busy machine a brief first search may end before it has a node: the search that ends with the answer has the most.
+    exact, early = (max(a["statistics"].get("nodes", 0) for a in record["attempts"]) for record in nodes)
     assert early < exact
 
 
