@@ -83,7 +83,7 @@ quick: $(VENV)/.core ## the tests of the core (two minutes)
 	$(BIN)/python -m pytest -n 2 --part quick
 
 rest: $(VENV)/.installed ## the tests that `make quick` leaves out
-	$(BIN)/python -m pytest -n 2 --dist worksteal --part rest
+	$(BIN)/python -m pytest -n 3 --dist worksteal --part rest
 
 lint: $(VENV)/.installed ## ruff, mypy, layers of imports, dead code, clang-format, clang-tidy
 	$(BIN)/ruff check .
