@@ -65,7 +65,7 @@ demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about 
 
 # The cheapest tests first: the engine alone, then the core, then the rest. The first part that fails ends the run. Of random cases
 # a share is tried; TREESENS_THOROUGH=1 tries all.
-test: $(VENV)/.installed ## all tests, with every library and solver (20 to 30 minutes on two cores)
+test: $(VENV)/.installed ## all tests, with every library and solver (15 to 25 minutes on two cores)
 	$(MAKE) --no-print-directory engine
 	$(MAKE) --no-print-directory quick
 	$(MAKE) --no-print-directory rest
