@@ -29,16 +29,6 @@ def files_that_name(word: str) -> int:
     return sum(bool(re.search(word, path.read_text("utf-8"))) for path in python_files())
 
 
-def files_that_name_a_link() -> int:
-    """Readers choose a link; other code should ask it (ADR 0036 names the next steps)."""
-    readers = (SOURCES / "frontends", SOURCES / "extensions" / "formats")
-    return sum(
-        bool(re.search(r"\bLink\.[A-Z]", path.read_text("utf-8")))
-        for path in python_files()
-        if not any(path.is_relative_to(folder) for folder in readers)
-    )
-
-
 def words_of_pages() -> int:
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     pages = [ROOT / name for name in listed.split("\n") if name] or [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -49,7 +39,6 @@ LIMITS: dict[str, tuple[Callable[[], int], int]] = {
     "lines of the core": (lambda: lines(python_files(core=True)), 59_750),
     "lines of Python": (lambda: lines(python_files()), 97_393),
     "files of Python": (lambda: sum(1 for _ in python_files()), 661),
-    "files outside readers that name a link": (files_that_name_a_link, 27),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 26),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 14),
     "words of pages": (words_of_pages, 115_756),

@@ -57,7 +57,7 @@ class LoadedModel:
     def _repr_html_(self) -> str:
         e = self.ensemble
         facts = (
-            f"{e.source.format}, {e.task.value}, link {e.link.value}",
+            f"{e.source.format}, {e.task.value}, link {e.link.name}",
             f"{e.n_trees:,} trees, {e.n_leaves:,} leaves",
             f"{e.n_features} features: {_few(e.feature_names)}",
             *([f"classes {_few([str(c) for c in e.classes])}"] if e.classes else []),

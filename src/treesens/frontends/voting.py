@@ -1,5 +1,5 @@
 """Models whose predicted classes are counted: each keeps scores of its own, and the class is a formula about what each of them
-predicts (`binder/blended.py`).
+predicts (`binder/classes.py`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from math import lcm
 from typing import Any
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.model import Ensemble, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.blending import blend_of
+from treesens.links import Logistic, Votes
 
 MOST_COMBINATIONS = 1024
 """Of classes that members may predict; the formula of a vote goes through all of them."""
@@ -68,7 +69,7 @@ def vote_of(
         weights=weights,
         is_sum=False,
         classes=classes,
-        link=Link.COUNTED,
+        link=Votes(),
         task=task_of(classes),
         **facts,
     )
@@ -78,7 +79,7 @@ def _check(e: Ensemble, classes: int, place: str, remedy: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
-    cut = e.cutoff is not None and e.link is not Link.LOGISTIC and not (e.link is Link.IDENTITY and e.n_outputs > 1)
-    if cut or e.compares_classes or e.link in (Link.CALIBRATED, Link.BLENDED):
+    cut = e.cutoff is not None and not isinstance(e.link, Logistic) and not (e.link.is_linear and e.n_outputs > 1)
+    if cut or e.compares_classes or e.link.prefers_gaps:
         message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
         raise ModelError(message, place=place, remedy=f"leave it out, or {remedy}")

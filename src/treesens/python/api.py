@@ -20,7 +20,6 @@ from typing import Any, Literal, Never, TypeAlias
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
-from treesens.compiler.model import Link
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
@@ -171,7 +170,7 @@ def sensitivity(
             remedy="ts.audit and ts.gap ask about every change between classes, and "
             "ts.query.sensitive(.., flip=(one, other)) about one",
         )
-    if gap is not None and loaded.ensemble.link is Link.RAW:
+    if gap is not None and not loaded.ensemble.link.is_known:
         raise UsageError(
             "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
         )

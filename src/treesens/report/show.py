@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.tolerance import Closeness
-from treesens.compiler.model import Link
 from treesens.compiler.result import ObjectiveValue, Ranked, Result, RowCount, Verdict
 from treesens.grammar.printing.print_terms import formula_text
 from treesens.grammar.tree import ast
@@ -214,7 +213,7 @@ def _proved(objective: ObjectiveValue) -> str:
 def _objective_word(bound: ResolvedQuestion, kind: str) -> str:
     """What an objective is about: the raw score of a regressor is its value."""
     ensembles = [bound.query.models[point.model].ensemble for point in bound.query.points]
-    plain = all(e.link is Link.IDENTITY and e.n_outputs == 1 for e in ensembles)
+    plain = all(e.link.is_linear and e.n_outputs == 1 for e in ensembles)
     return "value" if kind == "margin" and plain else kind
 
 

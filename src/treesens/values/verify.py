@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.predicted import LibraryReplay, Predicted
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import is_allowed
@@ -156,7 +156,7 @@ def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Pre
         scores = np.asarray(margins[number], np.float64)[None, :]
         sure, found = sure_classes(ensemble, scores)[0], int(own.classes[0])
         # The constraint is about exact sums: if only rounding decides, the class is that of the scores themselves.
-        ranked = ensemble if ensemble.link in (Link.BLENDED, Link.COUNTED) else replace(ensemble, ranks_scores=True)
+        ranked = ensemble if ensemble.link.of_several else replace(ensemble, ranks_scores=True)
         derived = int(ranked.predicted_classes(scores)[0]) if sure is None else sure
         if derived != found:
             name = str(ensemble.classes[found]) if found >= 0 else "no class of the model"

@@ -12,7 +12,6 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.grid import category_codes
-from treesens.compiler.model.kinds import Link
 from treesens.compiler.model.ties import HashedTies
 from treesens.errors import DataError, ModelError
 
@@ -230,34 +229,16 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
     """
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
-    one = kind.type(1)
     with np.errstate(over="ignore", under="ignore"):
-        match ensemble.link:
-            case Link.IDENTITY | Link.RAW | Link.COUNTED:
-                return raw
-            case Link.LOGISTIC:
-                return np.asarray(one / (one + np.exp(np.negative(raw))))
-            case Link.SOFTMAX:
-                shifted = np.exp(raw - raw.max(axis=1, keepdims=True))
-                return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
-            case Link.EXP:
-                return np.asarray(np.exp(raw))
-            case Link.CALIBRATED:
-                assert ensemble.calibration is not None
-                uncalibrated = one / (one + np.exp(np.negative(raw))) if ensemble.calibration.of_probability else raw
-                return ensemble.calibration.after(uncalibrated)
-            case Link.BLENDED:
-                assert ensemble.blend is not None
-                return ensemble.blend.probabilities(raw.astype(np.float64), len(ensemble.classes))
+        return ensemble.link.predict(ensemble, raw)
 
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = None) -> Int64Array:
     """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best. If a hash
     breaks ties, `rows` [rows, features] tell which one.
     """
-    if ensemble.link is Link.COUNTED:
-        assert ensemble.blend is not None
-        return ensemble.blend.winners(np.asarray(margins, np.float64), len(ensemble.classes))
+    if (winners := ensemble.link.winners(ensemble, margins)) is not None:
+        return winners
     shown = np.asarray(probabilities(ensemble, margins), np.float64)
     if ensemble.cutoff is not None:
         # What is written decides: 0.2 votes reach a cut-off of 0.2.
@@ -270,7 +251,7 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
     if ensemble.ties is not None and (rows is not None or not isinstance(ensemble.ties, HashedTies)):
         inputs = best if rows is None else np.asarray(rows, np.float64)
         return np.array([ensemble.ties.choose(*both) for both in zip(best, inputs, strict=True)], np.int64)
-    if ensemble.n_outputs > 1 or ensemble.link is Link.BLENDED:
+    if ensemble.n_outputs > 1 or ensemble.link.averages:
         return np.asarray(best.argmax(axis=1), np.int64)
     score = np.asarray(margins, np.float64)[:, 0]
     return np.where(score == 0, ensemble.class_at_zero, score > 0).astype(np.int64)

@@ -12,7 +12,6 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.units import Unit
-from treesens.compiler.model import Link
 from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.query import AtLeast, LinearForm, Query
 from treesens.data.flips import flips
@@ -50,7 +49,7 @@ def sweep_denials(
     model, legal, (count, features) = query.models[0], query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
     swept = np.zeros(features, dtype=np.bool_)
-    if not count or model.ensemble.link in (Link.BLENDED, Link.COUNTED):
+    if not count or model.ensemble.link.of_several:
         return Sweep(rises, cells, reached, swept, 1.0)
     output, sign, least = _goal(query, favourable)
     first = flips(model, cells, [0], legal, output=output)

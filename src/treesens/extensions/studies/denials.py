@@ -20,7 +20,6 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.model import Link
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import Query
 from treesens.data.alignment import align_table
@@ -110,7 +109,7 @@ class _Denials:
         self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
         if len(model.ensemble.classes) != 2:
             raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
-        if options.shap and model.ensemble.link in (Link.BLENDED, Link.COUNTED):
+        if options.shap and model.ensemble.link.of_several:
             raise UsageError(
                 "--shap divides one score among the features, and this model has several",
                 remedy="leave out --shap, or ask about the models inside one by one",

@@ -29,7 +29,7 @@ from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
-from treesens.compiler.model import Link, Task
+from treesens.compiler.model import Task
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.probabilities import names_probabilities
@@ -123,10 +123,10 @@ class LargestGap:
 def _unit_of(query: Query) -> str:
     """What the scores of the model are."""
     ensemble = query.models[0].ensemble
-    if predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED:
+    if predicts_probabilities(ensemble) or ensemble.link.averages:
         return "probability"
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
-    return "value" if plain and ensemble.link is Link.IDENTITY else "raw score"
+    return "value" if plain and ensemble.link.is_linear else "raw score"
 
 
 @dataclass

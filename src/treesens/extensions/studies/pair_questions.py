@@ -8,7 +8,6 @@ from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.model import Link
 from treesens.data.tables import Table
 from treesens.extensions.studies.decisions import Around, Asked, decisions_of
 from treesens.extensions.studies.outcomes import pairs_of
@@ -54,7 +53,7 @@ class PairQuestions:
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
     """Whether an audit has to ask about pairs: nothing that it asks is about one score."""
-    return decision is not None or model.ensemble.link in (Link.BLENDED, Link.COUNTED)
+    return decision is not None or model.ensemble.link.of_several
 
 
 def wanted_of(
@@ -67,7 +66,7 @@ def wanted_of(
     for one in found:
         for gap in gaps:
             one.check(gap.size)
-    if model.ensemble.link is Link.COUNTED:
+    if model.ensemble.link.votes:
         return [
             Wanted(one.clauses(gap.size), {gap.kind: gap.value, **one.record()}, one.words(gap.size))
             for one in found

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
@@ -34,6 +34,7 @@ from treesens.frontends.sklearn.hard_votes import counts_votes, read_hard_votes,
 from treesens.frontends.sklearn.linear import LINEAR, LOGISTIC, check_finite, is_softmax
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
 from treesens.frontends.sklearn.rows import predictor, replayer, rows_of_members
+from treesens.links import Identity, Logistic, Mean
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
 _ONE_BY_ONE = "give the models inside it one by one"
@@ -99,7 +100,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
     members = list(parts.members)
     if not is_sum and len(classes) == 2:
         members = [_of_second_class(model) for model in members]
-    link = (Link.LOGISTIC if parts.decides else Link.IDENTITY) if is_sum else Link.BLENDED
+    link = (Logistic() if parts.decides else Identity()) if is_sum else Mean()
     names = names_of(obj)
     ensemble = blend_of(
         [model.ensemble for model in members],
@@ -176,15 +177,15 @@ def _in_one_thread(obj: Any) -> Any:
 
 def _is_sum(e: Ensemble) -> bool:
     """Whether what a model predicts is a sum of its leaves."""
-    return e.link is Link.IDENTITY and e.n_outputs == max(1, len(e.classes))
+    return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
 
 
 def _check(e: Ensemble, classes: int, place: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
-    votes = e.link is Link.COUNTED and not e.compares_classes
-    if e.link is Link.RAW or votes or (e.link is Link.LOGISTIC and e.n_outputs > 1):
+    votes = e.link.votes and not e.compares_classes
+    if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
         raise ModelError(
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 from treesens.errors import ModelError
@@ -28,6 +28,7 @@ from treesens.frontends.blending import blend_of
 from treesens.frontends.outputs import of_output
 from treesens.frontends.sklearn.model import names_of, plain_classes
 from treesens.frontends.sklearn.rows import replayer, rows_of_members
+from treesens.links import Calibrated, Compared, Logistic
 
 _NAME = "CalibratedClassifierCV"
 _INSIDE = "give the model inside it, and ask about its own probability"
@@ -118,17 +119,15 @@ def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedMod
     e = model.ensemble
     if len(e.classes) != 2:
         raise ModelError("calibration needs a model of two classes", place=place, remedy=_INSIDE)
-    if e.link is Link.IDENTITY and e.n_outputs == 2 and calibration.of_probability:
+    if e.link.is_linear and e.n_outputs == 2 and calibration.of_probability:
         return replace(
             model,
             ensemble=_second_class(e, replace(calibration, of_probability=False)),
             margins=lambda rows: np.asarray(model.margins(rows))[:, 1:],
         )
-    if e.n_outputs != 1 or (calibration.of_probability and e.link is not Link.LOGISTIC):
+    if e.n_outputs != 1 or (calibration.of_probability and not isinstance(e.link, Logistic)):
         raise ModelError("the scores that are calibrated are no sums of leaves here", place=place, remedy=_INSIDE)
-    return replace(
-        model, ensemble=replace(e, link=Link.CALIBRATED, calibration=calibration, cutoff=None, class_at_zero=0)
-    )
+    return replace(model, ensemble=replace(e, link=Calibrated(calibration), cutoff=None, class_at_zero=0))
 
 
 def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
@@ -138,8 +137,7 @@ def _second_class(e: Ensemble, calibration: Learnt) -> Ensemble:
         leaf_value=e.leaf_value[:, 1:],
         tree_output=np.zeros(e.n_trees, np.int32),
         base=e.base[1:],
-        link=Link.CALIBRATED,
-        calibration=calibration,
+        link=Calibrated(calibration),
         cutoff=None,
     ).validate()
 
@@ -177,7 +175,7 @@ def read_fold(
         name=name,
         source=source,
         classes=classes,
-        link=Link.COUNTED,
+        link=Compared(),
         task=Task.MULTICLASS,
     )
     notes = (model.ensemble.source.format, *model.notes)
@@ -186,7 +184,7 @@ def read_fold(
 
 def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
     """The score of one class alone, calibrated."""
-    shares = e.link is Link.IDENTITY
+    shares = e.link.is_linear
     if e.blend is not None or e.n_outputs != len(e.classes) or calibration.of_probability is not shares:
         raise ModelError(
             "the probabilities that are calibrated depend on the scores of all classes (a softmax)"
@@ -201,7 +199,6 @@ def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
         of_output(whole, k),
         classes=(0, 1),
         task=Task.BINARY,
-        link=Link.CALIBRATED,
-        calibration=replace(calibration, of_probability=False),
+        link=Calibrated(replace(calibration, of_probability=False)),
         class_at_zero=0,
     ).validate()

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from treesens.compiler.model import Ensemble, Link, ModelSource, Task
+from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.linear import check_finite
+from treesens.links import Identity, Softmax
 
 
 def stack_of_classes(
@@ -51,7 +52,7 @@ def stack_of_classes(
             name=name,
             source=source,
             classes=(),
-            link=Link.IDENTITY,
+            link=Identity(),
             task=Task.REGRESSION,
         )
         for row, intercept in zip(weights, np.broadcast_to(intercepts, len(classes)).tolist(), strict=True)
@@ -66,7 +67,7 @@ def stack_of_classes(
         name=name,
         source=source,
         classes=classes,
-        link=Link.SOFTMAX,
+        link=Softmax(),
         task=Task.MULTICLASS,
         ranks_scores=True,
     )
@@ -90,5 +91,4 @@ def _column(e: Ensemble, j: int) -> Ensemble:
         classes=(),
         task=Task.REGRESSION,
         cutoff=None,
-        calibration=None,
     )

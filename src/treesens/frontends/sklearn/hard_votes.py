@@ -1,7 +1,7 @@
 """`VotingClassifier(voting="hard")`: the class that most members predict, the first one of several.
 
 Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep scores of their own, and
-the class is a formula about what each of them predicts (`binder/blended.py`).
+the class is a formula about what each of them predicts (`binder/classes.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Link, ModelSource
+from treesens.compiler.model import ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
@@ -21,6 +21,7 @@ from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
 from treesens.frontends.sklearn.trees import tree_nodes
 from treesens.frontends.voting import adds_up, task_of, vote_of
+from treesens.links import Raw
 
 _SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"
 
@@ -102,7 +103,7 @@ def _of_trees(
         features=feature_tuple(names_of(obj), source.path),
         outputs=count,
         task=task_of(classes),
-        link=Link.RAW,
+        link=Raw(),
         margins=_votes,
         leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
         classes=classes,

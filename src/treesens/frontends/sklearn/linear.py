@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
@@ -25,6 +25,7 @@ from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes
 from treesens.frontends.tables_of_numbers import number_term, table_of_feature
+from treesens.links import Identity, Link, Logistic, Raw, Softmax
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
@@ -81,11 +82,11 @@ def _link_of(estimator: Any, classes: int) -> Link:
     """
     name = type(estimator).__name__
     if name in _VALUES:
-        return Link.IDENTITY
+        return Identity()
     if classes > 2:
-        return Link.SOFTMAX if name in LOGISTIC and is_softmax(estimator, classes) else Link.RAW
+        return Softmax() if name in LOGISTIC and is_softmax(estimator, classes) else Raw()
     logistic = name in LOGISTIC or (name == "SGDClassifier" and estimator.loss in ("log_loss", "log"))
-    return Link.LOGISTIC if logistic else Link.RAW
+    return Logistic() if logistic else Raw()
 
 
 def check_finite(estimator: Any, place: str) -> None:
@@ -135,7 +136,7 @@ def read_linear(
     if scores == 1:
         ensemble = added_up(weights.ravel().tolist(), float(intercepts[0]), way, **facts)
     else:
-        inside = {**facts, "classes": (), "link": Link.IDENTITY, "task": Task.REGRESSION, "ranks_scores": False}
+        inside = {**facts, "classes": (), "link": Identity(), "task": Task.REGRESSION, "ranks_scores": False}
         rows = zip(weights.reshape(scores, -1).tolist(), np.broadcast_to(intercepts, scores).tolist(), strict=True)
         of_classes = [added_up(row, intercept, Way.LINEAR, **inside) for row, intercept in rows]
         ensemble = blend_of(of_classes, [Fraction(1)] * scores, Way.MATRIX, names, place, is_sum=False, **facts)

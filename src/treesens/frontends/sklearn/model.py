@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Feature, Link, Task
+from treesens.compiler.model import Accumulation, Feature, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.rows import NAN_ALONE
 from treesens.frontends.sklearn.trees import check_outputs, histogram_nodes, member_nodes, tree_nodes
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 Call = Callable[[Any, Any], Any]
 
@@ -164,7 +165,7 @@ def mean_of_trees(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], 
         features=feature_tuple(names_of(estimator), place),
         outputs=nodes.leaf_value.shape[1],
         task=_task(classes),
-        link=Link.IDENTITY,
+        link=Identity(),
         margins=call,
         leaf_ids=leaf_ids,
         average=len(nodes.tree_offset) - 1,
@@ -211,7 +212,7 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     rounds, outputs = estimator.estimators_.shape
     scaled = bool(classes) and estimator.loss == "exponential"
-    link = Link.IDENTITY if not classes else Link.SOFTMAX if outputs > 1 else Link.RAW if scaled else Link.LOGISTIC
+    link = Identity() if not classes else Softmax() if outputs > 1 else Raw() if scaled else Logistic()
     nodes = stack_trees([tree_nodes(tree, place) for tree in estimator.estimators_.ravel()])
     return Read(
         nodes=nodes,
@@ -262,9 +263,9 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
     outputs = int(estimator.n_trees_per_iteration_)
     predictors = [p for iteration in estimator._predictors for p in iteration]
     if classes:
-        link = Link.SOFTMAX if outputs > 1 else Link.LOGISTIC
+        link: Link = Softmax() if outputs > 1 else Logistic()
     else:
-        link = {"LogLink": Link.EXP, "IdentityLink": Link.IDENTITY}[type(estimator._loss.link).__name__]
+        link = {"LogLink": Exp(), "IdentityLink": Identity()}[type(estimator._loss.link).__name__]
     return Read(
         nodes=stack_trees([histogram_nodes(p, columns, known, marks, place) for p in predictors]),
         features=tuple(features),
@@ -314,7 +315,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
         features=feature_tuple(names_of(estimator), place),
         outputs=1 if k == 2 else k,
         task=_task(classes),
-        link=Link.RAW,
+        link=Raw(),
         margins=_ada_boost_votes,
         leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
         classes=classes,

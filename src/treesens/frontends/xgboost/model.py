@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
-from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.frontends.documents import Field
 from treesens.frontends.known_fields import check_document
 from treesens.frontends.outputs import check_output, of_output
 from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
 from treesens.frontends.xgboost.linear import is_linear, read_linear
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 # More would only be a damaged number.
 _MAX_OUTPUTS = 100_000
@@ -39,16 +40,16 @@ class _Objective:
     inverse: _Inverse
 
 
-_IDENTITY = _Objective(Task.REGRESSION, Link.IDENTITY, _Inverse.NONE)
-_LOG = _Objective(Task.REGRESSION, Link.EXP, _Inverse.LOG)
-_SOFTMAX = _Objective(Task.MULTICLASS, Link.SOFTMAX, _Inverse.NONE)
-_RANK = _Objective(Task.RANKING, Link.IDENTITY, _Inverse.NONE)
+_IDENTITY = _Objective(Task.REGRESSION, Identity(), _Inverse.NONE)
+_LOG = _Objective(Task.REGRESSION, Exp(), _Inverse.LOG)
+_SOFTMAX = _Objective(Task.MULTICLASS, Softmax(), _Inverse.NONE)
+_RANK = _Objective(Task.RANKING, Identity(), _Inverse.NONE)
 _OBJECTIVES = {
-    "binary:logistic": _Objective(Task.BINARY, Link.LOGISTIC, _Inverse.LOGIT),
-    "binary:logitraw": _Objective(Task.BINARY, Link.IDENTITY, _Inverse.NONE),
+    "binary:logistic": _Objective(Task.BINARY, Logistic(), _Inverse.LOGIT),
+    "binary:logitraw": _Objective(Task.BINARY, Identity(), _Inverse.NONE),
     # Predicts 1 for positive margins and 0 otherwise.
-    "binary:hinge": _Objective(Task.BINARY, Link.RAW, _Inverse.NONE),
-    "reg:logistic": _Objective(Task.REGRESSION, Link.LOGISTIC, _Inverse.LOGIT),
+    "binary:hinge": _Objective(Task.BINARY, Raw(), _Inverse.NONE),
+    "reg:logistic": _Objective(Task.REGRESSION, Logistic(), _Inverse.LOGIT),
     "multi:softmax": _SOFTMAX,
     "multi:softprob": _SOFTMAX,
     "reg:squarederror": _IDENTITY,
@@ -177,7 +178,7 @@ def _linear(
         task=objective.task,
         decides_at=0.5 if named.text() == "binary:logitraw" else None,
         # A hinge predicts 1 for positive sums.
-        ranks_scores=objective.link is Link.RAW,
+        ranks_scores=not objective.link.is_known,
     )
 
 
