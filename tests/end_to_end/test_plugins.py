@@ -235,7 +235,7 @@ query gap:
     "number", [Fraction(1, 4), Fraction(2, 5), Fraction(1, 2), Fraction(13, 18), Fraction(4, 5), Fraction(99, 100)]
 )
 def test_a_link_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, number: Fraction) -> None:
-    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "link softsign\nbase 0.25"))
+    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
     (work / "questions.sens").write_text(SOFTSIGN.replace("NUMBER", f"{number.numerator}/{number.denominator}"))
     ran = treesens(site, work, "check", "questions.sens", "--replay", "library", "--json")
     assert ran.returncode in (0, 1), ran.stderr
@@ -267,7 +267,7 @@ def test_a_link_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, nu
 
 
 def test_a_sum_of_the_predictions_of_a_plugged_in_link_is_refused(site: Path, work: Path) -> None:
-    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "link softsign\nbase 0.25"))
+    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
     (work / "questions.sens").write_text(
         'model small from "small.stumps"\nquery q:\n  find a, b such that prob(a) - prob(b) >= 0.9\n'
     )
