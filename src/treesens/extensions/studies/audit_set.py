@@ -39,7 +39,7 @@ from treesens.extensions.studies.sweeps import RowSweep
 from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.bounds import consistent, value_of
-from treesens.solve.conclude import conclude_none, leave_open
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
@@ -223,7 +223,9 @@ class SetAudit:
         shape, found, rows = self.sweep.shape(query, gap), self.sweep.of(gap), self.rows
         pair = witness_among_rows(query.query, shape, found, rows, self.base)
         if pair is not None:
-            result = Result(query.name, Verdict.FOUND, "verified: a row of the table", witness=pair[1], backend="rows")
+            result = conclude_found(
+                leave_open(query.name, witness=pair[1], backend="rows"), "verified: a row of the table"
+            )
             done = located(query, result, self.base)
             return replace(done, nearest=NearestRow("d", pair[0], 0.0, 0.0))
         for known in before:
@@ -262,9 +264,7 @@ class SetAudit:
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):
-                pair = Result(
-                    query.name, Verdict.FOUND, "verified", witness=again, backend="native", notes=result.notes
-                )
+                pair = conclude_found(leave_open(query.name, witness=again, backend="native", notes=result.notes))
                 return located(query, pair, self.base)
         return result
 

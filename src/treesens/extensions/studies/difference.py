@@ -46,6 +46,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.records.plain import plain, recorded
 from treesens.solve.afterwards import answered
+from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -282,4 +283,4 @@ def _nothing_between(question: ResolvedQuestion) -> Result:
     """The largest difference of a model from itself."""
     goal = question.query.objective
     zero = ObjectiveValue(0.0, 0.0, Sense.MAXIMIZE, "prob" if goal is None else goal.kind)
-    return Result(question.query.name, Verdict.FOUND, "the models are equal, tree by tree", objective=zero)
+    return conclude_found(leave_open(question.query.name, objective=zero), "the models are equal, tree by tree")

@@ -30,6 +30,7 @@ from treesens.extensions.certify.statement import remember_file
 from treesens.extensions.sweeps.order import MODELS_AT_A_TIME
 from treesens.extensions.sweeps.part_worker import Packed, PartTask, answer_part, certify_part
 from treesens.records.questions import Document, file_digest, open_session
+from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
 from treesens.values.verify import verify_values
@@ -205,15 +206,9 @@ def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | No
     seen = verify_values(query.query, values, library_predict=options.library_predict)
     if not isinstance(seen, Witness):
         return None
-    return Result(
-        query.name,
-        Verdict.FOUND,
-        f"verified: the pair of `{task.tried_of}`",
-        witness=seen,
-        backend=options.backend,
-        pipeline=options.pipeline,
-        seconds={"verify": time.perf_counter() - start},
-    )
+    seconds = {"verify": time.perf_counter() - start}
+    pair = leave_open(query.name, witness=seen, backend=options.backend, pipeline=options.pipeline, seconds=seconds)
+    return conclude_found(pair, f"verified: the pair of `{task.tried_of}`")
 
 
 def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
