@@ -23,8 +23,8 @@ from treesens.compiler.base.floats import NumberType, float32_of_decimals
 from treesens.compiler.model import Accumulation, ModelSource, Task
 from treesens.compiler.model.predicted import Predicted
 from treesens.errors import ModelError
+from treesens.extensions.formats.apart import read_apart
 from treesens.extensions.formats.treelite_fields import TABLE
-from treesens.frontends.apart import read_apart
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
     MAX_CATEGORIES,

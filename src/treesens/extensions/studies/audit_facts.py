@@ -12,9 +12,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import OutOfTime, working_within
 from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.query import OneHot, Query
-from treesens.data.proxies import Proxy, proxies
 from treesens.data.tables import Table
 from treesens.extensions.studies.largest import NOT_USED, Largest, swing_of_record
+from treesens.extensions.studies.proxies import Proxy, proxies
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.meaning import toml_of
 from treesens.records.answers import label_of

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.checkpoints import working_within
-from treesens.data.rules import Mined, RuleOptions, mine
 from treesens.data.tables import Table
 from treesens.errors import UsageError
+from treesens.extensions.studies.rules import Mined, RuleOptions, mine
 from treesens.extensions.studies.rules_text import domain_lines
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.print_terms import name_text

@@ -27,6 +27,7 @@ from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.diff import OutcomeChange
 from treesens.extensions.studies.feature_audit import audit
 from treesens.extensions.studies.outcomes import is_decided, pairs_of
+from treesens.extensions.studies.pair_rows import decided_rows
 from treesens.extensions.studies.questions import Gap, sets_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -35,7 +36,6 @@ from treesens.solve.afterwards import answered
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.solve.tasks.pair_rows import decided_rows
 
 _LISTED = 100
 """Numbers of changed rows that a record lists."""

@@ -15,9 +15,9 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.checkpoints import OutOfTime, steadily
-from treesens.data.contingency import Contingency
-from treesens.data.rule_columns import ColumnDomain, FewValues, column_domains, few_values, one_hot_groups
 from treesens.data.tables import Table
+from treesens.extensions.studies.contingency import Contingency
+from treesens.extensions.studies.rule_columns import ColumnDomain, FewValues, column_domains, few_values, one_hot_groups
 
 DEVIATIONS = 4.0
 

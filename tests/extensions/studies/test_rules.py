@@ -13,9 +13,9 @@ from sklearn.datasets import load_iris, load_wine
 
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench
-from treesens.data.rules import Mined, Rule, RuleOptions, mine
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
+from treesens.extensions.studies.rules import Mined, Rule, RuleOptions, mine
 
 ADULT = BENCH / "data" / "adult" / "train.csv"
 

@@ -11,8 +11,8 @@ import pytest
 
 from treesens.compiler.base.processes import environment
 from treesens.errors import ModelError
-from treesens.frontends import apart
-from treesens.frontends.apart import read_apart
+from treesens.extensions.formats import apart
+from treesens.extensions.formats.apart import read_apart
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks of a loaded process are for Linux")
 IMPORTS = "import json, os, time"

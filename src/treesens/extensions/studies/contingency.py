@@ -9,7 +9,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.compiler.base.checkpoints import check_in, steadily
-from treesens.data.rule_columns import FewValues
+from treesens.extensions.studies.rule_columns import FewValues
 
 _MOST_ITEMS = 4_000
 """Values of all columns together; further columns are left out (the table of pairs would not fit)."""

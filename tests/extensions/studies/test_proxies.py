@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from treesens.data.proxies import proxies, uncertainty_coefficient
 from treesens.data.tables import read_table
+from treesens.extensions.studies.proxies import proxies, uncertainty_coefficient
 
 
 def test_the_coefficient_is_that_of_scikit_learn() -> None:
