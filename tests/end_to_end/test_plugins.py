@@ -274,3 +274,73 @@ def test_a_sum_of_the_predictions_of_a_plugged_in_link_is_refused(site: Path, wo
     ran = treesens(site, work, "check", "questions.sens")
     assert ran.returncode == 2
     assert "E204" in ran.stderr
+
+
+ADULT = """model small from "small.stumps"
+feature sex: category {Female = 0, Male = 1}
+feature age: integer in [10, 30] or missing
+
+decision offer of x:
+  accept when adult(x.age) and margin(x) >= 0.5
+  ask when not adult(x.age)
+  else decline
+
+"""
+AGES = [*range(10, 31), None]
+FORMS = {
+    "adult(a.age)": lambda age, sex, score: age is not None and age >= 18,
+    "not adult(a.age)": lambda age, sex, score: age is None or age < 18,
+    "adult(a.age) or a.sex = Female": lambda age, sex, score: sex == 0 or (age is not None and age >= 18),
+    "not (adult(a.age) or a.sex = Female)": lambda age, sex, score: sex == 1 and (age is None or age < 18),
+    "adult(a.age) implies a.sex = Male": lambda age, sex, score: sex == 1 or age is None or age < 18,
+    "decision(a) = accept": lambda age, sex, score: age is not None and age >= 18 and score >= 0.5,
+    "decision(a) != ask": lambda age, sex, score: age is not None and age >= 18,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_predicate_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, form: str) -> None:
+    """The oldest and the youngest input that satisfies it, and whether a missing age does, in every context of the language."""
+    (work / "small.stumps").write_text("stumps 1\nfeatures age sex\nbase 0.0\nage 20.5 -1.0 1.0\nsex 0.5 -0.25 0.25\n")
+    ages = {name: f"query {name}:\n  find a such that\n    {form}\n" for name in ("youngest", "oldest", "missing")}
+    text = ADULT + "\n".join(
+        ages[name]
+        + {"youngest": "  minimize a.age\n", "oldest": "  maximize a.age\n", "missing": "    missing(a.age)\n"}[name]
+        for name in ages
+    )
+    (work / "questions.sens").write_text(text)
+    ran = treesens(site, work, "check", "questions.sens", "--json")
+    found = {r["query"]: r for r in json.loads(ran.stdout)["results"]}
+    score = {
+        (age, sex): (1 if age is None or age >= 20.5 else -1) + (0.25 if sex else -0.25)
+        for age in AGES
+        for sex in (0, 1)
+    }
+    holds = [age for (age, sex), s in score.items() if FORMS[form](age, sex, s)]
+    known = [age for age in holds if age is not None]
+    assert found["youngest"]["points"]["a"]["age"] == min(known)
+    assert found["oldest"]["points"]["a"]["age"] == max(known)
+    if "missing" in found:
+        assert found["missing"]["verdict"] == ("found" if None in holds else "none")
+    else:  # two constraints alone contradict each other
+        assert None not in holds
+        assert "E309" in ran.stderr
+    written = treesens(site, work, "fmt", "questions.sens", "--check")
+    assert written.returncode == 0, written.stdout + written.stderr
+
+
+def test_a_predicate_of_the_plug_in_is_explained_and_highlighted(site: Path, work: Path) -> None:
+    (work / "questions.sens").write_text(ADULT + "query q:\n  find a such that adult(a.age)\n")
+    ran = treesens(site, work, "explain", "questions.sens")
+    assert ran.returncode == 0, ran.stderr
+    assert "is at least 18" in ran.stdout
+    wrong = "find a such that adult(a)"
+    (work / "questions.sens").write_text(ADULT + f"query q:\n  {wrong}\n")
+    ran = treesens(site, work, "check", "questions.sens")
+    assert ran.returncode == 2
+    assert "adult(P.f)" in ran.stderr
+    code = (
+        "from treesens.grammar.printing.highlight import SensLexer\n"
+        "print([str(kind) for kind, word in SensLexer().get_tokens('not adult(a.age)') if word == 'adult'])"
+    )
+    assert python(site, work, "-c", code).stdout == "['Token.Name.Function']\n"
