@@ -15,6 +15,7 @@ import tomllib
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "plugin_package"
@@ -344,3 +345,24 @@ def test_a_predicate_of_the_plug_in_is_explained_and_highlighted(site: Path, wor
         "print([str(kind) for kind, word in SensLexer().get_tokens('not adult(a.age)') if word == 'adult'])"
     )
     assert python(site, work, "-c", code).stdout == "['Token.Name.Function']\n"
+
+
+def test_a_text_of_the_plug_in_has_the_answer_of_its_question(site: Path, work: Path) -> None:
+    """Rows in a format of the plug-in, solved by SciPy: what it says is what treesens says."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    for name, feasible in (("sex_alone", True), ("never", False)):
+        ran = treesens(site, work, "emit", "questions.sens", name, "--to", "rows")
+        assert ran.returncode == 0, ran.stderr
+        rows = [json.loads(line) for line in ran.stdout.splitlines() if not line.startswith("#")]
+        names = sorted({variable for _, _, terms in rows for variable in terms})
+        matrix = np.array([[terms.get(variable, 0) for variable in names] for _, _, terms in rows], float)
+        low = [-np.inf if end is None else end for end, _, _ in rows]
+        high = [np.inf if end is None else end for _, end, _ in rows]
+        found = milp(
+            np.zeros(len(names)), constraints=LinearConstraint(matrix, low, high), integrality=1, bounds=Bounds(0, 1)
+        )
+        assert (found.status == 0) is feasible, name
+    refused = treesens(site, work, "emit", "questions.sens", "never", "--to", "row")
+    assert refused.returncode != 0
+    assert "'row' is not one of" in refused.stderr

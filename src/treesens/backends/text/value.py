@@ -10,7 +10,7 @@ from fractions import Fraction
 from sys import float_info
 
 from treesens.backends.base import Artifact
-from treesens.backends.text.formats import FORMATS
+from treesens.backends.text.formats import format_named
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.query.query import Objective
@@ -19,7 +19,7 @@ from treesens.visible import label
 
 def value_line(module: Module, artifact: Artifact, objective: Objective | None) -> str:
     """A comment with the value of the question for the objective z of the text; empty if z says nothing about it."""
-    goal, known = module.objective, FORMATS[artifact.format]
+    goal, known = module.objective, format_named(artifact.format)
     if objective is None or goal is None or not module.optimises or objective.nearest is not None:
         return ""
     unit = Unit(goal.shift).size
