@@ -29,6 +29,12 @@ def files_that_name(word: str) -> int:
     return sum(bool(re.search(word, path.read_text("utf-8"))) for path in python_files())
 
 
+def spine() -> list[Path]:
+    """The files that docs/architecture.md names as the spine."""
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## The spine")[2]
+    return [SOURCES / name for name in re.findall(r"`([a-z_0-9/]+\.(?:py|hpp|cpp))`", page) if not name.startswith("tests")]
+
+
 def words_of_pages() -> int:
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     pages = [ROOT / name for name in listed.split("\n") if name] or [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -41,6 +47,7 @@ LIMITS: dict[str, tuple[Callable[[], int], int]] = {
     "files of Python": (lambda: sum(1 for _ in python_files()), 661),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 26),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 14),
+    "lines of the spine": (lambda: lines(iter(spine())), 11_000),
     "words of pages": (words_of_pages, 115_756),
 }
 
@@ -49,3 +56,8 @@ LIMITS: dict[str, tuple[Callable[[], int], int]] = {
 def test_nothing_grows(what: str) -> None:
     count, limit = LIMITS[what]
     assert count() <= limit
+
+
+def test_the_spine_is_one_of_files() -> None:
+    assert 40 <= len(spine()) <= 60
+    assert all(path.is_file() for path in spine())
