@@ -1,4 +1,4 @@
-"""The option tables of the pages about studies, made from their declarations when the site is built (website/hooks.py).
+"""Tables that are made from declarations when the site is built (website/hooks.py): options of studies, and methods.
 
 `python -m tests.docs.option_tables --write` writes the pages with their tables into build/docs.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from tests.docs import solving_page
 from treesens.cli import group
 from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Door, declared
@@ -20,6 +21,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MARK = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
 """The line of a page that is replaced by the table of a study."""
+METHODS_MARK = "<!-- methods -->\n"
+"""The line of docs/solving.md that is replaced by the list of methods."""
 
 
 def table(name: str) -> str:
@@ -55,7 +58,7 @@ def sentences(option: click.Option, more: str) -> Iterator[str]:
 
 def filled(text: str) -> str:
     """A page with today's table in the place of each mark."""
-    return MARK.sub(lambda mark: table(mark[1]), text)
+    return MARK.sub(lambda mark: table(mark[1]), text.replace(METHODS_MARK, solving_page.table() + "\n"))
 
 
 if __name__ == "__main__":
@@ -64,5 +67,5 @@ if __name__ == "__main__":
     parser.parse_args()
     target = ROOT / "build" / "docs"
     target.mkdir(parents=True, exist_ok=True)
-    for page in sorted(DOCS.glob("cli-*.md")):
+    for page in [*sorted(DOCS.glob("cli-*.md")), DOCS / "solving.md"]:
         (target / page.name).write_text(filled(page.read_text("utf-8")), "utf-8")
