@@ -145,9 +145,12 @@ def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> s
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Adds the option tables of studies; links to files outside of the documentation lead into the repository."""
+    """Adds the made tables; links to files outside of the documentation lead into the repository.
+
+    A second word at a fence is for the tests alone: the site's parser takes such a line for text.
+    """
     del config, files
-    markdown = filled(markdown)
+    markdown = re.sub(r"^```sens [\w.-]+$", "```sens", filled(markdown), flags=re.MULTILINE)
     depth = page.file.src_uri.count("/")
     upwards = "../" * (depth + 1)
     return re.sub(rf"\]\({re.escape(upwards)}([\w./-]+)(#[\w-]+)?\)", rf"]({REPOSITORY}\1\2)", markdown)
