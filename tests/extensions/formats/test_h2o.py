@@ -660,6 +660,7 @@ ONE_HOT: list[tuple[dict[str, str], str]] = [
     ({"_genmodel_encoding": "Eigen"}, "the encoding Eigen"),
     ({"_genmodel_encoding": "Enum"}, "other columns"),
     ({"_m_orig_domain_values_x": "1"}, "_m_orig_domain_values_x"),
+    ({"mojo_version": "1.30"}, "the encoding OneHotExplicit of categories is not read in version 1.3"),
 ]
 
 
@@ -670,6 +671,18 @@ def test_an_encoding_that_contradicts_itself_is_refused(case: int, tmp_path: Pat
         load(changed(tmp_path, "forest_one_hot", **info))
     assert reason in str(refused.value)
     assert refused.value.remedy
+
+
+def test_h2o_itself_reads_no_encoding_of_an_earlier_version(tmp_path: Path) -> None:
+    """Fixed: a file of MOJO 1.3 was read as encoded, and the library takes the columns of its trees for those of the table."""
+    pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")
+    jpype = pytest.importorskip("jpype", reason="pip install h2o==3.46.0.6 jpype1, and Java")
+    load(FOLDER / "forest_one_hot.zip").margins(np.zeros((1, 5)))  # which starts Java
+    opened = [
+        jpype.JClass("hex.genmodel.MojoModel").load(str(changed(tmp_path, "forest_one_hot", mojo_version=version)))
+        for version in ("1.40", "1.30")
+    ]
+    assert [str(model.getCategoricalEncoding()) for model in opened] == ["OneHotExplicit", "AUTO"]
 
 
 def test_columns_of_one_category_are_one_feature() -> None:

@@ -1184,7 +1184,7 @@ def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
         ([strings, vector, tree, names], "IndexToString"),
         ([strings, vector, tree, tree], "DecisionTreeRegressionModel"),
         ([strings, vector], "is not read"),
-        ([], "stage"),
+        ([], "0 stages make no sense"),
         ([strings, assembler(["age"]), tree], "the stages before make 1"),
         ([strings, assembler(["code", "color"]), tree], "two features"),
         ([indexer([COLORS], ["color"], ["code"], "drop"), vector, tree], "`drop`"),

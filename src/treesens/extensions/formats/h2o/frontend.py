@@ -275,10 +275,10 @@ def _refuse(mojo: Mojo) -> None:
         raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
     if mojo.text("endianness") != "LITTLE_ENDIAN":
         raise mojo.error("its numbers have their highest byte first", "save it on a machine of a usual kind")
-    if mojo.info.get("_genmodel_encoding", "AUTO") not in _ENCODINGS:
+    if mojo.info.get("_genmodel_encoding", "AUTO") not in (_ENCODINGS if version >= 1.4 else _ENCODINGS[:2]):
         raise mojo.error(
-            f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read",
-            "train with categorical_encoding=Enum, or OneHotExplicit",
+            f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read in version {version:g} of MOJO",
+            "train with categorical_encoding=Enum, or OneHotExplicit (from version 1.4 on)",
         )
     if not mojo.flag("supervised"):
         raise mojo.error("a model without a target is not read", _ANOTHER)

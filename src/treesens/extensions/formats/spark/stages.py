@@ -186,7 +186,7 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
             continue
         check_document(TABLE, metadata.value, metadata.place, "pipeline")
         names = metadata["paramMap"]["stageUids"].texts()
-        if len(found) + len(waiting) + len(names) > _MOST_STAGES:
+        if not 0 < len(found) + len(waiting) + len(names) <= _MOST_STAGES:
             raise metadata.error(f"{len(names)} stages make no sense")
         digits = len(str(len(names)))
         waiting += [here.inside(f"stages/{i:0{digits}d}_{uid}") for i, uid in reversed(list(enumerate(names)))]
