@@ -32,7 +32,9 @@ def files_that_name(word: str) -> int:
 def spine() -> list[Path]:
     """The files that docs/architecture.md names as the spine."""
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## The spine")[2]
-    return [SOURCES / name for name in re.findall(r"`([a-z_0-9/]+\.(?:py|hpp|cpp))`", page) if not name.startswith("tests")]
+    return [
+        SOURCES / name for name in re.findall(r"`([a-z_0-9/]+\.(?:py|hpp|cpp))`", page) if not name.startswith("tests")
+    ]
 
 
 def words_of_pages() -> int:

@@ -26,7 +26,10 @@ def judges() -> Iterator[Judges]:
         yield made
 
 
-@pytest.mark.parametrize("name", FORMATS)
+# A file of Spark takes its library a second, and Spark half a minute to start: at night alone.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.thorough) if FORMATS[name].few else name for name in FORMATS]
+)
 def test_library_reader_and_checker_agree(name: str, judges: Judges, tmp_path: Path) -> None:
     if FORMATS[name].lacks:
         pytest.skip(f"install {FORMATS[name].lacks}")
