@@ -138,7 +138,7 @@ def test_the_kit_finds_no_difference(case: str) -> None:
     report = conformance.check(model, rows=100)
     report.raise_if_wrong()
     assert len(report.compared) > 1
-    assert (model.ensemble.link.value == "blended") is (case not in (*SUMS, "bag of values"))
+    assert (model.ensemble.link.name == "blended") is (case not in (*SUMS, "bag of values"))
 
 
 def counted(model: Any, questions: dict[str, str]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def test_the_kit_finds_no_difference(name: str) -> None:
     loaded = ts.load(fitted(name))
     conformance.check(loaded, rows=100).raise_if_wrong()
     links = {"values": "identity", "margin": "raw"}
-    assert loaded.ensemble.link.value == links.get(name.replace(",", "").split()[0], "logistic")
+    assert loaded.ensemble.link.name == links.get(name.replace(",", "").split()[0], "logistic")
 
 
 def test_pairs_and_proofs_are_those_of_all_inputs() -> None:

@@ -194,7 +194,7 @@ def fitted_to_classes(name: str) -> Any:
 @pytest.mark.parametrize("name", SEVERAL)
 def test_the_kit_finds_no_difference_in_the_scores_of_classes(name: str) -> None:
     loaded = ts.load(fitted_to_classes(name))
-    assert loaded.ensemble.link.value == name.split(maxsplit=1)[0]
+    assert loaded.ensemble.link.name == name.split(maxsplit=1)[0]
     assert loaded.ensemble.accumulation.any_order
     conformance.check(loaded, rows=10).raise_if_wrong()
 
