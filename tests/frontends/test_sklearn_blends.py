@@ -30,6 +30,8 @@ naive_bayes = pytest.importorskip("sklearn.naive_bayes")
 xgboost = pytest.importorskip("xgboost")
 lightgbm = pytest.importorskip("lightgbm")
 
+pytestmark = pytest.mark.extensions
+
 NAMES = ["p", "q", "r"]
 GRID = pd.DataFrame(np.array(list(itertools.product(range(6), repeat=3))), columns=NAMES)
 SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}

@@ -22,6 +22,8 @@ preprocessing = pytest.importorskip("sklearn.preprocessing")
 impute = pytest.importorskip("sklearn.impute")
 svm = pytest.importorskip("sklearn.svm")
 
+pytestmark = pytest.mark.extensions
+
 TOWNS, SIZES = "abcde", (10, 20, 30)
 
 

@@ -25,6 +25,8 @@ ensemble = pytest.importorskip("sklearn.ensemble")
 impute = pytest.importorskip("sklearn.impute")
 calibration = pytest.importorskip("sklearn.calibration")
 
+pytestmark = pytest.mark.extensions
+
 AGES, DEBTS, TOWNS = range(18, 40), range(0, 12), "abc"
 NUMBERS = ["age", "debt"]
 

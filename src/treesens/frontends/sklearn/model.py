@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.builtin import WHOLE, has_extensions
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, Task
 from treesens.errors import ModelError
@@ -119,6 +120,8 @@ _OTHERS = {
 
 
 def _remedy_of(kind: type) -> str:
+    if not has_extensions():
+        return f"supported: {', '.join(sorted(_READERS))}; for pipelines, linear models and models of models {WHOLE}"
     if kind.__module__.startswith("sklearn.linear_model") or kind.__name__ in ("LinearSVC", "LinearSVR"):
         return _OF_NUMBERS
     if kind.__name__ in _PARTS:
@@ -183,6 +186,9 @@ def _forest(estimator: Any, place: str) -> Read:
 
 def _bagging(estimator: Any, place: str) -> Read:
     """The mean of trees that were trained on samples of the rows, and perhaps of the columns (Breiman 1996)."""
+    others = [kind for member in estimator.estimators_ if (kind := type(member).__name__) not in SINGLE_TREES]
+    if others:
+        raise ModelError(f"a bag of {others[0]} is a model of models", place=place, remedy=WHOLE)
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     columns = [np.asarray(used, dtype=np.int64) for used in estimator.estimators_features_]
     members = zip(estimator.estimators_, columns, strict=True)

@@ -17,8 +17,8 @@ import numpy as np
 from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.linear import check_finite
 from treesens.frontends.blending import blend_of
-from treesens.frontends.sklearn.linear import check_finite
 from treesens.links import Identity, Softmax
 
 

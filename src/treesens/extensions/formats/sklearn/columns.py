@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.bisection import largest_true
 from treesens.errors import ModelError
-from treesens.frontends.sklearn.rough import (
+from treesens.extensions.formats.sklearn.rough import (
     Float64,
     Function,
     Rough,

@@ -20,9 +20,9 @@ from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.columns import Column, thresholds_of
 from treesens.frontends.additive import Axis, Categories, Numbers
 from treesens.frontends.blending import blend_of
-from treesens.frontends.sklearn.columns import Column, thresholds_of
 from treesens.frontends.sklearn.model import plain_classes
 from treesens.frontends.tables_of_numbers import number_term, table_of_feature
 from treesens.links import Identity, Link, Logistic, Raw, Softmax

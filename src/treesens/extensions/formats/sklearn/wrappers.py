@@ -8,7 +8,7 @@ from typing import Any
 
 from treesens.compiler.model.calibration import Learnt
 from treesens.errors import ModelError
-from treesens.frontends.sklearn.calibrated import calibration_of, folds_of, is_calibrated
+from treesens.extensions.formats.sklearn.calibrated import calibration_of, folds_of, is_calibrated
 
 _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
