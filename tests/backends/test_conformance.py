@@ -20,7 +20,7 @@ from treesens.backends.base import (
     Termination,
     get_backend,
 )
-from treesens.compiler.base.checks import Outcome
+from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Linear, Module, Objective
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force

@@ -43,7 +43,7 @@ from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
-from treesens.solve.afterwards import has_own_fault
+from treesens.solve.question import has_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal

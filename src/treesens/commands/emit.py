@@ -56,7 +56,7 @@ def command(
     precision: int,
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
-    from treesens.backends.text.legend import legend as make_legend
+    from treesens.backends.text.value import legend as make_legend
     from treesens.backends.text.value import with_value
     from treesens.compiler.compilation import compile_query
     from treesens.compiler.ir.printer import print_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from treesens.compiler.base.reuse import reuse
+from treesens.compiler.base.kept import reuse
 from treesens.compiler.ir import Module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import Compiled, Pipeline

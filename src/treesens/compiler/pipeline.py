@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies, violations

@@ -14,7 +14,7 @@ from treesens.compiler.ir.module import ModuleSize
 if TYPE_CHECKING:  # each process of a solver imports this module, and needs none of these
     from treesens.compiler.query.share import ShareAsked
     from treesens.values.concretise import NoValues
-    from treesens.values.witness import Witness
+    from treesens.values.verify import Witness
 
 
 class Verdict(StrEnum):

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.data.measure import Measure, product
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
-from treesens.compiler.base.checkpoints import OutOfTime, steadily
+from treesens.compiler.base.budget import OutOfTime, steadily
 from treesens.data.contingency import Contingency
 from treesens.data.rule_columns import ColumnDomain, FewValues, column_domains, few_values, one_hot_groups
 from treesens.data.tables import Table

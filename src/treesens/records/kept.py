@@ -35,8 +35,7 @@ from treesens.compiler.result import (
     Verdict,
 )
 from treesens.solve.bounds import left_open, value_of
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _CLOSE = 1e-9
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
-from treesens.backends.text.floats import MARGIN
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
+from treesens.compiler.legalise.rounding import MARGIN
 from treesens.compiler.passes.base import Pass, Relation, size_of
 from treesens.compiler.pipeline import Compiled, Pipeline
 from treesens.compiler.query.probabilities import names_probabilities

@@ -11,7 +11,7 @@ from treesens.binder.terms import position_of_class
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
 from treesens.records.answers import scores_of
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 ALL_SHOWN = 4
 """Classes of a model that all get a line; of more, those that the question names or that are predicted."""

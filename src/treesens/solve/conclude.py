@@ -25,8 +25,7 @@ from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, 
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
 from treesens.values.concretise import NoValues
-from treesens.values.verify import Rejected, verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness, verify_cells
 
 IN_BAND = "a constraint holds by less than the numerical band"
 """The note of a witness that the library's rounding nearly loses."""

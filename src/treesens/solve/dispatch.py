@@ -22,7 +22,7 @@ from treesens.solve.method import Method, OpenQuestion, Stage
 from treesens.solve.methods.registry import CELL_SEARCHES, METHODS
 from treesens.solve.options import Options
 from treesens.values.contradictions import without_clashes
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 UNSPLIT: Final = "E502"
 """The code of the note on a disjunction that is too long to split."""

@@ -12,9 +12,8 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, RawOutcome, Termination
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, check_in, working_within
-from treesens.compiler.base.reuse import reuse
+from treesens.compiler.base.budget import Budget, OutOfTime, check_in, working_within
+from treesens.compiler.base.kept import reuse
 from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies

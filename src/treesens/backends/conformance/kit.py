@@ -27,8 +27,8 @@ from treesens.backends.base import (
 )
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.checks import Check, Outcome, Report
 from treesens.compiler.base.units import Unit
+from treesens.compiler.conformance import Check, Outcome, Report
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.cases import Case, cases, hard_module
 from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, leaf_choices, objective_value, satisfies

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.formats import variable_names
-from treesens.compiler.base.checkpoints import check_in, steadily
+from treesens.compiler.base.budget import check_in, steadily
 from treesens.compiler.ir import (
     TRUE,
     Clauses,

@@ -22,7 +22,7 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     row_of,
 )
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.ir.literals import FALSE, TRUE, is_negative, literal_values, variable_of
 from treesens.compiler.ir.module import Module
 from treesens.compiler.ir.ops import (

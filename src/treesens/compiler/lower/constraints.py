@@ -10,7 +10,7 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.base.dyadic import exact_product
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective

@@ -16,7 +16,7 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.ir import TRUE
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.model.grid import FeatureGrid

@@ -14,7 +14,7 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, frozen
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE
 from treesens.compiler.lower.builder import Builder

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 import treesens
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.query import OneHot, Query
 from treesens.data.proxies import Proxy, proxies
@@ -19,7 +18,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.meaning import toml_of
 from treesens.records.answers import label_of
 from treesens.records.plain import SCHEMA_VERSION
-from treesens.solve.afterwards import answered
+from treesens.solve.question import answered
 
 _PROXIES = 5.0
 """Seconds for the proxies of one protected feature, which come after all answers."""

@@ -37,14 +37,12 @@ from treesens.extensions.studies.running import with_study_certificates
 from treesens.extensions.studies.shares import Unit, check_countable, share_record
 from treesens.extensions.studies.sweeps import RowSweep
 from treesens.extensions.studies.typicality import TypicalLevel
-from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.bounds import consistent, value_of
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
-from treesens.solve.question import answer, located
+from treesens.solve.question import afterwards, answer, answered, is_own_fault, located
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _MOMENT = 0.2
 """Fewest seconds for one search of an audit."""

@@ -12,7 +12,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
-from treesens.data.alignment import align_table
+from treesens.data.tables import align_table
 from treesens.extensions.certify.share_claim import claim_of_counted, claim_of_interval
 from treesens.extensions.certify.together import Claim, open_claim
 from treesens.extensions.measure.groups import groups_of

@@ -22,9 +22,8 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import Query
-from treesens.data.alignment import align_table
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.denial_sweep import sweep_denials
@@ -38,13 +37,11 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, answered
 from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
 from treesens.solve.tasks.data_rows import legal_rows
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 DEPENDS = "the decision also depends on features that may not be reasons (an input shows it)"
 NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"

@@ -21,8 +21,7 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness
 from treesens.compiler.model import Ensemble
 from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.diff import DiffOptions, DiffRecord
@@ -45,9 +44,8 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.records.plain import plain, recorded
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, answered
 
 LISTED = 100
 """Numbers of changed rows that a record lists, those with the largest difference first."""

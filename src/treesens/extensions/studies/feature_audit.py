@@ -15,8 +15,7 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.numbers import fraction_of
-from treesens.data.alignment import align_table, distinct
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table, distinct
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.audit_facts import Audit, domain_records
@@ -37,7 +36,7 @@ from treesens.extensions.studies.typicality import typical_level
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import recorded
-from treesens.solve.afterwards import answered
+from treesens.solve.question import answered
 
 
 def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:

@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.data.alignment import align_table
 from treesens.data.measure import Measure
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
 from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, measure_by, rows_of_domain
@@ -33,8 +31,8 @@ from treesens.extensions.studies.row_groups import Group, groups_of_rows
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT
+from treesens.solve.question import answered
 
 _A = ast.Name("a")
 

@@ -25,7 +25,7 @@ from treesens.grammar.tree import ast
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 CLOSE = 1e-6
 """How closely a difference of probabilities is known at best."""

@@ -19,7 +19,7 @@ from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Asking
 from treesens.frontends.base import LoadedModel
 from treesens.records.plain import plain
-from treesens.solve.afterwards import answered
+from treesens.solve.question import answered
 
 _TICK = 0.05
 """Seconds between two looks at the clock."""

@@ -25,10 +25,9 @@ from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.pair_questions import PairQuestion, PairQuestions
 from treesens.extensions.studies.running import with_study_certificates
 from treesens.extensions.studies.typicality import TypicalLevel
-from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
-from treesens.solve.question import answer, located
+from treesens.solve.question import afterwards, answer, answered, is_own_fault, located
 from treesens.solve.tasks.data_rows import table_in_play
 from treesens.solve.tasks.pair_rows import PairRows, pair_rows, witness_of_rows
 

@@ -25,8 +25,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.predicted import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.result import Proof, Verdict
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import label_of_class
 from treesens.extensions.studies.outcomes import is_decided
@@ -39,9 +38,8 @@ from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, answered
 
 _A = ast.Name("a")
 

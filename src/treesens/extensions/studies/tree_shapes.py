@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 

@@ -31,10 +31,9 @@ from treesens.extensions.studies.questions import Gap, sets_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
-from treesens.solve.afterwards import answered
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
-from treesens.solve.question import answer_question
+from treesens.solve.question import answer_question, answered
 from treesens.solve.tasks.pair_rows import decided_rows
 
 _LISTED = 100

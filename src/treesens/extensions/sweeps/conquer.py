@@ -40,8 +40,7 @@ from treesens.solve.combine import combine, proof_of_parts
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 PER_WORKER, MANY = 4, 64
 """Parts to begin with, for each worker here, and for those of a cluster."""

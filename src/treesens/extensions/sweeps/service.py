@@ -14,9 +14,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import Interruption
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError
-from treesens.solve.afterwards import afterwards
 from treesens.solve.options import Options
 from treesens.solve.question import (
+    afterwards,
     answer_question,
     located,
     with_certificates,

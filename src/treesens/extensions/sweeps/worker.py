@@ -32,8 +32,7 @@ from treesens.extensions.sweeps.part_worker import Packed, PartTask, answer_part
 from treesens.records.questions import Document, file_digest, open_session
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 KEPT = MODELS_AT_A_TIME + 2
 

@@ -29,7 +29,7 @@ from treesens.values.combinations import Combinations
 from treesens.values.decide_values import Z3
 from treesens.values.enumeration import Enumeration
 from treesens.values.joined_cells import best_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 _BACKEND = "native"
 

@@ -27,8 +27,7 @@ from treesens.solve.methods.least_radius import preferred_row
 from treesens.solve.options import Options
 from treesens.values.feature_ranges import distances_from_best
 from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
-from treesens.values.verify import Rejected
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness
 
 _CLOSE = Fraction(1, 10**6)
 """Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""

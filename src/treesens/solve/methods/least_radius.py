@@ -33,8 +33,7 @@ from treesens.solve.conclude import (
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.values.radii import Radii, radii_of
-from treesens.values.verify import Rejected
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness
 
 
 def answer_least_radius(

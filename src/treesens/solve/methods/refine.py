@@ -31,8 +31,7 @@ from treesens.solve.options import Options
 from treesens.values.objective_ranges import objective_range, stated_ranges
 from treesens.values.relations import better_than
 from treesens.values.stronger_questions import stronger_questions
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _SHARE = 0.25
 """Of the time that is left, for stronger questions."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from treesens.backends.native.tree_question import TreeOptimum, maximise_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
-from treesens.compiler.base.reuse import is_reused
+from treesens.compiler.base.kept import is_reused
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
@@ -21,8 +21,7 @@ from treesens.compiler.result import ObjectiveValue, Result, Sense
 from treesens.solve.bounds import consistent, of_form, shown_value
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
 from treesens.solve.options import Options
-from treesens.values.verify import Rejected
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness
 
 _TERMINATIONS = {
     "optimal": "optimal",

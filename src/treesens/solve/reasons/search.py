@@ -19,8 +19,7 @@ from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.solve.reasons.decisions import Other, RowDecisions
 from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
-from treesens.values.verify import verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells, verify_values
 
 
 def answer_explained(

@@ -24,8 +24,7 @@ from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, value_of
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
-from treesens.values.verify import verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells, verify_values
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""

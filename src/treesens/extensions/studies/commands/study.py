@@ -39,7 +39,7 @@ from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
-from treesens.solve.afterwards import have_own_fault
+from treesens.solve.question import have_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Entry, Journal
