@@ -19,8 +19,8 @@ from treesens.backends.text.lp import write_lp
 from treesens.backends.worker import Worker
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import ITEMS_PER_CHECK, Budget, OutOfTime, check_in, steadily, working_while
-from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.lower import lower
+from treesens.compiler.pipeline import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse

@@ -38,7 +38,7 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
-from treesens.commands.journal import journal_option, open_journal
+from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import UsageError

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.frontends.meaning import Meaning
 from treesens.visible import visible
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (

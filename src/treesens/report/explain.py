@@ -10,12 +10,11 @@ from typing import Any
 from treesens.backends.base import Artifact, Backend, Proof
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
 from treesens.compiler.legalise.rounding import MARGIN
 from treesens.compiler.passes.base import Pass, Relation, size_of
-from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.pipeline import Compiled, Pipeline, compile_query
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.grammar.printing.printer import shown_text

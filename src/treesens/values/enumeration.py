@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import soften

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (

@@ -19,7 +19,7 @@ from treesens.compiler.base.arrays import (
     runs_of,
 )
 from treesens.compiler.ir import ExactlyOne, Module
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.errors import BackendError
 
 MAX_BOXES = 4096

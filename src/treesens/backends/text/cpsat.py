@@ -25,7 +25,7 @@ from treesens.compiler.ir import (
     Module,
     Order,
 )
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.legalise.rounding import floor_shift, round_row, total
 from treesens.compiler.legalise.rows import op_rows
 

@@ -15,7 +15,7 @@ from treesens.backends.text.formats import FORMATS
 from treesens.compiler.base.budget import steadily
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
-from treesens.compiler.ir.types import Bool, ExactlyOne, Order
+from treesens.compiler.ir.module import Bool, ExactlyOne, Order
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.query import Objective, Query
 from treesens.visible import label

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from treesens.compiler.ir.module import Module
+from treesens.compiler.ir.module import Block, Bool, ExactlyOne, Module, Order
 from treesens.compiler.ir.ops import (
     Clauses,
     Equal,
@@ -33,7 +33,6 @@ from treesens.compiler.ir.ops import (
     Op,
     Start,
 )
-from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 
 KINDS: dict[type, str] = {
     Order: "order",

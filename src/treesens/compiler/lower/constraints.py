@@ -15,8 +15,7 @@ from treesens.compiler.base.dyadic import exact_product
 from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
-from treesens.compiler.lower.changes import lower_changes
-from treesens.compiler.lower.differences import lower_difference
+from treesens.compiler.lower.differences import lower_changes, lower_difference
 from treesens.compiler.lower.sums import lower_levels, lower_pair, row_of_sum
 from treesens.compiler.lower.trees import forest_unit
 from treesens.compiler.model.scores import leaf_values

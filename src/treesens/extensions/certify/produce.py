@@ -21,7 +21,7 @@ from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.kept import Kept, reuse
 from treesens.compiler.base.units import Unit
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of

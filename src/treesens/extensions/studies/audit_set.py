@@ -13,7 +13,7 @@ import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict

@@ -27,9 +27,9 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
 from treesens.compiler.base.units import Unit, nearest_double
-from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.model import Task
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.pipeline import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import AtLeast, Query

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.result import NearestRow, Result, Verdict
 from treesens.errors import DataError
 from treesens.extensions.studies.audit import AuditOptions

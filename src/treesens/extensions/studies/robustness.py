@@ -22,7 +22,7 @@ from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.result import Proof, Verdict
 from treesens.data.tables import Table, align_table

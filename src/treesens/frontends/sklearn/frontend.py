@@ -17,7 +17,7 @@ from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.monotone import directions_of
+from treesens.frontends.columns import directions_of
 from treesens.frontends.outputs import source_of_output
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from treesens.compiler.model import ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import adds_up, task_of, vote_of
 from treesens.frontends.columns import ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain_classes
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
 from treesens.frontends.sklearn.trees import tree_nodes
-from treesens.frontends.voting import adds_up, task_of, vote_of
 from treesens.links import Raw
 
 _SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"

@@ -21,9 +21,8 @@ from treesens.backends.solver_processes import start_loading
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.budget import Budget, Flag, OutOfTime, working_within
 from treesens.compiler.base.interruption import Hurry
-from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.passes.base import size_of
-from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import BackendError

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf, isinf
 
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.compilation import Contradiction
+from treesens.compiler.pipeline import Contradiction
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query

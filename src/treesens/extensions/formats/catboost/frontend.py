@@ -42,10 +42,8 @@ from treesens.extensions.formats.catboost.questions import (
 )
 from treesens.extensions.formats.catboost.trees import MAX_DEPTH, nested, nested_leaves, oblivious
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import Nodes, as_categorical, ensemble_of, feature_tuple, stack_trees
-from treesens.frontends.documents import Field, is_json, parse_document
-from treesens.frontends.known_fields import check_document
-from treesens.frontends.monotone import directions_of
+from treesens.frontends.columns import Nodes, as_categorical, directions_of, ensemble_of, feature_tuple, stack_trees
+from treesens.frontends.documents import Field, check_document, is_json, parse_document
 from treesens.links import Exp, Identity, Link, Logistic, Softmax
 
 _MAX_OUTPUTS = 100_000

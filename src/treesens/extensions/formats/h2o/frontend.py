@@ -46,7 +46,7 @@ from treesens.frontends.columns import (
     labels_of_texts,
     stack_trees,
 )
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
 from treesens.links import Calibrated, Exp, Identity, Link, Logistic, Raw, Softmax
 
 _MOST_TREES = 1_000_000

@@ -20,7 +20,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.known import TABLE
 from treesens.extensions.formats.onnx.trees import Attributes
 from treesens.frontends.columns import Nodes
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
 
 Float32 = NDArray[np.float32]
 _FLOAT = 1

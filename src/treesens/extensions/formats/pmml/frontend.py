@@ -25,7 +25,7 @@ from treesens.extensions.formats.pmml.library import Evaluator
 from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.extensions.formats.pmml.xml import Element, parse
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.blending import blend_of
+from treesens.frontends.blending import blend_of, vote_of
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
     MAX_FEATURES,
@@ -35,7 +35,6 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
-from treesens.frontends.voting import vote_of
 from treesens.links import Identity
 
 _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")

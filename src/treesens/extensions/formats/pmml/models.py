@@ -32,8 +32,8 @@ from treesens.extensions.formats.pmml.tree_model import (
 )
 from treesens.extensions.formats.pmml.votes import labels_of, score_decides, vote_score, vote_values
 from treesens.extensions.formats.pmml.xml import Element
+from treesens.frontends.blending import MOST_COMBINATIONS, task_of
 from treesens.frontends.columns import Nodes
-from treesens.frontends.voting import MOST_COMBINATIONS, task_of
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax, Votes
 
 MODELS = ("MiningModel", "TreeModel", "RegressionModel", "Scorecard")

@@ -27,8 +27,8 @@ from treesens.commands.common import (
     quiet_option,
     trust_option,
 )
-from treesens.commands.journal import journal_option, open_journal
 from treesens.commands.kept_answer import kept_answer
+from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible

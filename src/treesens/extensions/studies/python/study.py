@@ -116,7 +116,7 @@ def stub() -> str:
     for study in studies:
         kind = result_of(study)
         modules.setdefault(kind.__module__, []).append(kind.__name__)
-    modules["treesens.python.types"] = ["Data", "Model"]
+    modules["treesens.python.arguments"] = ["Data", "Model"]
     lines = [
         "# Made from the declarations of the studies: python -m tests.extensions.studies.calls_stub --write",
         "from collections.abc import Collection, Mapping, Sequence",
