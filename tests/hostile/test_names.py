@@ -37,7 +37,7 @@ from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.parser import parse_module
 from treesens.compiler.ir.printer import print_module
-from treesens.extensions.studies.report.csv_file import write_csv
+from treesens.extensions.studies.report.study_tables import write_csv
 from treesens.extensions.sweeps.report import write_answers
 from treesens.report.tables import Table
 from treesens.visible import label, spreadsheet, visible, visible_json

@@ -26,8 +26,7 @@ from treesens.data.tables import Table
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.diff import OutcomeChange
 from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.outcomes import is_decided, pairs_of
-from treesens.extensions.studies.questions import Gap, sets_of
+from treesens.extensions.studies.questions import Gap, is_decided, pairs_of, sets_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of

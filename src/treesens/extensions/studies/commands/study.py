@@ -33,9 +33,9 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import InternalError, UsageError, told
-from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
+from treesens.extensions.studies.shared_records import ManifestRecord, manifest_record
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
