@@ -40,10 +40,9 @@ from treesens.commands.common import (
 )
 from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Result, Verdict, has_own_fault
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
-from treesens.solve.question import has_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal

@@ -22,6 +22,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import Query
+from treesens.compiler.result import answered
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
@@ -42,7 +43,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import label_of
 from treesens.records.plain import ABSENT
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered
+from treesens.solve.question import answer
 from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
 from treesens.solve.tasks.data_rows import legal_rows
 from treesens.values.verify import Witness, verify_cells

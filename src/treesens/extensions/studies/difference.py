@@ -21,7 +21,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.tolerance import RELATIVE, Closeness
 from treesens.compiler.model import Ensemble
-from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
+from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict, answered
 from treesens.data.tables import Table, align_table
 from treesens.errors import DataError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
@@ -47,7 +47,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.records.plain import plain, recorded
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered
+from treesens.solve.question import answer
 
 LISTED = 100
 """Numbers of changed rows that a record lists, those with the largest difference first."""

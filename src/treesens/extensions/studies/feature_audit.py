@@ -19,6 +19,7 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.result import answered
 from treesens.data.tables import Table, align_table, distinct
 from treesens.errors import TreesensError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
@@ -39,7 +40,6 @@ from treesens.extensions.studies.typicality import typical_level
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import plain, recorded
-from treesens.solve.question import answered
 
 
 def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:

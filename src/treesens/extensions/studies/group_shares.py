@@ -15,6 +15,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.result import answered
 from treesens.data.measure import Measure
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
@@ -31,7 +32,6 @@ from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.solve.driver import FIRST_MOMENT
-from treesens.solve.question import answered
 
 _A = ast.Name("a")
 

@@ -33,7 +33,7 @@ from treesens.compiler.pipeline import Compilation, compile_query, decide_at_com
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Certified, Verdict
+from treesens.compiler.result import Certified, Verdict, answered
 from treesens.data.tables import Table, align_table
 from treesens.extensions.studies.decisions import (
     Apart,
@@ -57,7 +57,7 @@ from treesens.records.answers import certificate_record, points_of
 from treesens.records.plain import ABSENT
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered
+from treesens.solve.question import answer
 from treesens.values.verify import Witness, verify_cells
 
 _BITS = 128

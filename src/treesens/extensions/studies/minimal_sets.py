@@ -21,7 +21,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.query import Query, SameExcept
-from treesens.compiler.result import Verdict
+from treesens.compiler.result import Verdict, answered, is_own_fault
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Asked, Decision, decisions_of
@@ -35,7 +35,7 @@ from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered, is_own_fault
+from treesens.solve.question import answer
 from treesens.values.verify import Witness
 
 _MOST_FEATURES = 400

@@ -24,7 +24,7 @@ from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.result import Proof, Verdict
+from treesens.compiler.result import Proof, Verdict, answered
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import label_of_class
@@ -38,7 +38,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.records.plain import ABSENT
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered
+from treesens.solve.question import answer
 
 _A = ast.Name("a")
 

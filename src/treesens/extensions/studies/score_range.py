@@ -18,7 +18,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Ensemble, Task
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Result, Verdict, answered
 from treesens.compiler.result import Sense as Direction
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
@@ -33,7 +33,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records, points_of, scores_of
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered
+from treesens.solve.question import answer
 
 Sense = Literal["minimize", "maximize"]
 _A = ast.Name("a")

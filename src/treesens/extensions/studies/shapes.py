@@ -21,7 +21,7 @@ from treesens.compiler.model import Ensemble
 from treesens.compiler.query.dependencies import scores_in
 from treesens.compiler.query.domain import ValueDomain
 from treesens.compiler.query.query import Curve, ProbabilitySum, Query, Quotient, Summand
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Result, Verdict, answered
 from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
@@ -36,7 +36,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import ABSENT
 from treesens.solve.options import Options
-from treesens.solve.question import answer, answered
+from treesens.solve.question import answer
 
 _A, _B = ast.Name("a"), ast.Name("b")
 _NO_ORDER = "the values of a category have no order"

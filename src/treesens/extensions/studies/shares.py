@@ -17,6 +17,7 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.result import answered
 from treesens.data.measure import Measure
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
@@ -41,7 +42,6 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import plain
 from treesens.solve.driver import FIRST_MOMENT
-from treesens.solve.question import answered
 from treesens.solve.tasks.data_rows import table_in_play
 
 _LARGEST = 3

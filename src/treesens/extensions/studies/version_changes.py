@@ -21,7 +21,7 @@ from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import DecidedPoint, Query
-from treesens.compiler.result import Result
+from treesens.compiler.result import Result, answered
 from treesens.data.tables import Table
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.diff import OutcomeChange
@@ -32,7 +32,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
-from treesens.solve.question import answer_question, answered
+from treesens.solve.question import answer_question
 from treesens.solve.tasks.pair_rows import decided_rows
 
 _LISTED = 100

@@ -102,7 +102,7 @@ METHODS: Final = (
         questions="the same, if something is open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="verdict and optimum, from the answers to one question per alternative, which share the time",
-        run="methods.split_disjunction:search_cases",
+        run="methods.steps:search_cases",
         stage=Stage.STEP,
         share=0.5,
     ),

@@ -32,6 +32,7 @@ from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.result import have_own_fault
 from treesens.errors import InternalError, UsageError, told
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
@@ -39,7 +40,6 @@ from treesens.extensions.studies.shared_records import ManifestRecord, manifest_
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
-from treesens.solve.question import have_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Entry, Journal
