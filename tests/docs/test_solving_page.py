@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.docs.solving_page import PAGE, page
 from treesens.compiler.query.cases import MOST_CASES
-from treesens.solve.dispatch import UNSPLIT
 from treesens.solve.methods.registry import METHODS
+from treesens.solve.question import UNSPLIT
 
 
 def test_the_table_is_made_from_the_list() -> None:

@@ -24,9 +24,9 @@ from treesens.compiler.pipeline import Compilation, compile_query, decide_at_com
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.dispatch import search_cells
 from treesens.solve.methods import portfolio
 from treesens.solve.options import Options
+from treesens.solve.question import search_cells
 
 
 class Looks:

@@ -19,8 +19,8 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, Proof, RawOutcome
 from treesens.backends.text.mps import write_mps
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.floats import NumberType, ceil_to
-from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 
 FEASIBILITY = 1e-6

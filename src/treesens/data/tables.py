@@ -27,8 +27,7 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
-from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.numbers import float_of, is_decimal
+from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series, is_absent
 from treesens.data.file_kinds import kind_of

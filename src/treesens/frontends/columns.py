@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.numbers import whole_of
+from treesens.compiler.base.floats import whole_of
 from treesens.compiler.model import Ensemble, Feature, FeatureKind
 from treesens.compiler.model.assemble import order_nodes
 from treesens.errors import ModelError

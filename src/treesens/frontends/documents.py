@@ -16,8 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.floats import round_to_float32
-from treesens.compiler.base.numbers import whole_of
+from treesens.compiler.base.floats import round_to_float32, whole_of
 from treesens.errors import ModelError
 from treesens.frontends.xgboost.ubjson import parse_ubjson
 

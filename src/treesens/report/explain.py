@@ -21,8 +21,8 @@ from treesens.grammar.printing.printer import shown_text
 from treesens.records.model import features_record
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
-from treesens.solve.dispatch import methods_for, note_on_cases
 from treesens.solve.options import Options
+from treesens.solve.question import methods_for, note_on_cases
 from treesens.visible import visible
 
 _FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)

@@ -15,7 +15,7 @@ from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof, RawOutcome, Termination
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.pipeline import Compilation, Contradiction, decide_at_compile_time
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value

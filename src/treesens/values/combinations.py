@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.dyadic import INT64_SAFE, ScaledIntegers, exact_product, largest_magnitude
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import INT64_SAFE, ScaledIntegers, Unit, exact_product, largest_magnitude
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.probabilities import reaches_on_rows
 from treesens.compiler.query.query import (

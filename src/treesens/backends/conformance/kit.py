@@ -27,7 +27,7 @@ from treesens.backends.base import (
 )
 from treesens.backends.worker import Worker, run_all
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.conformance import Check, Outcome, Report
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.cases import Case, cases, hard_module

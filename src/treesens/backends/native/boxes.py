@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from treesens.backends.native.variables import Places
+from treesens.backends.native.problem import Places
 from treesens.compiler.base.arrays import (
     BoolArray,
     Int32Array,

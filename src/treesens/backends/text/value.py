@@ -13,7 +13,7 @@ from sys import float_info
 from treesens.backends.base import Artifact
 from treesens.backends.text.formats import FORMATS
 from treesens.compiler.base.budget import steadily
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.module import Bool, ExactlyOne, Order
 from treesens.compiler.model.grid import FeatureGrid

@@ -28,7 +28,7 @@ from math import inf
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, IntegerArray
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.legalise.rows import RowBlock
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
 from treesens.compiler.base.budget import steadily
-from treesens.compiler.base.dyadic import exact_product
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit, exact_product
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.differences import lower_changes, lower_difference

@@ -15,7 +15,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, frozen
 from treesens.compiler.base.budget import steadily
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import FALSE, TRUE
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.differences import counts_changes, lower_difference, row_of_changes

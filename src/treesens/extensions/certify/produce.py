@@ -19,8 +19,8 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.kept import Kept, reuse
-from treesens.compiler.base.units import Unit
 from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational

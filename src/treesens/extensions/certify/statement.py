@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, runs_of
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.kept import Kept
-from treesens.compiler.base.units import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query import query as q

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.base.floats import fraction_of
 from treesens.compiler.result import answered
 from treesens.data.tables import Table, align_table, distinct
 from treesens.errors import TreesensError, UsageError

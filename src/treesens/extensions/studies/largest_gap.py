@@ -24,9 +24,9 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
-from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.model import Task
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.pipeline import Compilation, compile_query, decide_at_compile_time

@@ -13,7 +13,7 @@ from typing import Any
 from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.base.floats import fraction_of
 from treesens.compiler.model import Ensemble
 from treesens.data.tables import Table
 from treesens.errors import UsageError

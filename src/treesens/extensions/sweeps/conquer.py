@@ -31,9 +31,8 @@ from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.query import Objective
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.extensions.sweeps.executor import Executor
-from treesens.extensions.sweeps.part_worker import PartTask
 from treesens.extensions.sweeps.parts import Conquest, Part, PartJournal, Splitter, with_part_cut
-from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
+from treesens.extensions.sweeps.worker import Outcome, PartTask, Shipment, Task
 from treesens.records.journal import Journal
 from treesens.records.settings import versions
 from treesens.solve.combine import combine, proof_of_parts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.numbers import whole_of
+from treesens.compiler.base.floats import whole_of
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_CATEGORIES, bits_of
 from treesens.frontends.documents import check_names

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
-from treesens.frontends.base import LoadedModel
+from treesens.frontends.base import LoadedModel, source_of_output
 from treesens.frontends.columns import directions_of
-from treesens.frontends.outputs import source_of_output
 
 if TYPE_CHECKING:
     from treesens.frontends.sklearn.wrappers import Unwrapped

@@ -21,9 +21,9 @@ from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_
 from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
+from treesens.frontends.base import check_output, of_output
 from treesens.frontends.blending import blend_of
 from treesens.frontends.documents import Field, check_document
-from treesens.frontends.outputs import check_output, of_output
 from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
 from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32

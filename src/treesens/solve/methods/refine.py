@@ -27,11 +27,11 @@ from treesens.compiler.result import Attempt, ObjectiveValue, Result, Verdict
 from treesens.solve.bounds import CLOSE, ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.combine import combine
 from treesens.solve.conclude import leave_open, shown_objective
-from treesens.solve.dispatch import search_cells
 from treesens.solve.fits import by_engine
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.bisection import Bisection
 from treesens.solve.options import Options
+from treesens.solve.question import search_cells
 from treesens.values.objective_ranges import objective_range, stated_ranges
 from treesens.values.propagation import root_below
 from treesens.values.relations import better_than

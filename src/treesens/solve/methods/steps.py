@@ -15,10 +15,10 @@ from treesens.compiler.result import Result, Verdict
 from treesens.solve.bounds import within_range
 from treesens.solve.combine import combine_cases
 from treesens.solve.conclude import conclude_contradiction, leave_open, shown_objective
-from treesens.solve.dispatch import ask_methods
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.registry import SEARCHES
 from treesens.solve.options import Options
+from treesens.solve.question import ask_methods
 from treesens.values.verify import Witness, verify_values
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.dependencies import decided_by_cells, points_in
 from treesens.compiler.query.domain import pick_value

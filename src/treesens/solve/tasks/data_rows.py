@@ -12,7 +12,7 @@ import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_form_value
 from treesens.compiler.query.query import AtLeast, Query, Space

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.numbers import float_of
+from treesens.compiler.base.floats import NumberType, float_of
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.catboost.known import TABLE
