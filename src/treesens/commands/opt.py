@@ -53,7 +53,7 @@ def command(
     check_each: str | None,
 ) -> int:
     """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full)."""
-    from treesens.compiler.ir.printer import digest, print_module
+    from treesens.compiler.ir.text import digest, print_module
     from treesens.compiler.lower import lower
     from treesens.compiler.pipeline import Pipeline
 

@@ -16,7 +16,7 @@ from functools import partial
 
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.cases import cases
-from treesens.compiler.ir.printer import digest
+from treesens.compiler.ir.text import digest
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.passes.base import Pass, PassResult
 from treesens.compiler.pipeline import Pipeline, check_by_brute_force

@@ -12,7 +12,7 @@ import numpy as np
 from treesens.compiler.base.arrays import IntegerArray
 from treesens.compiler.ir.module import Block, Bool, ExactlyOne, FeatureInfo, Module, Order
 from treesens.compiler.ir.ops import Objective, Op, Start
-from treesens.compiler.ir.printer import KINDS
+from treesens.compiler.ir.text import KINDS
 from treesens.errors import IRError
 
 _FIELD = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\.)*"|\S+)')

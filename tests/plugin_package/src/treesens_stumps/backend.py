@@ -8,7 +8,7 @@ from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIn
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import brute_force
 from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import print_module
+from treesens.compiler.ir.text import print_module
 from treesens.errors import UsageError
 
 COMBINATIONS = 100_000
