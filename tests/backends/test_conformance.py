@@ -24,8 +24,7 @@ from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Linear, Module, Objective
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.text import print_module
+from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.ir.verifier import verify
 
 MAY_STAY_OPEN = {

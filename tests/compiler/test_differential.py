@@ -8,8 +8,7 @@ import pytest
 from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.compiler.ir.evaluate import brute_force
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.text import print_module
+from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.registry import PASSES

@@ -12,8 +12,7 @@ import pytest
 
 from treesens.cli import command_names, group
 from treesens.compiler.ir import Objective
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.text import KINDS, print_module
+from treesens.compiler.ir.text import KINDS, parse_module, print_module
 from treesens.compiler.ir.verifier import RULES, verify
 
 ROOT = Path(__file__).parents[2]

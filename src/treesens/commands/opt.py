@@ -101,7 +101,7 @@ def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
 
 def read_module(path: Path) -> Module:
     """The module in a `.sir` file, checked against the rules of the IR. IRError with the line or the rule."""
-    from treesens.compiler.ir.parser import parse_module
+    from treesens.compiler.ir.text import parse_module
     from treesens.compiler.ir.verifier import verify
 
     try:
