@@ -85,7 +85,7 @@ def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     """The tree of rows of cells int32[rows, features]; within a bin cells have their share of its rows.
 
     A table of pairs gets one more row, spread by the product of the two marginals: marginals stay what they are, and no pair
-    of bins is impossible. Thousands of features take minutes: the work is left by OutOfTime (base/checkpoints.py).
+    of bins is impossible. Thousands of features take minutes: the work is left by OutOfTime (base/budget.py).
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))

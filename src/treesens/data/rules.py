@@ -100,7 +100,7 @@ class _Stages:
 def mine(table: Table, options: RuleOptions | None = None) -> Mined:
     """The rules of a table; its label takes no part. Each holds on all rows but its exceptions.
 
-    In a block with an end (base/checkpoints.py) the domains of the columns come in any case, and of the groups, the
+    In a block with an end (base/budget.py) the domains of the columns come in any case, and of the groups, the
     implications and the orders those that were complete by then.
     """
     asked = options or RuleOptions()
