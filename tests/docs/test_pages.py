@@ -13,8 +13,7 @@ import pytest
 from tests.docs.option_tables import filled
 from treesens.cli import command_names, group
 from treesens.compiler.ir import Objective
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import KINDS, print_module
+from treesens.compiler.ir.text import KINDS, parse_module, print_module
 from treesens.compiler.ir.verifier import RULES, verify
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +56,7 @@ def rows_of_table(page: str, head: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("head", ["block", "op"])
 def test_nodes_and_fields_of_ir_md(head: str) -> None:
-    of = {"block": "treesens.compiler.ir.types", "op": "treesens.compiler.ir.ops"}[head]
+    of = {"block": "treesens.compiler.ir.module", "op": "treesens.compiler.ir.ops"}[head]
     expected = {name: [f"`{f.name}`" for f in fields(kind)] for kind, name in KINDS.items() if kind.__module__ == of}
     found = {row[0].strip("`"): row[1].split(", ") for row in rows_of_table("ir.md", head)}
     assert found == expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.docs.option_tables import DOCS, METHODS_MARK, filled
 from treesens.compiler.query.cases import MOST_CASES
-from treesens.solve.dispatch import UNSPLIT
 from treesens.solve.methods.registry import METHODS
+from treesens.solve.question import UNSPLIT
 
 PAGE = DOCS / "solving.md"
 

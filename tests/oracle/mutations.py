@@ -113,7 +113,7 @@ MUTATIONS = (
         test="tests/solve/test_best_probability.py",
     ),
     Mutation(
-        "a relation bounds a sum of features more than once", "values/feature_ranges.py",
+        "a relation bounds a sum of features more than once", "values/objective_ranges.py",
         r"bound = self\._over\(rest\) \+ constant \+ share \* limit",
         "bound = self._over(rest) + constant + share * limit - abs(share)",
         test="tests/values/test_feature_ranges.py",

@@ -66,10 +66,10 @@ def command(
     precision: int,
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
-    from treesens.backends.text.legend import legend as make_legend
+    from treesens.backends.text.value import legend as make_legend
     from treesens.backends.text.value import with_value
-    from treesens.compiler.compilation import compile_query
-    from treesens.compiler.ir.printer import print_module
+    from treesens.compiler.ir.text import print_module
+    from treesens.compiler.pipeline import compile_query
     from treesens.compiler.query.probabilities import names_probabilities
 
     loaded = load_file(file, queries, trust_pickle=trust_pickle)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.model.kinds import LEARNT, Accumulation, Feature, ModelSource, Task

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble, FeatureKind
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.compiler.query.predicted_classes import resolution_of, sure_classes
 from treesens.errors import ModelError
 from treesens.frontends.base import LibraryPredict, LoadedModel

@@ -24,13 +24,11 @@ from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
-from treesens.python.answer import Answer, Answers
-from treesens.python.arguments import public
+from treesens.python.answer import Answer, Answers, Explanations, Info
+from treesens.python.arguments import Data, Model, public
 from treesens.python.builder import File, Question, file
 from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
 from treesens.python.settings import path_of
-from treesens.python.shown import Explanations, Info
-from treesens.python.types import Data, Model
 from treesens.python.wording import notes_of, warn
 from treesens.report.explain import Explanation
 

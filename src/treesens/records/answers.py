@@ -21,7 +21,7 @@ from treesens.compiler.result import Certified, Explanation, Region, Result, Sha
 from treesens.errors import UndecidedError
 from treesens.records.plain import SCHEMA_VERSION
 from treesens.solve.tasks.unsat_core import diagnostic_of
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 
 def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | int | float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (
@@ -30,7 +31,6 @@ from treesens.compiler.query.rounding import in_every_order, in_some_order
 from treesens.compiler.query.values import Place
 from treesens.values.concretise import NoValues, concretise
 from treesens.values.propagation import CHOICES
-from treesens.values.witness import Replay, Witness
 
 
 @dataclass(frozen=True)
@@ -252,3 +252,33 @@ def describe(constraint: Constraint, x: Inputs) -> str:
     if isinstance(constraint, ProbabilitySum):
         return constraint.name
     return type(constraint).__name__
+
+
+class Replay(StrEnum):
+    """How far a witness was replayed: in the library's arithmetic bit for bit, or by the library itself."""
+
+    EMULATED = "emulated"
+    LIBRARY = "library"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Verified concrete points.
+
+    `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
+    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
+    is the position of the class that the library predicts: None for a regressor, and if emulation cannot tell which of two
+    classes the library's own rounding chooses.
+    """
+
+    values: FloatArray
+    cells: Int32Array
+    margins: tuple[tuple[float, ...], ...]
+    probabilities: tuple[tuple[float, ...], ...]
+    exact: tuple[tuple[Fraction, ...], ...]
+    replay: Replay
+    in_band: bool
+    classes: tuple[int | None, ...] = ()

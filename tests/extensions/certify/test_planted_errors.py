@@ -22,7 +22,7 @@ from treesens.backends.native.score_constraints import score_constraints_of
 from treesens.backends.native.solver import Solver
 from treesens.backends.native.tree_question import RunningSearch, TreeQuestion, ask
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query.query import CellSet
 from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import _document, _problem, _text, _text_on_trees

@@ -34,7 +34,7 @@ from google.protobuf import json_format
 from google.protobuf.json_format import ParseError
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.extensions import treesens_verify as checker
@@ -42,7 +42,7 @@ from treesens.extensions.formats.catboost.known import TABLE as CATBOOST
 from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
 from treesens.extensions.formats.onnx.known import TABLE as ONNX
 from treesens.frontends import load
-from treesens.frontends.known_fields import Meaning, Table
+from treesens.frontends.documents import Meaning, Table
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError

@@ -12,7 +12,7 @@ import numpy as np
 from treesens.backends.native.solver import certified
 from treesens.backends.native.tree_question import RunningSearch, ask
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.base.reuse import reuse
+from treesens.compiler.base.kept import reuse
 from treesens.compiler.query.query import Query
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
 from treesens.compiler.model import Accumulation, ModelSource, Task
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 from treesens.extensions.formats.apart import read_apart
 from treesens.extensions.formats.treelite_fields import TABLE
@@ -36,8 +36,7 @@ from treesens.frontends.columns import (
     feature_tuple,
     stack_trees,
 )
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 _LINKS = {

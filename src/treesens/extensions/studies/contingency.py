@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
-from treesens.compiler.base.checkpoints import check_in, steadily
+from treesens.compiler.base.budget import check_in, steadily
 from treesens.extensions.studies.rule_columns import FewValues
 
 _MOST_ITEMS = 4_000

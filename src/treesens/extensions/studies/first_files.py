@@ -6,8 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import working_within
+from treesens.compiler.base.budget import Budget, working_within
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.rules import Mined, RuleOptions, mine

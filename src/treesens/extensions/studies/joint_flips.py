@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.dyadic import to_scaled
+from treesens.compiler.base.dyadic import Unit, to_scaled
 from treesens.compiler.base.kept import Kept
-from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import BEYOND, UNTRIED
 from treesens.compiler.query.query import OneHot, Query

@@ -23,21 +23,19 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import predicts_probabilities
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
-from treesens.compiler.base.units import Unit, nearest_double
-from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.model import Task
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.pipeline import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Certified, Result, Verdict
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.compiler.result import Certified, Result, Verdict, answered
+from treesens.data.tables import Table, align_table
 from treesens.extensions.studies.decisions import (
     Apart,
     Around,
@@ -58,13 +56,11 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_record, points_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_none, leave_open
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 _BITS = 128
 """Of a logarithm in the gap of a pair, which is shown as a float64."""

@@ -10,8 +10,7 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.tables import Table
 from treesens.extensions.studies.decisions import Around, Asked, decisions_of
-from treesens.extensions.studies.outcomes import pairs_of
-from treesens.extensions.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of
+from treesens.extensions.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, pairs_of
 from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast

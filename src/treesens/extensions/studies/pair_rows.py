@@ -28,8 +28,7 @@ from treesens.compiler.query.query import Constraint, DecidedPoint, Query, SameE
 from treesens.data.rows import cells_of_rows
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import legal_rows
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 MOST_COMBINATIONS = 1024
 """Most combinations of cells of the varied features that are tried for a row; beyond it evenly spread ones."""

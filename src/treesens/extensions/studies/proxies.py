@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import Int64Array
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 from treesens.data.columns import Column
 from treesens.data.tables import Table
 

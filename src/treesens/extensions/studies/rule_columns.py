@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 from treesens.data.columns import Column
 from treesens.data.tables import Table
 

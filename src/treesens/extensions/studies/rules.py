@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
-from treesens.compiler.base.checkpoints import OutOfTime, steadily
+from treesens.compiler.base.budget import OutOfTime, steadily
 from treesens.data.tables import Table
 from treesens.extensions.studies.contingency import Contingency
 from treesens.extensions.studies.rule_columns import ColumnDomain, FewValues, column_domains, few_values, one_hot_groups
@@ -100,7 +100,7 @@ class _Stages:
 def mine(table: Table, options: RuleOptions | None = None) -> Mined:
     """The rules of a table; its label takes no part. Each holds on all rows but its exceptions.
 
-    In a block with an end (base/checkpoints.py) the domains of the columns come in any case, and of the groups, the
+    In a block with an end (base/budget.py) the domains of the columns come in any case, and of the groups, the
     implications and the orders those that were complete by then.
     """
     asked = options or RuleOptions()

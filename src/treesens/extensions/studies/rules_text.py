@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import working_within
+from treesens.compiler.base.budget import Budget, working_within
 from treesens.compiler.base.floats import round_to_float32
 from treesens.errors import DataError
 from treesens.extensions.studies.learn import FeatureRecord, LearnOptions, RuleRecord, RulesDocument

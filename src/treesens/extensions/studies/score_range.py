@@ -18,10 +18,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.model import Ensemble, Task
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Result, Verdict, answered
 from treesens.compiler.result import Sense as Direction
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
 from treesens.extensions.studies.halving import asked_of, probability_end
@@ -33,7 +32,6 @@ from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records, points_of, scores_of
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

@@ -15,15 +15,14 @@ from functools import partial
 from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.dependencies import scores_in
 from treesens.compiler.query.domain import ValueDomain
 from treesens.compiler.query.query import Curve, ProbabilitySum, Query, Quotient, Summand
-from treesens.compiler.result import Result, Verdict
-from treesens.data.alignment import align_table
+from treesens.compiler.result import Result, Verdict, answered
+from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
 from treesens.extensions.studies.halving import largest_difference
@@ -36,7 +35,6 @@ from treesens.extensions.studies.tree_shapes import TreeShapes, tree_shapes, wid
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

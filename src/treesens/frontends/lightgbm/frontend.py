@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble, ModelSource
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import directions_of
 from treesens.frontends.documents import Field, is_json, parse_document
-from treesens.frontends.monotone import directions_of
 
 
 class LightGBMFrontend:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.numbers import float_of
+from treesens.compiler.base.floats import NumberType, float_of
 from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stack_trees

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 
 _FEW_ROWS = 64

@@ -32,10 +32,9 @@ from treesens.compiler.model.calibration import Odds
 from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.errors import ModelError
 from treesens.extensions.formats.h2o.archive import Mojo, open_mojo
-from treesens.extensions.formats.h2o.encoding import ONE_HOT, Encoding, encoding_of, without_encoding
 from treesens.extensions.formats.h2o.known import TABLE
 from treesens.extensions.formats.h2o.library import GenModel
-from treesens.extensions.formats.h2o.trees import tree_of
+from treesens.extensions.formats.h2o.trees import ONE_HOT, Encoding, encoding_of, tree_of, without_encoding
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
@@ -46,7 +45,7 @@ from treesens.frontends.columns import (
     labels_of_texts,
     stack_trees,
 )
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
 from treesens.links import Calibrated, Exp, Identity, Link, Logistic, Raw, Softmax
 
 _MOST_TREES = 1_000_000

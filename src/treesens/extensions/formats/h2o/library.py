@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
-from treesens.extensions.formats.h2o.encoding import Encoding
+from treesens.extensions.formats.h2o.trees import Encoding
 from treesens.extensions.formats.java import java_with
 
 VARIABLE = "TREESENS_H2O_JAR"

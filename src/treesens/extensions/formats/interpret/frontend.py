@@ -28,8 +28,7 @@ from treesens.extensions.formats.interpret.library import NativeAdditive
 from treesens.frontends.additive import MAX_LEAVES, Axis, Categories, Numbers, labels_of_codes, leaves_of, term_tree
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_CATEGORIES, Nodes, as_categorical, ensemble_of, feature_tuple, stack_trees
-from treesens.frontends.documents import Field, is_json, parse_document
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document, is_json, parse_document
 from treesens.links import Exp, Identity, Link, Logistic, Softmax
 
 _LINKS = {

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted, positions
+from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.graph import onnx_library, parsed_graph, tree_node
 

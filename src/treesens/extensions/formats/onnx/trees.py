@@ -13,7 +13,7 @@ from treesens.compiler.model import Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.known import TABLE
 from treesens.frontends.columns import Nodes
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
 from treesens.links import Identity, Link, Logistic, Raw, Softmax
 
 _LINKS = {"NONE": Identity(), "LOGISTIC": Logistic(), "SOFTMAX": Softmax()}

@@ -27,14 +27,13 @@ from treesens.extensions.formats.sklearn.calibrated import (
     read_calibrated_classes,
     read_fold,
 )
-from treesens.extensions.formats.sklearn.class_stacks import stack_of_classes
 from treesens.extensions.formats.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.extensions.formats.sklearn.linear import LINEAR, LOGISTIC, check_finite, is_softmax
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
 from treesens.frontends.sklearn.rows import predictor, replayer, rows_of_members
-from treesens.links import Identity, Logistic, Mean
+from treesens.links import Identity, Logistic, Mean, Softmax
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
 _ONE_BY_ONE = "give the models inside it one by one"
@@ -288,3 +287,80 @@ def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str])
     feature = np.where(e.node_feature >= 0, used[np.maximum(e.node_feature, 0)], -1)
     ensemble = replace(e, features=tuple(features), node_feature=feature)
     return replace(model, ensemble=ensemble, margins=lambda rows: model.margins(rows[:, used]), leaf_ids=None)
+
+
+def stack_of_classes(
+    members: Sequence[Ensemble],
+    final: Any,
+    names: Sequence[str],
+    place: str,
+    *,
+    name: str,
+    source: ModelSource,
+    classes: tuple[str | int, ...],
+) -> Ensemble:
+    """The ensemble of a stack over members whose probabilities are sums of leaves, with one score for each class.
+
+    The last model gives each class k the score b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij
+    of a forest is a sum of leaves, and so the score of a class is one, too: an ensemble of one output over the columns (i, j),
+    once for each k.
+    """
+    check_finite(final, place)
+    weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)
+    columns = [_column(member, j) for member in members for j in range(len(classes))]
+    if weights.shape != (len(classes), len(columns)) or len(intercepts) not in (1, len(classes)):
+        message = f"{weights.shape[0]} x {weights.shape[1]} coefficients for {len(columns)} probabilities"
+        raise ModelError(message, place=place, remedy="fit it again")
+    scores = [
+        blend_of(
+            columns,
+            [Fraction(w) for w in row.tolist()],
+            Way.LINEAR,
+            names,
+            place,
+            weights=row.tolist(),
+            intercept=float(intercept),
+            is_sum=True,
+            name=name,
+            source=source,
+            classes=(),
+            link=Identity(),
+            task=Task.REGRESSION,
+        )
+        for row, intercept in zip(weights, np.broadcast_to(intercepts, len(classes)).tolist(), strict=True)
+    ]
+    return blend_of(
+        scores,
+        [Fraction(1)] * len(scores),
+        Way.MATRIX,
+        names,
+        place,
+        is_sum=False,
+        name=name,
+        source=source,
+        classes=classes,
+        link=Softmax(),
+        task=Task.MULTICLASS,
+        ranks_scores=True,
+    )
+
+
+def _column(e: Ensemble, j: int) -> Ensemble:
+    """The probability of one class alone, of a model whose probabilities are sums of leaves."""
+    if e.blend is not None:
+        raise ModelError("a vote inside of a stack of several classes is not supported", remedy="stack its members")
+    if e.leaf_value.shape[1] > 1:
+        value = e.leaf_value[:, j : j + 1]
+    else:
+        value = np.where((e.tree_output == j)[e.leaf_tree][:, None], e.leaf_value, 0.0)
+    trees = np.zeros(e.n_trees, np.int32)
+    base = e.base[j : j + 1]
+    return replace(
+        e,
+        leaf_value=value,
+        tree_output=trees,
+        base=base,
+        classes=(),
+        task=Task.REGRESSION,
+        cutoff=None,
+    )

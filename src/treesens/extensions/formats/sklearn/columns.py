@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
+from treesens.compiler.base.floats import largest_true
 from treesens.errors import ModelError
 from treesens.extensions.formats.sklearn.rough import (
     Float64,

@@ -17,9 +17,8 @@ from sklearn.base import BaseEstimator
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.extensions.formats.sklearn.pipeline import is_pipeline
-from treesens.frontends.base import LoadedModel
+from treesens.frontends.base import LoadedModel, check_output, note_of_output, source_of_output
 from treesens.frontends.columns import ensemble_of, stack_trees
-from treesens.frontends.outputs import check_output, note_of_output, source_of_output
 from treesens.frontends.sklearn.model import Read, mean_of_trees, names_of, plain_classes
 from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 from treesens.frontends.sklearn.trees import tree_nodes

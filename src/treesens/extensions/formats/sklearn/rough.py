@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
+from treesens.compiler.base.floats import largest_true
 from treesens.errors import ModelError
 
 Float64 = NDArray[np.float64]

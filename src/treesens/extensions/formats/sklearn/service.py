@@ -15,8 +15,7 @@ from treesens.extensions.formats.sklearn.linear import is_linear
 from treesens.extensions.formats.sklearn.outputs import OneOutput, one_output, read_output
 from treesens.extensions.formats.sklearn.pipeline import is_pipeline, read_alone, read_pipeline
 from treesens.extensions.formats.sklearn.wrappers import Unwrapped, unwrap
-from treesens.frontends.base import LoadedModel
-from treesens.frontends.outputs import source_of_output
+from treesens.frontends.base import LoadedModel, source_of_output
 from treesens.frontends.registry import load
 from treesens.frontends.sklearn.rows import replayer
 

@@ -38,8 +38,7 @@ from treesens.extensions.formats.spark.trees import Grown, by_labels, grow
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, ensemble_of, feature_tuple, labels_of_texts
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
 from treesens.links import Identity, Logistic
 
 _CLASSES = "org.apache.spark.ml.classification."

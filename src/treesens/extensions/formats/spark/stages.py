@@ -23,8 +23,7 @@ from treesens.extensions.formats.spark.known import TABLE
 from treesens.extensions.formats.spark.parquet import Rows
 from treesens.extensions.formats.spark.steps import Float64, Operation, Step, follow
 from treesens.frontends.columns import MAX_CATEGORIES, MAX_FEATURES
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
 
 PIPELINE = "org.apache.spark.ml.PipelineModel"
 _FEATURE = "org.apache.spark.ml.feature."

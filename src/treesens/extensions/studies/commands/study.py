@@ -28,19 +28,19 @@ from treesens.commands.common import (
     quiet_option,
     trust_option,
 )
-from treesens.commands.journal import journal_option, open_journal
+from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.result import have_own_fault
 from treesens.errors import InternalError, TreesensError, UsageError, told
-from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
+from treesens.extensions.studies.shared_records import ManifestRecord, manifest_record
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
-from treesens.solve.afterwards import have_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Entry, Journal
