@@ -20,9 +20,6 @@ from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import directions_of
 
-if TYPE_CHECKING:
-    pass
-
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
 _TRUSTED = (
     "functools.partial",
