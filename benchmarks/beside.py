@@ -22,11 +22,10 @@ import numpy as np
 from treesens.backends.base import Limits, get_backend
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.compilation import Compilation, compile_query
+from treesens.compiler.pipeline import Compilation, compile_query
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 MODULES = {"highs": "highspy", "cpsat": "ortools.sat.python.cp_model"}
 CLOSED = 1e-6

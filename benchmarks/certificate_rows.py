@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treesens.binder.file import ResolvedQuestion, bind
-from treesens.compiler.base.reuse import reused
+from treesens.compiler.base.kept import reused
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.extensions import treesens_verify as checker

@@ -19,7 +19,7 @@ from benchmarks.beside import Known, by_solver, by_veritas, veritas_sum
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import bind
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query.query import Query
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast

@@ -104,10 +104,9 @@ def _run_model(
     folder: Path,
 ) -> Iterator[dict[str, Any]]:
     from treesens.binder.file import bind
-    from treesens.data.alignment import align_table
     from treesens.data.nearest_row import nearest_row
     from treesens.data.regions import RegionFinder
-    from treesens.data.tables import read_table
+    from treesens.data.tables import align_table, read_table
     from treesens.frontends.registry import load
     from treesens.grammar.parsing.parser import parse
     from treesens.solve.options import Options

@@ -19,11 +19,10 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.dispatch import as_asked, ask_methods
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.registry import METHODS
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, as_asked, ask_methods
 
 ASKED = "find a, b in m such that margin(a) >= {margin}; margin(b) <= -{margin} minimize changes(a, b)"
 NATIVE = Options(backend="native", regions=False)

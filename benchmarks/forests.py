@@ -26,7 +26,7 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
 from treesens.binder.file import bind
 from treesens.compiler.base.fork_server import cpu_seconds
-from treesens.compiler.compilation import compile_query, decide_at_compile_time
+from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.extensions.studies.questions import declarations_of, features_node
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast

@@ -30,8 +30,7 @@ def ask(
 ) -> Iterator[dict[str, Any]]:
     """One record per backend."""
     from treesens.binder.file import bind
-    from treesens.data.alignment import align_table
-    from treesens.data.tables import read_table
+    from treesens.data.tables import align_table, read_table
     from treesens.frontends.registry import load
     from treesens.grammar.parsing.parser import parse
     from treesens.solve.options import Options

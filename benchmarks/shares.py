@@ -23,8 +23,7 @@ from benchmarks.published import FOLDER, VERDICTS
 from tests.extensions.measure.xcount import ensemble_of, searches
 
 from treesens.compiler.base.budget import Budget
-from treesens.data.alignment import align_table
-from treesens.data.tables import read_table
+from treesens.data.tables import align_table, read_table
 from treesens.extensions.measure.counted import counted_of
 from treesens.extensions.measure.measures import measure_of
 from treesens.extensions.measure.precision import Precision

@@ -27,11 +27,10 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.query.forest import forest_scores
-from treesens.data.alignment import align_table
 from treesens.data.nearest_row import nearest_row
 from treesens.data.regions import RegionFinder
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table, read_table
+from treesens.data.tables import Table, align_table, read_table
 from treesens.data.typical import METHODS, learn_typical
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load

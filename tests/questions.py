@@ -15,7 +15,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.ensemble import Ensemble
-from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, Link, ModelSource, Task
+from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, ModelSource, Task
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, legal_cells
 from treesens.compiler.query.evaluate import Inputs, holds
@@ -36,6 +36,7 @@ from treesens.compiler.query.query import (
     ScoreTerm,
     Space,
 )
+from treesens.links import Logistic, Softmax
 
 LEVELS = np.array([0.25, 0.5, 0.75, 1.0], np.float32).astype(np.float64)
 
@@ -105,7 +106,7 @@ def random_ensemble(rng: np.random.Generator, *, outputs: int = 1, features: int
         tree_output=(np.arange(trees) % outputs).astype(np.int32),
         tree_weight=np.ones(trees),
         base=np.array([float(np.float32(rng.normal() * 0.2)) for _ in range(outputs)]),
-        link=Link.LOGISTIC if outputs == 1 else Link.SOFTMAX,
+        link=Logistic() if outputs == 1 else Softmax(),
         task=Task.BINARY if outputs == 1 else Task.MULTICLASS,
         accumulation=Accumulation.FLOAT32_BASE_LAST,
         source=ModelSource("test"),

@@ -1,4 +1,5 @@
-"""What `make docs` adds to the pages: a gallery whose outputs are made while the site is built, and links out of the folder.
+"""What `make docs` adds to the pages: a gallery whose outputs are made while the site is built, option tables, and
+links out of the folder.
 
 The examples are trained and asked on the spot, so that a page cannot show what the program does not do.
 """
@@ -16,6 +17,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from tests.docs.option_tables import filled
 
 ROOT = Path(__file__).resolve().parents[1]
 REPOSITORY = "https://github.com/OWNER/treesens/blob/main/"
@@ -143,8 +145,12 @@ def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> s
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Links to files outside of the documentation lead into the repository."""
+    """Adds the made tables; links to files outside of the documentation lead into the repository.
+
+    A second word at a fence is for the tests alone: the site's parser takes such a line for text.
+    """
     del config, files
+    markdown = re.sub(r"^```sens [\w.-]+$", "```sens", filled(markdown), flags=re.MULTILINE)
     depth = page.file.src_uri.count("/")
     upwards = "../" * (depth + 1)
     return re.sub(rf"\]\({re.escape(upwards)}([\w./-]+)(#[\w-]+)?\)", rf"]({REPOSITORY}\1\2)", markdown)

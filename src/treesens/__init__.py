@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name == "session":
-        return import_module("treesens.python.sessions").session
+        return import_module("treesens.python.questions").session
     if name in _CORE:
         return getattr(import_module("treesens.python.api"), name)
     builtin = import_module("treesens.builtin")

@@ -18,7 +18,7 @@ from treesens.python.api import explain as explain
 from treesens.python.api import info as info
 from treesens.python.api import load as load
 from treesens.python.api import sensitivity as sensitivity
-from treesens.python.sessions import session as session
+from treesens.python.questions import session as session
 from treesens.report.explain import Explanation as Explanation
 
 query = builder

@@ -120,8 +120,11 @@ SERVICES: Final = {
     "shares": "treesens.extensions.measure.service",
     "parts": "treesens.extensions.sweeps.service",
     "studies": "treesens.extensions.studies.registry",
+    "compositions": "treesens.extensions.formats.sklearn.service",
 }
-"""Modules behind options of the core. Each is typed by a protocol next to the code that calls it."""
+"""Modules behind options and readers of the core. Each is typed by a protocol next to the code that calls it."""
+WHOLE: Final = "install the whole package: pip install treesens"
+"""The remedy for what the core alone lacks."""
 
 
 @cache
@@ -133,7 +136,5 @@ def has_extensions() -> bool:
 def service(name: str) -> Any:
     """The module of `SERVICES`. Raises UsageError if this is the core alone."""
     if not has_extensions():
-        raise UsageError(
-            f"this installation of treesens lacks {name}", remedy="install the whole package: pip install treesens"
-        )
+        raise UsageError(f"this installation of treesens lacks {name}", remedy=WHOLE)
     return import_module(SERVICES[name])

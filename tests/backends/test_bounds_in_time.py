@@ -11,7 +11,7 @@ from tests.extensions.studies.grids import GRID, NAMES, rows_of
 from treesens.backends.base import Limits, get_backend
 from treesens.backends.worker import solve_isolated
 from treesens.binder.file import bind
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.pipeline import compile_query
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
 

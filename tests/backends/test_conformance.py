@@ -20,12 +20,11 @@ from treesens.backends.base import (
     Termination,
     get_backend,
 )
-from treesens.compiler.base.checks import Outcome
+from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Linear, Module, Objective
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import print_module
+from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.ir.verifier import verify
 
 MAY_STAY_OPEN = {

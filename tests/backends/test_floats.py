@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treesens.backends.text.floats import LARGEST_BITS, float_rows
+from treesens.compiler.legalise.rounding import LARGEST_BITS, float_rows
 from treesens.compiler.legalise.rows import RowBlock
 
 SIZES = st.integers(0, 60).flatmap(lambda bits: st.integers(-(2**bits), 2**bits))

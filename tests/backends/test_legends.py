@@ -58,7 +58,7 @@ print(json.dumps([v.name for v, value in zip(model.Proto().variables, values) if
     "sir": """
 import sys, json
 from treesens.backends.base import Limits, get_backend
-from treesens.compiler.ir.parser import parse_module
+from treesens.compiler.ir.text import parse_module
 backend = get_backend("highs")
 done = backend.solve(backend.emit(parse_module(open(sys.argv[1]).read())), Limits(60))
 print(json.dumps([str(number) for number, value in enumerate(done.assignment) if value]))

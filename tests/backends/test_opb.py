@@ -14,7 +14,7 @@ from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
 from treesens.backends.conformance import run
 from treesens.backends.solvers.pb import VARIABLE
-from treesens.compiler.base.checks import Outcome
+from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Linear
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.grammar.tree import ast
+from treesens.links import Exp, Logistic, Softmax
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ class World:
 
     def probability(self, point: str, label: int) -> Any:
         ensemble, margins = self.ensembles[point], self.margins(point)
-        if ensemble.link is Link.SOFTMAX:
+        if isinstance(ensemble.link, Softmax):
             weights = [math.exp(m) for m in margins]
             return weights[label] / sum(weights)
-        if ensemble.link is Link.LOGISTIC:
+        if isinstance(ensemble.link, Logistic):
             one = 1 / (1 + math.exp(-margins[0]))
             return one if label == 1 else 1 - one
         return margins[label]
@@ -137,7 +138,7 @@ def _wins(world: World, point: str, wanted: int, factor: float, margin: Fraction
     others = [c for c in range(len(margins)) if c != wanted]
     if factor == 1 and margin == 0:
         return margins.index(max(margins)) == wanted  # the first of the best, as these libraries predict
-    if ensemble.link is Link.IDENTITY:
+    if ensemble.link.is_linear:
         ratio = all(margins[wanted] >= Fraction(factor) * margins[c] for c in others)
     else:
         ratio = all(margins[wanted] - margins[c] >= math.log(factor) for c in others)
@@ -212,7 +213,7 @@ def evaluate(world: World, node: ast.Expression) -> Any:
             return world.probability(point.text, _class(world, point.text, label) if label else 1)
         case ast.ValueOf(point):
             margin = world.margins(point.text)[0]
-            return math.exp(margin) if world.ensembles[point.text].link is Link.EXP else margin
+            return math.exp(margin) if isinstance(world.ensembles[point.text].link, Exp) else margin
         case ast.Changes(first, second):
             one, two = world.values[first.text], world.values[second.text]
             return sum(not _same(one[f], two[f]) for f in one)

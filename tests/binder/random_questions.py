@@ -20,12 +20,13 @@ from tests.binder.meaning import World, evaluate, holds
 from tests.questions import random_ensemble
 from treesens.binder.file import ResolvedFile, ResolvedQuestion, bind
 from treesens.compiler.base.floats import next_down, next_up
-from treesens.compiler.model import Ensemble, FeatureKind, Link, Task
+from treesens.compiler.model import Ensemble, FeatureKind, Task
 from treesens.data.tables import Table
 from treesens.errors import DataError, ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
+from treesens.links import Identity
 
 ROWS = 4
 NORMS = ("l0", "l1", "l2", "linf")
@@ -159,7 +160,7 @@ def random_question(seed: int) -> Question:
 def _model(rng: np.random.Generator, kind: str, features: int) -> Ensemble:
     made = random_ensemble(rng, outputs=3 if kind == "multi" else 1, features=features, trees=int(rng.integers(1, 5)))
     if kind == "regressor":
-        made = replace(made, link=Link.IDENTITY, task=Task.REGRESSION, classes=()).validate()
+        made = replace(made, link=Identity(), task=Task.REGRESSION, classes=()).validate()
     return made
 
 

@@ -14,12 +14,13 @@ from tests.binder.meaning import World
 from treesens.binder.file import ResolvedFile, ResolvedQuestion, bind
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, next_down, next_up
-from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, ModelSource, Task
 from treesens.compiler.model.grid import Grid
 from treesens.data.tables import Table
 from treesens.errors import DataError, ModelError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.parsing.parser import parse
+from treesens.links import Exp, Identity, Logistic, Softmax
 
 FEATURES = (
     Feature("x"),
@@ -42,12 +43,12 @@ feature gap: real in [0, 1] or missing
 """
 
 MODELS = {
-    "binary": (Link.LOGISTIC, Task.BINARY, 1, (0, 1)),
-    "raw": (Link.IDENTITY, Task.BINARY, 1, (0, 1)),
-    "multi": (Link.SOFTMAX, Task.MULTICLASS, 3, ("low", "mid", "high")),
-    "forest": (Link.IDENTITY, Task.MULTICLASS, 3, ("low", "mid", "high")),
-    "regressor": (Link.IDENTITY, Task.REGRESSION, 1, ()),
-    "poisson": (Link.EXP, Task.REGRESSION, 1, ()),
+    "binary": (Logistic(), Task.BINARY, 1, (0, 1)),
+    "raw": (Identity(), Task.BINARY, 1, (0, 1)),
+    "multi": (Softmax(), Task.MULTICLASS, 3, ("low", "mid", "high")),
+    "forest": (Identity(), Task.MULTICLASS, 3, ("low", "mid", "high")),
+    "regressor": (Identity(), Task.REGRESSION, 1, ()),
+    "poisson": (Exp(), Task.REGRESSION, 1, ()),
 }
 DATA = 'data rows from "rows"\n'
 

@@ -18,8 +18,7 @@ from treesens.compiler.query.evaluate import form_value, holds, inputs_of
 from treesens.compiler.query.query import AvoidBoxes
 from treesens.compiler.query.values import ValueSum, least_sum, reach_of_cell
 from treesens.data.cavities import Boxes, maximal_empty_boxes
-from treesens.data.marginals import marginals
-from treesens.data.rows import SHIFT, changes_from_value, coarse_cells, fine_runs
+from treesens.data.rows import SHIFT, changes_from_value, coarse_cells, fine_runs, marginals
 
 
 def every_maximal_empty_box(cells: np.ndarray, sizes: list[int], width: int) -> set[tuple[tuple[int, int, int], ...]]:

@@ -69,6 +69,7 @@ def test_classes() -> None:
         assert asked(booster, f", {c}") == expected(scores[:, c])
 
 
+@pytest.mark.extensions
 def test_means_of_models() -> None:
     forests = [(str(s), RandomForestClassifier(2, max_depth=2, random_state=s)) for s in range(2)]
     boosted = xgboost.XGBClassifier(n_estimators=2, max_depth=2)

@@ -15,7 +15,7 @@ from tests.commands.conftest import Ran
 from tests.extensions.studies.grids import two_classes
 from treesens.commands.check_journal import AnswerMemory
 from treesens.commands.common import load_file
-from treesens.commands.journal import open_journal
+from treesens.commands.outputs import open_journal
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.options import Options

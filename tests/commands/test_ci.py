@@ -15,8 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.extensions.studies.grids import two_classes
-from treesens.report.ci import Case
-from treesens.report.ci_markdown import case_page
+from treesens.report.ci import Case, case_page
 
 GOOD = 'model m from "m.json"\nfeature p: integer in [0, 5]\nquery up: find a such that prob(a) > 0.5 expect some\n'
 BAD = """model m from "m.json"

@@ -13,7 +13,7 @@ import xgboost
 from sklearn.datasets import load_iris
 
 from tests.commands.conftest import Ran
-from tests.data.test_rules import ADULT, random_table
+from tests.extensions.studies.test_rules import ADULT, random_table
 from treesens.grammar.parsing.parser import parse
 
 Treesens = Callable[..., Ran]

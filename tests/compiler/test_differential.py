@@ -7,14 +7,12 @@ import pytest
 
 from tests.questions import oracle, random_query
 from treesens.backends.base import Limits, Termination, get_backend
-from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir.evaluate import brute_force
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import print_module
+from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.registry import PASSES
-from treesens.compiler.pipeline import PIPELINES, Pipeline, pipeline_for
+from treesens.compiler.pipeline import PIPELINES, Pipeline, compile_query, pipeline_for
 from treesens.compiler.result import Verdict
 from treesens.solve.options import Options
 from treesens.solve.question import answer

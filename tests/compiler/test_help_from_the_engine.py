@@ -13,8 +13,7 @@ from treesens.backends.native.passes.bound_fixing import PREMISE, BoundFixing
 from treesens.compiler.ir import Clauses, Facts, Linear, Module, Objective, Start
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force, satisfies
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import print_module
+from treesens.compiler.ir.text import parse_module, print_module
 from treesens.compiler.lower import lower
 from treesens.compiler.pipeline import PIPELINES, Pipeline, pipeline_for
 from treesens.compiler.result import Verdict

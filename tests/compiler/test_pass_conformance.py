@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from treesens.compiler import conformance
-from treesens.compiler.base.checks import Outcome
+from treesens.compiler.conformance import Outcome
 from treesens.compiler.ir import Clauses, Equal, Linear, Module
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.compiler.passes.registry import PASSES

@@ -26,8 +26,7 @@ from treesens.data.typical import learn_typical, rows_needed, split_rows
 from treesens.grammar.parsing.parser import parse
 from treesens.python.answer import Answer
 from treesens.python.questions import load
-from treesens.values.verify import Rejected, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness, verify_values
 
 
 def numbers(rng: np.random.Generator, rows: int) -> pd.DataFrame:

@@ -1,22 +1,28 @@
-"""The option tables of the pages about studies, made from their declarations: python -m tests.docs.option_tables --write."""
+"""Tables that are made from declarations when the site is built (website/hooks.py): options of studies, and methods.
+
+`python -m tests.docs.option_tables --write` writes the pages with their tables into build/docs.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from treesens.builtin import STUDIES
+from tests.docs import solving_page
 from treesens.cli import group
 from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Door, declared
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "cli-study.md", DOCS / "cli-compare.md")
-BEGIN = "<!-- options of {}, made from its declaration: python -m tests.docs.option_tables --write -->\n"
-END = "<!-- end -->\n"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+MARK = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
+"""The line of a page that is replaced by the table of a study."""
+METHODS_MARK = "<!-- methods -->\n"
+"""The line of docs/solving.md that is replaced by the list of methods."""
 
 
 def table(name: str) -> str:
@@ -25,7 +31,7 @@ def table(name: str) -> str:
     assert command is not None
     more = {one.flag: one.option.more for one in declared(study_of(name).options, Door.COMMAND)}
     options = [one for one in command.params if isinstance(one, click.Option)]
-    return "\n".join(["| option | meaning |", "| --- | --- |", *(row(one, more) for one in options)]) + "\n"
+    return "\n".join(["| option | meaning |", "| --- | --- |", *(row(one, more) for one in options)])
 
 
 def row(option: click.Option, more: dict[str, str]) -> str:
@@ -50,23 +56,16 @@ def sentences(option: click.Option, more: str) -> Iterator[str]:
         yield more
 
 
-def pages() -> dict[Path, str]:
-    """The pages with the tables of today."""
-    texts = {page: page.read_text("utf-8") for page in PAGES}
-    for name in STUDIES.names():
-        begin = BEGIN.format(name)
-        places = [page for page, text in texts.items() if begin in text]
-        assert len(places) == 1, (
-            f"no table of {name}: put `{begin.strip()}` and `{END.strip()}` on a page about commands"
-        )
-        before, _, rest = texts[places[0]].partition(begin)
-        texts[places[0]] = f"{before}{begin}\n{table(name)}\n{END}{rest.partition(END)[2]}"
-    return texts
+def filled(text: str) -> str:
+    """A page with today's table in the place of each mark."""
+    return MARK.sub(lambda mark: table(mark[1]), text.replace(METHODS_MARK, solving_page.table() + "\n"))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", required=True, help="writes the pages")
+    parser.add_argument("--write", action="store_true", required=True, help="writes the pages into build/docs")
     parser.parse_args()
-    for page, text in pages().items():
-        page.write_text(text, "utf-8")
+    target = ROOT / "build" / "docs"
+    target.mkdir(parents=True, exist_ok=True)
+    for page in [*sorted(DOCS.glob("cli-*.md")), DOCS / "solving.md"]:
+        (target / page.name).write_text(filled(page.read_text("utf-8")), "utf-8")

@@ -1,18 +1,11 @@
-"""The table of docs/solving.md, made from the list of methods: python -m tests.docs.solving_page --write."""
+"""The table of methods in docs/solving.md, made from their list when the site is built (website/hooks.py)."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from math import inf
-from pathlib import Path
 
 from treesens.solve.method import Method, Stage, time_words
 from treesens.solve.methods.registry import METHODS
-
-PAGE = Path(__file__).parents[2] / "docs" / "solving.md"
-BEGIN = "<!-- made from solve/methods/registry.py: python -m tests.docs.solving_page --write -->\n"
-END = "<!-- end -->\n"
 
 
 def table() -> str:
@@ -21,7 +14,7 @@ def table() -> str:
         "| method | kind | for which questions | time | what it proves | file |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join([*lines, *map(row, METHODS)]) + "\n"
+    return "\n".join([*lines, *map(row, METHODS)])
 
 
 def row(method: Method) -> str:
@@ -31,23 +24,3 @@ def row(method: Method) -> str:
     kind = "step" if method.stage is Stage.STEP else "search"
     file = method.run.partition(":")[0].replace(".", "/")
     return f"| {method.name} | {kind} | {method.questions} | {time} | {method.proves} | `{file}` |"
-
-
-def page(text: str) -> str:
-    """The page with the table of today."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="writes the page; otherwise it is compared")
-    text = PAGE.read_text("utf-8")
-    if parser.parse_args().write:
-        PAGE.write_text(page(text), "utf-8")
-        return 0
-    return int(page(text) != text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.docs.option_tables import filled
 from treesens.cli import command_names, group
 from treesens.compiler.ir import Objective
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import KINDS, print_module
+from treesens.compiler.ir.text import KINDS, parse_module, print_module
 from treesens.compiler.ir.verifier import RULES, verify
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,8 @@ def test_the_code_of_extending_md_is_that_of_the_plug_in_package() -> None:
     for name, code in blocks:
         assert code.rstrip("\n") in (PLUGIN / name).read_text(), f"the block of {name} differs from the file"
     shown = {Path(name).name for name, _ in blocks}
-    assert shown == {"pyproject.toml", "satisfied_clauses.py", "backend.py", "frontend.py", "depth.py"}
+    modules = ("satisfied_clauses", "backend", "frontend", "softsign", "adult", "rows", "depth")
+    assert shown == {"pyproject.toml", *(f"{name}.py" for name in modules)}
 
 
 def test_extending_md_names_what_exists() -> None:
@@ -55,7 +56,7 @@ def rows_of_table(page: str, head: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("head", ["block", "op"])
 def test_nodes_and_fields_of_ir_md(head: str) -> None:
-    of = {"block": "treesens.compiler.ir.types", "op": "treesens.compiler.ir.ops"}[head]
+    of = {"block": "treesens.compiler.ir.module", "op": "treesens.compiler.ir.ops"}[head]
     expected = {name: [f"`{f.name}`" for f in fields(kind)] for kind, name in KINDS.items() if kind.__module__ == of}
     found = {row[0].strip("`"): row[1].split(", ") for row in rows_of_table("ir.md", head)}
     assert found == expected
@@ -80,7 +81,7 @@ def test_the_module_of_ir_md_parses_and_prints_back() -> None:
 
 def test_every_command_and_option_is_in_one_page_of_commands() -> None:
     """Each command has one section, in the page of the need that it serves (cli-ask.md, cli-study.md, ...)."""
-    pages = [page.read_text() for page in sorted(DOCS.glob("cli-*.md"))]
+    pages = [filled(page.read_text()) for page in sorted(DOCS.glob("cli-*.md"))]
     found = [s for page in pages for s in re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)]
     assert sorted(name for name, _ in found) == sorted(command_names())
     index = (DOCS / "cli.md").read_text()
@@ -117,7 +118,7 @@ def test_the_rooms_of_architecture_md_are_those_of_the_import_contracts() -> Non
 @pytest.mark.parametrize("page", sorted(p.relative_to(ROOT).as_posix() for p in DOCS.rglob("*.md")))
 def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", filled(path.read_text())):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
 

@@ -9,7 +9,7 @@ import pytest
 from tests.counted import calls_of
 from tests.data.settings import BENCH, needs_bench
 from treesens.binder.file import ResolvedFile, bind
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options

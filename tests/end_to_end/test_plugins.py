@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "plugin_package"
@@ -201,3 +203,166 @@ def test_a_plug_in_that_calls_itself_otherwise_is_refused(site: Path, work: Path
     assert done.returncode == 2
     assert f"calls itself `{name}`" in done.stderr
     assert "entry point" in done.stderr
+
+
+SOFTSIGN = """model small from "small.stumps"
+feature sex: category {Female = 0, Male = 1}
+feature age: real in [0, 1]
+
+query reached:
+  find a such that prob(a) >= NUMBER
+
+query below:
+  find a such that prob(a, 0) > 1 - NUMBER
+
+query between:
+  find a, b such that
+    a = b except sex
+    prob(a) >= NUMBER
+    class(b) = 0
+
+query risen:
+  find a, b such that
+    a = b except sex
+    prob(a) > prob(b)
+    class(a) = class(b)
+
+query gap:
+  sensitive to sex gap 0.1
+"""
+
+
+@pytest.mark.parametrize(
+    "number", [Fraction(1, 4), Fraction(2, 5), Fraction(1, 2), Fraction(13, 18), Fraction(4, 5), Fraction(99, 100)]
+)
+def test_a_link_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, number: Fraction) -> None:
+    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
+    (work / "questions.sens").write_text(SOFTSIGN.replace("NUMBER", f"{number.numerator}/{number.denominator}"))
+    ran = treesens(site, work, "check", "questions.sens", "--replay", "library", "--json")
+    assert ran.returncode in (0, 1), ran.stderr
+    found = {r["query"]: r for r in json.loads(ran.stdout)["results"]}
+    # The scores of all cells: age below 1/4, below 1/2 and above, each for both sexes.
+    scores = {
+        (age, sex): Fraction(1, 4) + young + old + (Fraction(3, 4) if sex else Fraction(-3, 2))
+        for age, (young, old) in enumerate([(-1, Fraction(-1, 2)), (-1, Fraction(1, 2)), (2, Fraction(1, 2))])
+        for sex in (0, 1)
+    }
+    p = {cell: (1 + s / (1 + abs(s))) / 2 for cell, s in scores.items()}
+    pairs = [(p[age, one], p[age, 1 - one]) for age, one in scores]
+    half = Fraction(1, 2)
+    expected = {
+        "reached": any(x >= number for x in p.values()),
+        "below": any(1 - x > 1 - number for x in p.values()),
+        "between": any(x >= number and y <= half for x, y in pairs),
+        "risen": any(x > y and (x > half) == (y > half) for x, y in pairs),
+        "gap": any(x >= half + Fraction(1, 10) and y <= half - Fraction(1, 10) for x, y in pairs),
+    }
+    assert {name: record["verdict"] for name, record in found.items()} == {
+        name: "found" if holds else "none" for name, holds in expected.items()
+    }
+    for record in found.values():
+        for point in record["points"] or {}:
+            values = record["points"][point]
+            cell = int(values["age"] >= 0.25) + int(values["age"] >= 0.5), int(values["sex"] == "Male")
+            assert record["scores"][point]["prob"] == pytest.approx(float(p[cell]))
+
+
+def test_a_sum_of_the_predictions_of_a_plugged_in_link_is_refused(site: Path, work: Path) -> None:
+    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
+    (work / "questions.sens").write_text(
+        'model small from "small.stumps"\nquery q:\n  find a, b such that prob(a) - prob(b) >= 0.9\n'
+    )
+    ran = treesens(site, work, "check", "questions.sens")
+    assert ran.returncode == 2
+    assert "E204" in ran.stderr
+
+
+ADULT = """model small from "small.stumps"
+feature sex: category {Female = 0, Male = 1}
+feature age: integer in [10, 30] or missing
+
+decision offer of x:
+  accept when adult(x.age) and margin(x) >= 0.5
+  ask when not adult(x.age)
+  else decline
+
+"""
+AGES = [*range(10, 31), None]
+FORMS = {
+    "adult(a.age)": lambda age, sex, score: age is not None and age >= 18,
+    "not adult(a.age)": lambda age, sex, score: age is None or age < 18,
+    "adult(a.age) or a.sex = Female": lambda age, sex, score: sex == 0 or (age is not None and age >= 18),
+    "not (adult(a.age) or a.sex = Female)": lambda age, sex, score: sex == 1 and (age is None or age < 18),
+    "adult(a.age) implies a.sex = Male": lambda age, sex, score: sex == 1 or age is None or age < 18,
+    "decision(a) = accept": lambda age, sex, score: age is not None and age >= 18 and score >= 0.5,
+    "decision(a) != ask": lambda age, sex, score: age is not None and age >= 18,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_predicate_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, form: str) -> None:
+    """The oldest and the youngest input that satisfies it, and whether a missing age does, in every context of the language."""
+    (work / "small.stumps").write_text("stumps 1\nfeatures age sex\nbase 0.0\nage 20.5 -1.0 1.0\nsex 0.5 -0.25 0.25\n")
+    ages = {name: f"query {name}:\n  find a such that\n    {form}\n" for name in ("youngest", "oldest", "missing")}
+    text = ADULT + "\n".join(
+        ages[name]
+        + {"youngest": "  minimize a.age\n", "oldest": "  maximize a.age\n", "missing": "    missing(a.age)\n"}[name]
+        for name in ages
+    )
+    (work / "questions.sens").write_text(text)
+    ran = treesens(site, work, "check", "questions.sens", "--json")
+    found = {r["query"]: r for r in json.loads(ran.stdout)["results"]}
+    score = {
+        (age, sex): (1 if age is None or age >= 20.5 else -1) + (0.25 if sex else -0.25)
+        for age in AGES
+        for sex in (0, 1)
+    }
+    holds = [age for (age, sex), s in score.items() if FORMS[form](age, sex, s)]
+    known = [age for age in holds if age is not None]
+    assert found["youngest"]["points"]["a"]["age"] == min(known)
+    assert found["oldest"]["points"]["a"]["age"] == max(known)
+    if "missing" in found:
+        assert found["missing"]["verdict"] == ("found" if None in holds else "none")
+    else:  # two constraints alone contradict each other
+        assert None not in holds
+        assert "E309" in ran.stderr
+    written = treesens(site, work, "fmt", "questions.sens", "--check")
+    assert written.returncode == 0, written.stdout + written.stderr
+
+
+def test_a_predicate_of_the_plug_in_is_explained_and_highlighted(site: Path, work: Path) -> None:
+    (work / "questions.sens").write_text(ADULT + "query q:\n  find a such that adult(a.age)\n")
+    ran = treesens(site, work, "explain", "questions.sens")
+    assert ran.returncode == 0, ran.stderr
+    assert "is at least 18" in ran.stdout
+    wrong = "find a such that adult(a)"
+    (work / "questions.sens").write_text(ADULT + f"query q:\n  {wrong}\n")
+    ran = treesens(site, work, "check", "questions.sens")
+    assert ran.returncode == 2
+    assert "adult(P.f)" in ran.stderr
+    code = (
+        "from treesens.grammar.printing.highlight import SensLexer\n"
+        "print([str(kind) for kind, word in SensLexer().get_tokens('not adult(a.age)') if word == 'adult'])"
+    )
+    assert python(site, work, "-c", code).stdout == "['Token.Name.Function']\n"
+
+
+def test_a_text_of_the_plug_in_has_the_answer_of_its_question(site: Path, work: Path) -> None:
+    """Rows in a format of the plug-in, solved by SciPy: what it says is what treesens says."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    for name, feasible in (("sex_alone", True), ("never", False)):
+        ran = treesens(site, work, "emit", "questions.sens", name, "--to", "rows")
+        assert ran.returncode == 0, ran.stderr
+        rows = [json.loads(line) for line in ran.stdout.splitlines() if not line.startswith("#")]
+        names = sorted({variable for _, _, terms in rows for variable in terms})
+        matrix = np.array([[terms.get(variable, 0) for variable in names] for _, _, terms in rows], float)
+        low = [-np.inf if end is None else end for end, _, _ in rows]
+        high = [np.inf if end is None else end for _, end, _ in rows]
+        found = milp(
+            np.zeros(len(names)), constraints=LinearConstraint(matrix, low, high), integrality=1, bounds=Bounds(0, 1)
+        )
+        assert (found.status == 0) is feasible, name
+    refused = treesens(site, work, "emit", "questions.sens", "never", "--to", "row")
+    assert refused.returncode != 0
+    assert "'row' is not one of" in refused.stderr

@@ -10,7 +10,7 @@ import pytest
 import treesens as ts
 from tests.solve.test_least_radius import DOMAIN, NAMES, training_set, xgboost_model
 from treesens.errors import UsageError
-from treesens.python.sessions import Session
+from treesens.python.questions import Session
 
 QUESTIONS = (
     "find a such that class(a) = 1\n  minimize distance(a, row 0 of d, linf)",

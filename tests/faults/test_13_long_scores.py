@@ -38,8 +38,7 @@ def pairs(model: Any) -> list[float]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_largest_gap_of_long_scores_is_closed(seed: int) -> None:
-    from treesens.data.alignment import align_table
-    from treesens.data.tables import Table
+    from treesens.data.tables import Table, align_table
 
     model = trained(seed)
     table = Table("d", {f: EVERY[f].to_numpy() for f in NAMES}, len(EVERY))

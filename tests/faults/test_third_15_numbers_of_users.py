@@ -16,7 +16,7 @@ import treesens as ts
 from tests.command import run_command
 from tests.faults.asking import ask
 from treesens.compiler.base.diagnostics import DiagnosticsError
-from treesens.compiler.base.numbers import float_of, fraction_of, whole_of
+from treesens.compiler.base.floats import float_of, fraction_of, whole_of
 from treesens.data.tables import read_table
 from treesens.errors import DataError, ModelError
 

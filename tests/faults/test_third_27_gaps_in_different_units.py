@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from treesens.compiler.base.units import Unit, in_finer_units
+from treesens.compiler.base.dyadic import Unit, in_finer_units
 
 VALUES = range(4)
 """Of each of the three features."""

@@ -191,7 +191,7 @@ def compare(path: Path, rows: np.ndarray, margins: np.ndarray | None, shown: np.
 def _predictions(e: Ensemble, ours: np.ndarray, shown: np.ndarray) -> str:
     """Compares probabilities, predicted numbers, or classes where the library returns these alone."""
     flat = len(shown.shape) == 1 or shown.shape[1] == 1
-    if e.classes and flat and (e.n_outputs > 1 or e.link.value == "raw"):
+    if e.classes and flat and (e.n_outputs > 1 or e.link.name == "raw"):
         sure = sure_classes(e, ours)
         wrong = any(c is not None and c != int(s) for c, s in zip(sure, shown.ravel(), strict=True))
         return "classes differ" if wrong else ""

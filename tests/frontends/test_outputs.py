@@ -21,6 +21,8 @@ from treesens.frontends import conformance
 pytest.importorskip("sklearn")
 xgboost = pytest.importorskip("xgboost")
 
+pytestmark = pytest.mark.extensions
+
 NAMES = ["p", "q"]
 GRID = pd.DataFrame(np.array(list(itertools.product(range(8), repeat=2))), columns=NAMES)
 ROWS = GRID.to_numpy(float)

@@ -30,6 +30,8 @@ naive_bayes = pytest.importorskip("sklearn.naive_bayes")
 xgboost = pytest.importorskip("xgboost")
 lightgbm = pytest.importorskip("lightgbm")
 
+pytestmark = pytest.mark.extensions
+
 NAMES = ["p", "q", "r"]
 GRID = pd.DataFrame(np.array(list(itertools.product(range(6), repeat=3))), columns=NAMES)
 SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -138,7 +140,7 @@ def test_the_kit_finds_no_difference(case: str) -> None:
     report = conformance.check(model, rows=100)
     report.raise_if_wrong()
     assert len(report.compared) > 1
-    assert (model.ensemble.link.value == "blended") is (case not in (*SUMS, "bag of values"))
+    assert (model.ensemble.link.name == "blended") is (case not in (*SUMS, "bag of values"))
 
 
 def counted(model: Any, questions: dict[str, str]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ compose = pytest.importorskip("sklearn.compose")
 pipeline = pytest.importorskip("sklearn.pipeline")
 preprocessing = pytest.importorskip("sklearn.preprocessing")
 
+pytestmark = pytest.mark.extensions
+
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:
     random = np.random.default_rng(0)

@@ -21,6 +21,8 @@ calibration = pytest.importorskip("sklearn.calibration")
 ensemble = pytest.importorskip("sklearn.ensemble")
 selection = pytest.importorskip("sklearn.model_selection")
 
+pytestmark = pytest.mark.extensions
+
 NAMES = ["p", "q"]
 GRID = pd.DataFrame(np.array(list(itertools.product(range(8), repeat=2))), columns=NAMES)
 SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}

@@ -17,6 +17,8 @@ ensemble = pytest.importorskip("sklearn.ensemble")
 pipeline = pytest.importorskip("sklearn.pipeline")
 preprocessing = pytest.importorskip("sklearn.preprocessing")
 
+pytestmark = pytest.mark.extensions
+
 
 def rows() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     random, n = np.random.default_rng(8), 300

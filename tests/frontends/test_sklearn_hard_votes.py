@@ -21,6 +21,8 @@ ensemble = pytest.importorskip("sklearn.ensemble")
 trees = pytest.importorskip("sklearn.tree")
 model_selection = pytest.importorskip("sklearn.model_selection")
 
+pytestmark = pytest.mark.extensions
+
 
 def single(seed: int) -> Any:
     return trees.DecisionTreeClassifier(max_depth=2, max_features=1, random_state=seed)

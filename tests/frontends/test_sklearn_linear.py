@@ -22,6 +22,8 @@ preprocessing = pytest.importorskip("sklearn.preprocessing")
 impute = pytest.importorskip("sklearn.impute")
 svm = pytest.importorskip("sklearn.svm")
 
+pytestmark = pytest.mark.extensions
+
 TOWNS, SIZES = "abcde", (10, 20, 30)
 
 
@@ -94,7 +96,7 @@ def test_the_kit_finds_no_difference(name: str) -> None:
     loaded = ts.load(fitted(name))
     conformance.check(loaded, rows=100).raise_if_wrong()
     links = {"values": "identity", "margin": "raw"}
-    assert loaded.ensemble.link.value == links.get(name.replace(",", "").split()[0], "logistic")
+    assert loaded.ensemble.link.name == links.get(name.replace(",", "").split()[0], "logistic")
 
 
 def test_pairs_and_proofs_are_those_of_all_inputs() -> None:

@@ -25,6 +25,8 @@ ensemble = pytest.importorskip("sklearn.ensemble")
 impute = pytest.importorskip("sklearn.impute")
 calibration = pytest.importorskip("sklearn.calibration")
 
+pytestmark = pytest.mark.extensions
+
 AGES, DEBTS, TOWNS = range(18, 40), range(0, 12), "abc"
 NUMBERS = ["age", "debt"]
 
@@ -194,7 +196,7 @@ def fitted_to_classes(name: str) -> Any:
 @pytest.mark.parametrize("name", SEVERAL)
 def test_the_kit_finds_no_difference_in_the_scores_of_classes(name: str) -> None:
     loaded = ts.load(fitted_to_classes(name))
-    assert loaded.ensemble.link.value == name.split(maxsplit=1)[0]
+    assert loaded.ensemble.link.name == name.split(maxsplit=1)[0]
     assert loaded.ensemble.accumulation.any_order
     conformance.check(loaded, rows=10).raise_if_wrong()
 

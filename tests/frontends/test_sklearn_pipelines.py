@@ -17,8 +17,14 @@ from tests.frontends.trained_sklearn import BOOST, FOREST, ensemble, labels
 from tests.frontends.versions import before, since
 from treesens.compiler.base.floats import NumberType
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.rough import (
+    Rough,
+    falls_of,
+    power_function,
+    quantile_function,
+    thresholds_behind,
+)
 from treesens.frontends import conformance, load
-from treesens.frontends.sklearn.rough import Rough, falls_of, power_function, quantile_function, thresholds_behind
 
 from sklearn import compose, decomposition, feature_selection, impute, pipeline, preprocessing  # isort: skip
 

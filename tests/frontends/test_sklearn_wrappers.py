@@ -20,6 +20,8 @@ ensemble = pytest.importorskip("sklearn.ensemble")
 multiclass = pytest.importorskip("sklearn.multiclass")
 selection = pytest.importorskip("sklearn.model_selection")
 
+pytestmark = pytest.mark.extensions
+
 WITH_CUT_OFFS = since("sklearn", "1.5")
 NAMES = ["p", "q"]
 GRID = np.array(list(itertools.product(range(8), repeat=2)))

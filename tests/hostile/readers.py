@@ -46,7 +46,7 @@ def read_data(path: Path) -> None:
 def read_question(path: Path) -> None:
     """As `explain` does."""
     from treesens.binder.file import bind
-    from treesens.compiler.compilation import compile_query
+    from treesens.compiler.pipeline import compile_query
     from treesens.grammar.parsing.parser import load, parse
     from treesens.grammar.printing.formatter import format_text
 

@@ -279,8 +279,8 @@ def _parquet(folder: Path) -> bytes:
 
 def _sir(folder: Path) -> bytes:
     from treesens.binder.file import bind
-    from treesens.compiler.compilation import compile_query
-    from treesens.compiler.ir.printer import print_module
+    from treesens.compiler.ir.text import print_module
+    from treesens.compiler.pipeline import compile_query
     from treesens.grammar.parsing.parser import parse
 
     (folder / "xgboost.json").write_bytes(_xgboost("json"))

@@ -35,9 +35,8 @@ from treesens.backends.text.opb import write_opb
 from treesens.backends.text.smt2 import write_smt2
 from treesens.compiler.ir.cases import cases
 from treesens.compiler.ir.evaluate import brute_force
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import print_module
-from treesens.extensions.studies.report.csv_file import write_csv
+from treesens.compiler.ir.text import parse_module, print_module
+from treesens.extensions.studies.report.study_tables import write_csv
 from treesens.extensions.sweeps.report import write_answers
 from treesens.report.tables import Table
 from treesens.visible import label, spreadsheet, visible, visible_json
@@ -257,7 +256,7 @@ def test_one_function_writes_csv() -> None:
     """Rows to train with again (`repair/run.py`) keep the texts of the table: an apostrophe would be another category."""
     writes = re.compile(r"csv\.(Dict)?[wW]riter|\bto_csv\(|\.write_csv\(")
     found = [path for path in sources() if writes.search(path.read_text())]
-    assert {f"{path.parent.name}/{path.name}" for path in found} == {"report/csv_file.py", "repair/run.py"}
+    assert {f"{path.parent.name}/{path.name}" for path in found} == {"report/study_tables.py", "repair/run.py"}
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a`b", ""])

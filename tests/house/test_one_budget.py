@@ -24,6 +24,7 @@ ROOMS = (
     "extensions/editor",
     "extensions/repair/command.py",
     "extensions/repair/swing_budget.py",
+    "extensions/studies/pair_rows.py",
     "extensions/studies/running.py",
     "extensions/studies/python",
     "extensions/studies/commands",
@@ -33,8 +34,7 @@ BEGUN = {
     "commands/check.py": 1,
     "extensions/sweeps/service.py": 1,
     "commands/compare.py": 1,
-    "python/questions.py": 1,
-    "python/sessions.py": 1,
+    "python/questions.py": 2,
     "extensions/vnnlib/property.py": 1,
     "extensions/sweeps/worker.py": 1,
     # `Options.budget` itself; without a budget from a caller; and the time that an answer leaves for its core.

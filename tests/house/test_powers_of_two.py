@@ -1,8 +1,8 @@
-"""No product with a power of two is formed outside of the files that form it exactly.
+"""No product with a power of two is formed outside of the file that forms it exactly.
 
 `2**shift` is a float if the shift is negative, and every exact number that meets it becomes one. What an exponent is cannot be
 told from the text; whether it is written out can. So powers of two have a literal or a constant as their exponent everywhere
-but in `compiler/base/units.py` and `compiler/base/dyadic.py`, and nothing else scales floats or divides by a shifted 1.
+but in `compiler/base/dyadic.py`, and nothing else scales floats or divides by a shifted 1.
 """
 
 import ast
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
-EXACT = {"compiler/base/units.py", "compiler/base/dyadic.py"}
+EXACT = {"compiler/base/dyadic.py"}
 SCALING = {"ldexp", "exp2", "scalb", "scalbn"}
 
 
@@ -53,7 +53,7 @@ def test_powers_of_two_are_formed_exactly() -> None:
     found = [
         f"{name}:{line}" for name, path in paths.items() if name not in EXACT for line in scalings(path.read_text())
     ]
-    assert found == [], "use compiler/base/units.Unit"
+    assert found == [], "use compiler/base/dyadic.Unit"
 
 
 @pytest.mark.parametrize(

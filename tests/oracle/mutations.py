@@ -102,7 +102,8 @@ MUTATIONS = (
     ),
     Mutation(
         "calibrated probabilities are compared as their margins are", "binder/scores.py",
-        r"return first == second and not isinstance\(first, Isotonic\)", "return True",
+        r"rises = one\.link == other\.link and one\.link\.rises",
+        "rises = one.link.is_like(other.link) and not one.link.is_share and not one.link.averages",
         test="tests/solve/test_probability_rows.py",
     ),
     Mutation(
@@ -112,7 +113,7 @@ MUTATIONS = (
         test="tests/solve/test_best_probability.py",
     ),
     Mutation(
-        "a relation bounds a sum of features more than once", "values/feature_ranges.py",
+        "a relation bounds a sum of features more than once", "values/objective_ranges.py",
         r"bound = self\._over\(rest\) \+ constant \+ share \* limit",
         "bound = self._over(rest) + constant + share * limit - abs(share)",
         test="tests/values/test_feature_ranges.py",
@@ -130,10 +131,10 @@ MUTATIONS = (
         r"np\.where\(ordered, threshold, 0\.0\)", "np.where(ordered, np.round(threshold, 2), 0.0)",
     ),
     Mutation(
-        "ties given to every class", "binder/scores.py",
+        "ties given to every class", "binder/classes.py",
         r"(def _leads(?:.|\n)*?    parts: list\[Pending\] = \[\])",
         r"\1\n    if ensemble.n_outputs > 1 and not margin and factor == 1:\n"
-        r"        leads = [{voter.score(wanted): Fraction(1), voter.score(o): Fraction(-1)} "
+        r"        leads = [{_score(voter, wanted): Fraction(1), _score(voter, o): Fraction(-1)} "
         r"for o in range(ensemble.n_outputs) if o != wanted]\n"
         r"        return (all_of if positive else any_of)"
         r'([compare(scope, lead, ">=", LogRational(), positive, name) for lead in leads])',

@@ -16,11 +16,10 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.dispatch import as_asked
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.registry import METHODS
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, as_asked
 
 
 def stumps(folder: Path, leaves: list[tuple[float, float]]) -> Path:

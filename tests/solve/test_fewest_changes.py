@@ -17,10 +17,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Changes, LinearForm, Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.dispatch import methods_for
 from treesens.solve.methods.fewest_changes import FewestChanges
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, methods_for
 
 WIDTH = 14
 NAMES = [f"f{i}" for i in range(WIDTH)]

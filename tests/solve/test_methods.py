@@ -18,11 +18,10 @@ from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
 from treesens.solve.conclude import leave_open
-from treesens.solve.dispatch import as_asked, ask_methods, methods_for
 from treesens.solve.method import Method, OpenQuestion
 from treesens.solve.methods.registry import METHODS
 from treesens.solve.options import Options
-from treesens.solve.question import answer
+from treesens.solve.question import answer, as_asked, ask_methods, methods_for
 
 Mask = NDArray[np.bool_]
 Values = NDArray[np.float64]

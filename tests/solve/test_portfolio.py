@@ -20,7 +20,7 @@ from treesens.backends import solver_processes
 from treesens.backends.base import Artifact, Limits, OnIncumbent, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.compilation import compile_query, decide_at_compile_time
+from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.errors import InternalError

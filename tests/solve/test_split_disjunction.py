@@ -17,7 +17,7 @@ from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.methods.split_disjunction import answer_by_cases
+from treesens.solve.methods.steps import answer_by_cases
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

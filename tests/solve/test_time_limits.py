@@ -18,16 +18,15 @@ from treesens.backends.native.backend import NativeBackend
 from treesens.backends.text.lp import write_lp
 from treesens.backends.worker import Worker
 from treesens.binder.file import bind
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import ITEMS_PER_CHECK, OutOfTime, check_in, steadily, working_while
-from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
+from treesens.compiler.base.budget import ITEMS_PER_CHECK, Budget, OutOfTime, check_in, steadily, working_while
 from treesens.compiler.lower import lower
+from treesens.compiler.pipeline import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.dispatch import search_cells
 from treesens.solve.methods import portfolio
 from treesens.solve.options import Options
+from treesens.solve.question import search_cells
 
 
 class Looks:

@@ -28,9 +28,9 @@ from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, LinearForm, Que
 from treesens.extensions.studies.running import library_of
 from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
-from treesens.solve.dispatch import search_cells
 from treesens.solve.methods.trees import answer_on_trees
 from treesens.solve.options import Options
+from treesens.solve.question import search_cells
 
 
 @pytest.mark.parametrize("seed", range(24))

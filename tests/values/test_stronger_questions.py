@@ -11,10 +11,9 @@ from tests.binder.setting import NAMES, one, values
 from tests.trials import trials
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.solve.methods.refine import answer_refined
+from treesens.solve.methods.refine import answer_refined, stronger_questions
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.values.stronger_questions import stronger_questions
 
 DISTANCES = (
     "distance(a, b, l1) <= 0.5",

@@ -1,7 +1,7 @@
 """What the MILP backends share: MPS in, a rounded assignment out, and the sign of the objective.
 
 MILP solvers work in floating point: their `infeasible` is a proof up to their tolerances, over rows relaxed by more than
-these (text/floats.py), and their points are replayed exactly before anybody calls them an answer.
+these (legalise/rounding.py), and their points are replayed exactly before anybody calls them an answer.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, Proof, RawOutcome
 from treesens.backends.text.mps import write_mps
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.floats import NumberType, ceil_to
-from treesens.compiler.base.units import Unit
 from treesens.compiler.ir import Module
 
 FEASIBILITY = 1e-6
-"""Primal feasibility tolerance set in every MILP solver; text/floats.py relaxes rows by more."""
+"""Primal feasibility tolerance set in every MILP solver; legalise/rounding.py relaxes rows by more."""
 INTEGRALITY = 1e-9
 """Integrality tolerance: predicates are read off by rounding, and scores are sums over hundreds of leaves."""
 

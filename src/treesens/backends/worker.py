@@ -30,7 +30,7 @@ from treesens.backends.base import Artifact, Limits, RawOutcome, Termination
 from treesens.backends.job import HEADER
 from treesens.backends.solver_processes import fork_of
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.checkpoints import Flag
+from treesens.compiler.base.budget import Flag
 from treesens.compiler.base.fork_server import Forked
 from treesens.compiler.base.processes import environment
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from treesens.binder import classes
 from treesens.binder import data_terms as bind_data
 from treesens.binder import distances as bind_distances
 from treesens.binder import inputs as bind_inputs
@@ -64,10 +65,10 @@ def _classes(scope: Scope, node: ast.Comparison, positive: bool) -> Pending:
     match right:
         case ast.ClassOf(other):
             one, two = scope.pair(left.point, other, node.span)
-            return bind_scores.same_class(scope, one, two, equal, node.span)
+            return classes.same_class(scope, one, two, equal, node.span)
         case ast.Name() | ast.Number():
             point = scope.point(left.point)
-            return bind_scores.class_wins(scope, point, class_index(scope, point, right), positive=equal)
+            return classes.class_wins(scope, point, class_index(scope, point, right), positive=equal)
         case _:
             remedy = "compare with a class, or with `class(Q)`"
             raise scope.fail("E205", f"a class is compared with `{right.span.text}`", node.span, remedy)

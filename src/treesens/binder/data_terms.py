@@ -18,8 +18,7 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.values import ValueSum, changed_features
-from treesens.data.marginals import Marginals, marginals
-from treesens.data.rows import SHIFT, Rounding, coarse_cells
+from treesens.data.rows import SHIFT, Marginals, Rounding, coarse_cells, marginals
 from treesens.grammar.tree import ast
 
 _Side = Callable[[int, bool], Pending]

@@ -18,8 +18,7 @@ from treesens.compiler.base.diagnostics import Code, Diagnostic, Diagnostics, Sp
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain
-from treesens.data.alignment import as_named, blanks_replaced, check_range
-from treesens.data.tables import Categories, Table, TextError
+from treesens.data.tables import Categories, Table, TextError, as_named, blanks_replaced, check_range
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast

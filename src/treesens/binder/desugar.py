@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from treesens.binder.declarations import Declarations, Unbound
 from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.model import Ensemble, Task
 from treesens.grammar.constructs.avoid import Avoid
 from treesens.grammar.tree import ast
 
@@ -185,7 +185,7 @@ def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: S
     """What rises or falls: the value of a regressor, the probability of a mean of models, the raw score of all others."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING):
         return ast.ValueOf(point, span=span)
-    if ensemble.link is Link.BLENDED:
+    if ensemble.link.averages:
         return ast.Prob(point, label, span=span)
     return ast.Margin(point, label, span=span)
 

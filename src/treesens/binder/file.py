@@ -26,7 +26,7 @@ from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
 from treesens.data.tables import Table, read_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from treesens.binder import classes
 from treesens.binder import inputs as bind_inputs
-from treesens.binder import scores as bind_scores
 from treesens.binder.comparisons import comparison
 from treesens.binder.constructs.registry import meaning_of
 from treesens.binder.inputs import all_of, any_of
@@ -50,7 +50,7 @@ def formula(scope: Scope, node: ast.Formula, positive: bool = True) -> Pending:
         case ast.PointIsRow():
             return bind_inputs.point_is_row(scope, node, positive)
         case ast.ClassIs():
-            return bind_scores.class_is(scope, node, positive)
+            return classes.class_is(scope, node, positive)
         case ast.Comparison():
             return comparison(scope, node, positive)
         case ast.Predicate():

@@ -12,8 +12,7 @@ from treesens.compiler.base.arrays import indptr_of
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query import query as q
-from treesens.data.cavities import Boxes
-from treesens.data.clauses import broken_box, read_clauses
+from treesens.data.cavities import Boxes, broken_box, read_clauses
 from treesens.errors import DataError
 from treesens.grammar.tree import ast
 

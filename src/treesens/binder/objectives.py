@@ -30,7 +30,6 @@ from treesens.binder.terms import (
 from treesens.binder.typicality import typicality_objective
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.diagnostics import Span
-from treesens.compiler.model import Link
 from treesens.compiler.query import query as q
 from treesens.compiler.query.values import LinearTerm, changed_features
 from treesens.grammar.tree import ast
@@ -85,7 +84,7 @@ def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, u
 
 
 def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, span: Span) -> PendingObjective:
-    if any(isinstance(atom, LinkedAtom) and atom.link is Link.EXP for atom in terms):
+    if any(isinstance(atom, LinkedAtom) and atom.link.grows for atom in terms):
         name, sense = scope.points[next(iter(terms)).point], "maximize" if upwards else "minimize"
         remedy = f"use the margin, which rises with it: `{sense} margin({name})`"
         raise scope.fail("E209", "a prediction is no linear objective", span, remedy)

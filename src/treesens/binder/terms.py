@@ -9,10 +9,11 @@ from typing import TypeAlias, TypeVar, assert_never, cast
 
 from treesens.binder.scope import Scope
 from treesens.compiler.base.diagnostics import Span, did_you_mean
-from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.model import Ensemble, Task
 from treesens.data.tables import decimal_of
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import TYPICAL_WAYS
+from treesens.links import Link
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,7 @@ def kind_of(atom: Atom) -> str:
         case ScoreAtom():
             return "a margin"
         case LinkedAtom(link=link):
-            return (
-                "a probability"
-                if link in (Link.LOGISTIC, Link.SOFTMAX, Link.CALIBRATED, Link.BLENDED)
-                else "a prediction"
-            )
+            return "a probability" if link.is_probability else "a prediction"
         case LikelihoodAtom():
             return "a likelihood"
         case TypicalityAtom():
@@ -238,13 +235,9 @@ def _distance(
 # --- scores ------------------------------------------------------------------------------------------------------------------
 
 
-_VOTES = "the model counts the classes that several models predict, and has neither probabilities nor margins"
-_COMPARED = "the model compares the calibrated scores of its classes: no probability or margin can be asked about"
-
-
 def predicts_probabilities(ensemble: Ensemble) -> bool:
     """Whether the outputs themselves are probabilities, one per class (forests that average votes)."""
-    return ensemble.link is Link.IDENTITY and len(ensemble.classes) > 1 and ensemble.n_outputs == len(ensemble.classes)
+    return ensemble.link.is_linear and len(ensemble.classes) > 1 and ensemble.n_outputs == len(ensemble.classes)
 
 
 def class_index(scope: Scope, point: int, label: ast.Label) -> int:
@@ -290,14 +283,9 @@ def score(scope: Scope, node: ast.Prob | ast.Margin | ast.ValueOf) -> Affine:
 def _output(scope: Scope, point: int, label: ast.Label | None, node: ast.Margin) -> int:
     ensemble = scope.model(point).ensemble
     name = node.point.text
-    if ensemble.link is Link.COUNTED:
-        message = _COMPARED if ensemble.compares_classes else _VOTES
-        inside = "the model inside" if ensemble.compares_classes else "one of the models inside"
-        remedy = f"write `class({name}) = C`, or ask about {inside}"
+    if (refusal := ensemble.link.refuse_margin(name)) is not None:
+        message, remedy = refusal
         raise scope.fail("E219", message, node.span, remedy)
-    if ensemble.link is Link.BLENDED:
-        message = "the model predicts the mean of what several models predict, and has no margin"
-        raise scope.fail("E219", message, node.span, f"write `prob({name})`")
     if ensemble.n_outputs == 1:
         if label is not None:
             message = "the model has one score, which belongs to no class"
@@ -322,27 +310,22 @@ def _probability(scope: Scope, point: int, label: ast.Label | None, node: ast.Pr
         raise scope.fail(
             "E201", "the model is a regressor: it predicts no probability", node.span, f"write `value({name})`"
         )
-    if ensemble.link is Link.COUNTED:
-        other = "calibrate one class against the others" if ensemble.compares_classes else "train it with voting='soft'"
-        message = _COMPARED if ensemble.compares_classes else _VOTES
-        raise scope.fail("E219", message, node.span, f"write `class({name}) = C`, or {other}")
+    if ensemble.link.votes:
+        message, remedy = ensemble.link.refuse_probability(name)
+        raise scope.fail("E219", message, node.span, remedy)
     if label is None and len(ensemble.classes) > 2:
         message = f"the model has {len(ensemble.classes)} classes"
         raise scope.fail("E207", message, node.span, f"name one: `prob({name}, {ensemble.classes[0]})`")
     wanted = 1 if label is None else class_index(scope, point, label)
     if predicts_probabilities(ensemble):
         return _one(ScoreAtom(point, wanted))
-    if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and ensemble.n_outputs == 1:
-        second = _one(LinkedAtom(point, 1, ensemble.link))
-        return second if wanted == 1 else Affine(Fraction(1)) - second
-    if ensemble.link is Link.SOFTMAX:
-        return _one(LinkedAtom(point, wanted, Link.SOFTMAX))
-    if ensemble.link is Link.BLENDED:
-        if len(ensemble.classes) > 2 or wanted == 1:
-            return _one(LinkedAtom(point, wanted, Link.BLENDED))
-        return Affine(Fraction(1)) - _one(LinkedAtom(point, 1, Link.BLENDED))
-    message = "the model predicts a raw margin, not a probability"
-    raise scope.fail("E219", message, node.span, f"write `margin({name})`")
+    found = ensemble.link.probability_of(ensemble, wanted)
+    if found is None:
+        message, remedy = ensemble.link.refuse_probability(name)
+        raise scope.fail("E219", message, node.span, remedy)
+    output, from_one = found
+    chance = _one(LinkedAtom(point, output, ensemble.link))
+    return Affine(Fraction(1)) - chance if from_one else chance
 
 
 def _value(scope: Scope, point: int, span: Span) -> Affine:
@@ -353,6 +336,6 @@ def _value(scope: Scope, point: int, span: Span) -> Affine:
     if ensemble.n_outputs != 1:
         message = f"the model predicts {ensemble.n_outputs} values at once"
         raise scope.fail("E219", message, span, "write `margin(P, NUMBER)` for one of them")
-    if ensemble.link is Link.IDENTITY:
+    if ensemble.link.is_linear:
         return _one(ScoreAtom(point, 0))
     return _one(LinkedAtom(point, 0, ensemble.link))

@@ -38,12 +38,11 @@ from treesens.commands.common import (
     require_option,
     trust_option,
 )
-from treesens.commands.journal import journal_option, open_journal
+from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Result, Verdict, has_own_fault
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
-from treesens.solve.afterwards import has_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal

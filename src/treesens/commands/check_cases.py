@@ -16,8 +16,7 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.result import Result
 from treesens.errors import UsageError
-from treesens.report.ci import Case, junit, sarif
-from treesens.report.ci_markdown import case_page
+from treesens.report.ci import Case, case_page, junit, sarif
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -14,10 +14,9 @@ import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.numbers import float_of, whole_of
+from treesens.compiler.base.floats import float_of, whole_of
 from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
 from treesens.grammar.tree import ast

@@ -100,7 +100,7 @@ def _backend(name: str, solve: bool) -> dict[str, Any]:
 def _solved(backend: Backend) -> dict[str, Any]:
     """A feasible, an infeasible and an optimal case, in the backend's own worker process, against brute force."""
     from treesens.backends import conformance
-    from treesens.compiler.base.checks import Outcome
+    from treesens.compiler.conformance import Outcome
 
     say(f"solving with {backend.name} …", err=True)
     started = time.perf_counter()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treesens.backends.text.formats import FORMATS, variable_names
+from treesens.backends.text.formats import FORMATS, PLUGINS, format_named, variable_names
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.common import (
     Pieces,
@@ -32,11 +32,21 @@ if TYPE_CHECKING:
     from treesens.compiler.ir import Module
 
 
+class Target(click.Choice[str]):
+    """A built-in format, or one of a plug-in."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in FORMATS and value in PLUGINS.names():
+            return value
+        found: str = super().convert(value, param, ctx)
+        return found
+
+
 @click.command("emit")
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
-@click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True)
+@click.option("--to", "target", type=Target(list(FORMATS)), required=True)
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
 @click.option("--force", is_flag=True, help="Replace files that are in the folder already.")
 @click.option("--legend", is_flag=True, help="Beside each file, FILE.legend.tsv: what every variable stands for.")
@@ -56,10 +66,10 @@ def command(
     precision: int,
 ) -> int:
     """Write the questions of FILE in a solver's format (or the IR itself, sir)."""
-    from treesens.backends.text.legend import legend as make_legend
+    from treesens.backends.text.value import legend as make_legend
     from treesens.backends.text.value import with_value
-    from treesens.compiler.compilation import compile_query
-    from treesens.compiler.ir.printer import print_module
+    from treesens.compiler.ir.text import print_module
+    from treesens.compiler.pipeline import compile_query
     from treesens.compiler.query.probabilities import names_probabilities
 
     loaded = load_file(file, queries, trust_pickle=trust_pickle)
@@ -84,7 +94,7 @@ def command(
         module = compile_query(bound.query, pipeline).module
         if target == "sir":
             return print_module(module, full=True), module, variable_names(target, module.variables)
-        place, _, name = FORMATS[target].writer.partition(":")
+        place, _, name = format_named(target).writer.partition(":")
         write: Callable[..., Artifact] = getattr(import_module(place), name)
         artifact = write(module, precision=precision)
         return with_value(module, artifact, bound.query.objective), module, artifact.names

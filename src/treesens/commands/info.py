@@ -13,16 +13,6 @@ from treesens.compiler.model.kinds import Accumulation
 from treesens.frontends.base import LoadedModel
 from treesens.report.terminal import say_json, say_wrapped
 
-_ASKED = {
-    "raw": "margin(P), class(P): its probabilities are another function of the margin, so give --margin and not --gap",
-    "calibrated": "prob(P), which is calibrated, and class(P); margin(P) is the score before it",
-    "counted": "class(P), `audit`, `why`, `reasons`, `robust`: it counts the classes of several models, or compares calibrated "
-    "scores of its classes, and has neither probabilities nor margins here",
-    "blended": "prob(P), class(P), `sensitive m to {f} gap g`, `gap`, `why`, `reasons`, `robust`: it averages the "
-    "probabilities of several models. `repair` and shares of inputs need one score",
-}
-"""What can be asked of a model whose link stands in the way of some questions, by its name."""
-
 
 @click.command("info")
 @click.argument("model", type=click.Path(path_type=Path))
@@ -52,7 +42,7 @@ def command(
     if as_json:
         say_json(facts)
     else:
-        _show(facts, printed=loaded.printed)
+        _show(facts, loaded.ensemble.link.advice, printed=loaded.printed)
     return code
 
 
@@ -76,7 +66,7 @@ def _off(band: list[float] | None) -> str:
     return "" if band is None else "; off the exact sum by at most " + ", ".join(f"{b:.2g}" for b in band)
 
 
-def _show(facts: dict[str, Any], *, printed: bool) -> None:
+def _show(facts: dict[str, Any], advice: str, *, printed: bool) -> None:
     from treesens.report.show import out
     from treesens.report.tables import Table
 
@@ -92,7 +82,7 @@ def _show(facts: dict[str, Any], *, printed: bool) -> None:
         "read": "as printed: the library that printed this table may have more digits (see the note)"
         if printed
         else exactly,
-        "ask": _ASKED.get(facts["link"], ""),
+        "ask": advice,
         "task": f"{facts['task']}, {facts['outputs']} output(s), link {facts['link']}{averaged}",
         "trees": f"{facts['trees']:,}{constant}, depth {depth['max']} at most, {depth['mean']} on average",
         "leaves": f"{facts['leaves']:,} of {facts['nodes']:,} nodes",

@@ -53,7 +53,7 @@ def command(
     check_each: str | None,
 ) -> int:
     """Run a pipeline over the questions of FILE and print the IR. FILE may also be a .sir module (printed with --full)."""
-    from treesens.compiler.ir.printer import digest, print_module
+    from treesens.compiler.ir.text import digest, print_module
     from treesens.compiler.lower import lower
     from treesens.compiler.pipeline import Pipeline
 
@@ -101,7 +101,7 @@ def _check_names(steps: Pipeline, after: tuple[str, ...]) -> None:
 
 def read_module(path: Path) -> Module:
     """The module in a `.sir` file, checked against the rules of the IR. IRError with the line or the rule."""
-    from treesens.compiler.ir.parser import parse_module
+    from treesens.compiler.ir.text import parse_module
     from treesens.compiler.ir.verifier import verify
 
     try:

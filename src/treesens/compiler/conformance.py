@@ -4,20 +4,23 @@ Ships with the package, so that the author of a pass runs it on their own:
 
     from treesens.compiler import conformance
     conformance.run("my-pass").raise_if_wrong()
+
+The kit for backends reports in the same way: checks with a name and a reason, none of them skipped silently.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 
-from treesens.compiler.base.checks import Check, Outcome, Report
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.cases import cases
-from treesens.compiler.ir.printer import digest
+from treesens.compiler.ir.text import digest
 from treesens.compiler.ir.verifier import verify
 from treesens.compiler.passes.base import Pass, PassResult
 from treesens.compiler.pipeline import Pipeline, check_by_brute_force
-from treesens.errors import PipelineError
+from treesens.errors import PipelineError, TreesensError
 
 
 def run(step: Pass | str) -> Report:
@@ -60,3 +63,48 @@ def _check_case(step: Pass, module: Module) -> tuple[Outcome, str]:
     if digest(again.module) != digest(result.module):
         return Outcome.FAILED, "running twice gives two modules"
     return Outcome.PASSED, step.relation.value
+
+
+class Outcome(Enum):
+    """How a check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    OPEN = "open"
+    """Inconclusive: no wrong fact, but no answer."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, how it ended, and why."""
+
+    name: str
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All checks of one backend or pass."""
+
+    subject: str
+    checks: tuple[Check, ...]
+    error: type[TreesensError] = TreesensError
+
+    @property
+    def ok(self) -> bool:
+        """No check failed, and something was shown at all."""
+        return not self.of(Outcome.FAILED) and bool(self.of(Outcome.PASSED))
+
+    def of(self, outcome: Outcome) -> list[Check]:
+        return [check for check in self.checks if check.outcome is outcome]
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{len(self.of(outcome))} {outcome.value}" for outcome in Outcome)
+        shown = [f"  {c.outcome.value}: {c.name}: {c.reason}" for c in self.checks if c.outcome is not Outcome.PASSED]
+        return "\n".join([f"{self.subject}: {counts}", *shown])
+
+    def raise_if_wrong(self) -> None:
+        """Raises the kit's error with everything that did not pass."""
+        if not self.ok:
+            raise self.error(str(self), remedy="fix the failed cases before using it")

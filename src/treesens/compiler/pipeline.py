@@ -1,4 +1,5 @@
-"""The pass manager: pipelines are text, checked before they run; every step keeps its inverse.
+"""The pass manager: pipelines are text, checked before they run; every step keeps its inverse. `compile_query` lowers a typed
+question and runs a pipeline: the compiler in one call.
 
 share-copies,unaffected-leaves,aff-reduce,order-predicates{by=gain}
 """
@@ -8,18 +9,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.kept import reuse
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import brute_force, objective_value, satisfies, violations
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.ir.verifier import verify
+from treesens.compiler.lower import lower
 from treesens.compiler.passes.base import Pass, Postsolve, Relation, pass_text, size_of
 from treesens.compiler.passes.registry import PASSES
+from treesens.compiler.query.query import Query
 from treesens.errors import InternalError, PipelineError
 
 _SHARED = "merge-guards,drop-dead,unaffected-leaves,share-copies"
@@ -235,3 +239,50 @@ def _convert(name: str, key: str, value: str, hint: Any) -> Any:
         return hint(value)
     except (TypeError, ValueError) as error:
         raise PipelineError(f"option `{key}` of `{name}` cannot be `{value}`: {error}") from error
+
+
+@dataclass
+class Compilation:
+    """A question after lowering and a pipeline, with the time that took."""
+
+    query: Query
+    compiled: Compiled
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def module(self) -> Module:
+        return self.compiled.module
+
+
+def compile_query(query: Query, pipeline: str, *, verify_each: bool = False) -> Compilation:
+    """Lowers a question and runs a pipeline over it; once, while a certificate is to follow."""
+    return reuse(query, (pipeline, verify_each), lambda: _compile(query, pipeline, verify_each))
+
+
+def _compile(query: Query, pipeline: str, verify_each: bool) -> Compilation:
+    start = time.perf_counter()
+    module = lower(query)
+    middle = time.perf_counter()
+    compiled = Pipeline.parse(pipeline).run(module, verify_each=verify_each)
+    end = time.perf_counter()
+    return Compilation(query, compiled, {"lower": middle - start, "passes": end - middle})
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """No cell satisfies the constraints, as the compiler or the engine (`backend`) has found before any search."""
+
+    reason: str
+    backend: str = "compiler"
+    proof_dependencies: tuple[str, ...] = ()
+
+
+def decide_at_compile_time(compilation: Compilation) -> Contradiction | None:
+    """The contradiction that the compiler itself has found, if the question has the same."""
+    if not (compilation.module.contradictory and compilation.compiled.none_survives):
+        return None
+    if not compilation.compiled.proof_dependencies:
+        return Contradiction("the compiler decides it: no cell of the domain satisfies the constraints")
+    # The native engine has proved it, not the compiler.
+    reason = "bound-fixing: no cell is left that a solution could use"
+    return Contradiction(reason, "native", compilation.compiled.proof_dependencies)

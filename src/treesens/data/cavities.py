@@ -12,14 +12,20 @@ cells themselves. Wider boxes than three features are not searched for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, indptr_of
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.query.cavities import Box, Cavities
+from treesens.errors import DataError, ModelError
+from treesens.frontends.documents import parse_document
 
 WIDEST = 3
 """Most features of a box."""
@@ -214,3 +220,50 @@ def grown(cavities: Cavities, cells: Int32Array, order: tuple[int, ...]) -> Box:
 def _size(cavities: Cavities, box: Box) -> float:
     """The share of all combinations of cells that lie in a box."""
     return float(np.prod([(high - low + 1) / int(cavities.n_cells[f]) for f, low, high in box]))
+
+
+Literal: TypeAlias = tuple[str, bool, float]
+"""A feature, whether it has to lie below the number (or at or above it), and the number."""
+Clause: TypeAlias = tuple[Literal, ...]
+"""One of the literals has to hold."""
+_LARGEST = 1e300
+_REMEDY = 'a clause is a list of literals such as ["age", "<", 0.5]'
+
+
+def read_clauses(path: Path) -> tuple[Clause, ...]:
+    """The clauses of a JSON file, as the tool of the paper writes them: what breaks a clause is a box, so they list cavities.
+
+    Whether these hold no row of a table is not looked at here. Raises DataError with the place of the first mistake.
+    """
+    try:
+        document = parse_document(read_regular(path, MOST_TEXT_BYTES), str(path))
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", place=str(path)) from None
+    except ModelError as error:
+        raise DataError(error.message, place=error.place, remedy=_REMEDY) from None
+    if not isinstance(document, list):
+        raise DataError("the file holds no list of clauses", place=str(path), remedy=_REMEDY)
+    return tuple(_clause(item, f"{path}: clause {number}") for number, item in enumerate(document))
+
+
+def _clause(item: Any, place: str) -> Clause:
+    if not isinstance(item, list) or not item:
+        raise DataError("a clause is a list of at least one literal", place=place, remedy=_REMEDY)
+    return tuple(_literal(part, f"{place}, literal {number}") for number, part in enumerate(item))
+
+
+def _literal(part: Any, place: str) -> Literal:
+    match part:
+        case [str(feature), "<" | ">=" as sign, int() | float() as number] if not isinstance(number, bool):
+            if -_LARGEST <= number <= _LARGEST:
+                return feature, sign == "<", float(number)
+    raise DataError('a literal is a feature, "<" or ">=", and a number', place=place, remedy=_REMEDY)
+
+
+def broken_box(clause: Sequence[Literal]) -> dict[str, tuple[float, float]] | None:
+    """The box of values that break a clause, low <= value < high by feature; None if nothing breaks it."""
+    box: dict[str, tuple[float, float]] = {}
+    for feature, below, number in clause:
+        low, high = box.get(feature, (-math.inf, math.inf))
+        box[feature] = (max(low, number), high) if below else (low, min(high, number))
+    return box if all(low < high for low, high in box.values()) else None

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid, Grid
-from treesens.compiler.model.kinds import LEARNT, Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.kinds import LEARNT, Accumulation, Feature, ModelSource, Task
 from treesens.data.pair_tables import SHIFT, PairTables
+from treesens.links import Identity
 
 
 @dataclass
@@ -91,7 +92,7 @@ class ForestBuilder:
             tree_output=np.zeros(trees, np.int32),
             tree_weight=np.ones(trees),
             base=np.zeros(1),
-            link=Link.IDENTITY,
+            link=Identity(),
             task=Task.REGRESSION,
             accumulation=Accumulation.FLOAT64_BASE_FIRST,
             source=ModelSource(LEARNT),

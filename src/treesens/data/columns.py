@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.numbers import float_of
+from treesens.compiler.base.floats import float_of
 
 Column = NDArray[Any]
 """float64[rows] with NaN for missing, or object[rows] of str with None for missing."""

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, frozen
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.kept import Kept
-from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import UNTRIED, base_units, leaf_values
 from treesens.compiler.query.bounds import LogRational, least_units

@@ -2,16 +2,23 @@
 
 A measure is a tree of pairwise tables over bins of features, with whole weights of the cells within each bin. Without pairs
 (`product`) every feature has one bin, and features are independent.
+
+Measures of a table are the product of its marginals, and a tree of pairwise marginals: the one of Chow and Liu (*Approximating
+discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). Of all trees over
+the features its distribution is the most likely; it is a spanning tree of greatest mutual information.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.model.grid import FeatureGrid, Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,3 +66,111 @@ def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, row
         error,
         rows,
     )
+
+
+BINS = 16
+"""Bins of an ordered feature, about as many rows in each."""
+CATEGORIES = 32
+"""Most bins of a categorical one."""
+SMOOTHING = 1
+"""Rows that are added to every table of pairs, spread as if the two features were independent."""
+
+
+def marginals(cells: Int32Array, grid: Grid) -> Measure:
+    """Independent features, a cell having the share of the rows int32[rows, features] in it; nothing is smoothed."""
+    return product("marginals", counts_of_cells(cells, grid), rows=len(cells))
+
+
+def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
+    """The tree of rows of cells int32[rows, features]; within a bin cells have their share of its rows.
+
+    A table of pairs gets one more row, spread by the product of the two marginals: marginals stay what they are, and no pair
+    of bins is impossible. Thousands of features take minutes: the work is left by OutOfTime (base/budget.py).
+    """
+    counts = counts_of_cells(cells, grid)
+    bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))
+    columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(bins)], axis=1)
+    parent, order = spanning_tree(columns)
+    tables = tuple(_table(columns, f, int(parent[f])) for f in steadily(range(columns.shape[1])))
+    return Measure("chow-liu", tuple(counts), bins, parent, order, tables, rows=len(cells))
+
+
+def counts_of_cells(cells: Int32Array, grid: Grid) -> list[Int64Array]:
+    """The rows in every cell, int64[n_cells] per feature."""
+    return [
+        np.bincount(column, minlength=int(n)).astype(np.int64) for column, n in zip(cells.T, grid.n_cells, strict=True)
+    ]
+
+
+def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
+    """The bin of every cell: runs of cells with about as many rows each; missing is a bin of its own if there are such rows."""
+    present = counts[: feature.present_cells]
+    most = CATEGORIES if feature.categories else BINS
+    share = max(1.0, present.sum() / most)
+    bin_of = np.zeros(len(counts), np.int32)
+    filled, number = 0, 0
+    for cell, count in enumerate(present.tolist()):
+        # Every bin has rows: cells without any go to the bin at hand.
+        if (
+            filled
+            and count
+            and ((feature.categories and np.count_nonzero(present) <= most) or filled + count / 2 > share)
+        ):
+            number, filled = number + 1, 0
+        bin_of[cell] = number
+        filled += count
+    if feature.missing:
+        absent = bool(counts[feature.missing_cell])
+        bin_of[feature.missing_cell] = number + (1 if absent and present.any() else 0)
+    return bin_of
+
+
+def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
+    """Rows by the bins of two features, int64[bins of one, bins of two]."""
+    width = int(columns[:, two].max()) + 1
+    height = int(columns[:, one].max()) + 1
+    flat = np.bincount(columns[:, one].astype(np.int64) * width + columns[:, two], minlength=height * width)
+    return flat.reshape(height, width).astype(np.int64)
+
+
+def _information(columns: Int32Array, one: int, two: int) -> float:
+    """Mutual information in the rows, in nats; exactly 0 with a feature of one bin, so that rounding chooses nothing there."""
+    joint = joint_counts(columns, one, two) / len(columns)
+    if 1 in joint.shape:
+        return 0.0
+    apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    some = joint > 0
+    return float((joint[some] * np.log(joint[some] / apart[some])).sum())
+
+
+def spanning_tree(columns: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Parents (-1 at the root), and features with parents before children: Prim's algorithm from the first feature."""
+    count = columns.shape[1]
+    parent, order = np.full(count, -1, np.int32), [0]
+    best: FloatArray = np.array([-np.inf] + [_information(columns, 0, f) for f in steadily(range(1, count))])
+    nearest = np.zeros(count, np.int32)
+    while len(order) < count:
+        added = int(np.argmax(best))
+        parent[added] = nearest[added]
+        order.append(added)
+        best[added] = -np.inf
+        for f in steadily(sorted(set(range(count)) - set(order))):
+            gain = _information(columns, added, f)
+            if gain > best[f]:
+                best[f], nearest[f] = gain, added
+    return parent, np.array(order, np.int32)
+
+
+def _table(columns: Int32Array, feature: int, parent: int) -> FloatArray:
+    rows = len(columns)
+    if parent < 0:
+        return np.asarray([np.bincount(columns[:, feature]) / rows])
+    joint = joint_counts(columns, parent, feature)
+    above, own = joint.sum(axis=1).tolist(), joint.sum(axis=0).tolist()
+    return np.array(
+        [
+            [float((Fraction(n) + SMOOTHING * Fraction(a * b, rows * rows)) / (a + SMOOTHING * Fraction(a, rows)))
+             for n, b in zip(line, own, strict=True)]
+            for line, a in zip(joint.tolist(), above, strict=True)
+        ]
+    )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import ln_bounds
 from treesens.compiler.model.grid import FeatureGrid, Grid
-from treesens.data.learnt_measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
+from treesens.data.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
 
 SHIFT = 16
 """Scores of inputs are whole numbers in units of 2**-SHIFT."""

@@ -1,1 +1,17 @@
 """What comes with the compiler and is not part of its core; each extension registers in `treesens/builtin.py`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # The type checker compares each service (`builtin.SERVICES`) with the protocols of the core's code that calls it.
+    from treesens.binder import shares as _binder
+    from treesens.commands import check as _check
+    from treesens.extensions.certify import service as _certificates
+    from treesens.extensions.formats.sklearn import service as _compositions
+    from treesens.extensions.measure import service as _shares
+    from treesens.extensions.sweeps import service as _parts
+    from treesens.frontends.sklearn import frontend as _sklearn
+    from treesens.solve import question as _question
+
+    _services: tuple[_question.Certificates, _question.Shares, _binder.Shares, _check.Processes, _sklearn.Compositions]
+    _services = (_certificates, _shares, _shares, _parts, _compositions)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
-from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.floats import NumberType, largest_true
 from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind
 from treesens.compiler.model.blend import Blend, Way
 from treesens.errors import ModelError

@@ -1,6 +1,7 @@
 """From the nodes of a file, in any order, to the columns of an Ensemble.
 
-`Nodes` are the nodes of all trees as columns; `Growing` collects those of one tree node by node.
+`Nodes` are the nodes of all trees as columns; `Growing` collects those of one tree node by node. Monotone constraints are a
+direction for every feature, by its place or its name.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.compiler.base.floats import whole_of
 from treesens.compiler.model import Ensemble, Feature, FeatureKind
 from treesens.compiler.model.assemble import order_nodes
 from treesens.errors import ModelError
@@ -268,3 +270,41 @@ def _number_written(text: str) -> int | float | None:
 def bits_of(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """The bits of a bit set in 32-bit words, lowest first."""
     return np.unpackbits(np.ascontiguousarray(words, dtype="<u4").view(np.uint8), bitorder="little").astype(np.bool_)
+
+
+_DIRECTIONS = {"-1": -1, "0": 0, "1": 1}
+
+
+def directions_of(given: Any, names: Sequence[str], place: str) -> dict[str, int]:
+    """1 or -1 by feature, of a list, a mapping or a text such as `(1,0,-1)`; features without a constraint are left out.
+    ModelError for what is none of these, and for features that there are not.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        words = given.strip().strip("()[]").replace(",", " ").split()
+        return directions_of(words, names, place) if words else {}
+    if isinstance(given, Mapping):
+        pairs = [(_name(key, names, place), value) for key, value in given.items()]
+    else:
+        values = np.asarray(given, dtype=object).ravel().tolist()
+        if len(values) > len(names):
+            raise _unclear(f"{len(values)} directions for {len(names)} features", place)
+        pairs = list(zip(names, values, strict=False))
+    known = {name: _DIRECTIONS.get(str(value)) for name, value in pairs}
+    if wrong := [name for name, sign in known.items() if sign is None]:
+        raise _unclear(f"the direction of `{wrong[0]}` is not -1, 0 or 1", place)
+    return {name: sign for name, sign in known.items() if sign}
+
+
+def _name(key: Any, names: Sequence[str], place: str) -> str:
+    if key in names:
+        return str(key)
+    number = whole_of(str(key))
+    if number is None or not 0 <= number < len(names):
+        raise _unclear(f"there is no feature `{str(key)[:40]}`", place)
+    return names[number]
+
+
+def _unclear(what: str, place: str) -> ModelError:
+    return ModelError(f"monotone constraints: {what}", place=place, remedy="save the model again with its library")

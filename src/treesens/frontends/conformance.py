@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, FeatureKind, Link
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model import Ensemble, FeatureKind
+from treesens.compiler.model.evaluate import Predicted
 from treesens.compiler.query.predicted_classes import resolution_of, sure_classes
 from treesens.errors import ModelError
 from treesens.frontends.base import LibraryPredict, LoadedModel
@@ -162,7 +162,7 @@ def _among(
 def _predicted_words(ensemble: Ensemble, asked: bool) -> list[str]:
     if not asked:
         return []
-    unknown = ensemble.link in (Link.RAW, Link.COUNTED)
+    unknown = not ensemble.link.is_known or ensemble.link.votes
     return [*([] if unknown else ["probabilities"]), "labels"] if ensemble.classes else ["predictions"]
 
 
@@ -178,7 +178,7 @@ def _predictions(
         ours = np.asarray(ensemble.probabilities(margins), np.float64)
         if right.shape != ours.shape:
             raise ModelError(f"the library predicted an array of shape {right.shape}, the ensemble {ours.shape}")
-        unit = np.maximum(np.abs(right), 0.0 if ensemble.link is Link.EXP else 1.0)
+        unit = np.maximum(np.abs(right), 0.0 if ensemble.link.grows else 1.0)
         with np.errstate(invalid="ignore"):
             near = (
                 np.abs(right - ours) <= _ROUNDINGS * max(4 * np.finfo(kind).eps, float(resolution_of(ensemble))) * unit

@@ -18,9 +18,16 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import MOST_FILES, read_folder
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError
-from treesens.frontends.base import FolderFrontend, Frontend, LoadedModel, OutputFrontend, VariantFrontend
+from treesens.frontends.base import (
+    FolderFrontend,
+    Frontend,
+    LoadedModel,
+    OutputFrontend,
+    VariantFrontend,
+    choose_output,
+    output_named,
+)
 from treesens.frontends.meaning import meaning_beside
-from treesens.frontends.outputs import choose_output, output_named
 from treesens.frontends.sklearn.pickles import is_pickle, open_pickle, untrusted_pickle
 
 # Bytes that content sniffing sees, and the largest file that is read at all.

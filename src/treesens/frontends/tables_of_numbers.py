@@ -16,13 +16,14 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber, Steps
 from treesens.errors import ModelError
 from treesens.frontends.additive import Axis, Numbers, term_tree
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import ensemble_of
+from treesens.links import Identity
 
 MOST_TERMS = 2000
 """Of a sum over numbers in a file; the time to read one grows with their square."""
@@ -72,7 +73,7 @@ def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) ->
         source=ensemble.source,
         classes=ensemble.classes,
         # What stands behind the sum is of the whole.
-        link=Link.IDENTITY if blend.is_sum else ensemble.link,
+        link=Identity() if blend.is_sum else ensemble.link,
         task=ensemble.task,
     )
     known = {name: values[name] for name in ensemble.open_features}
@@ -157,7 +158,7 @@ def table_of_feature(
         tree_output=np.zeros(1, np.int32),
         tree_weight=np.ones(1),
         base=np.zeros(1),
-        link=Link.IDENTITY,
+        link=Identity(),
         task=Task.REGRESSION,
         accumulation=Accumulation.FLOAT64_BASE_LAST,
         source=ModelSource(format="sklearn"),

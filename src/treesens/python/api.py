@@ -20,18 +20,15 @@ from typing import Any, Literal, Never, TypeAlias
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import RELATIVE
-from treesens.compiler.model import Link
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
-from treesens.python.answer import Answer, Answers
-from treesens.python.arguments import public
+from treesens.python.answer import Answer, Answers, Explanations, Info
+from treesens.python.arguments import Data, Model, public
 from treesens.python.builder import File, Question, file
 from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
 from treesens.python.settings import path_of
-from treesens.python.shown import Explanations, Info
-from treesens.python.types import Data, Model
 from treesens.python.wording import notes_of, warn
 from treesens.report.explain import Explanation
 
@@ -171,7 +168,7 @@ def sensitivity(
             remedy="ts.audit and ts.gap ask about every change between classes, and "
             "ts.query.sensitive(.., flip=(one, other)) about one",
         )
-    if gap is not None and loaded.ensemble.link is Link.RAW:
+    if gap is not None and not loaded.ensemble.link.is_known:
         raise UsageError(
             "the model has raw scores, and no probabilities", remedy="give margin= in raw score in place of gap="
         )

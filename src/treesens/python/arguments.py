@@ -1,14 +1,20 @@
-"""The arguments of a call by their names: other words for the same thing, and what was meant by a name that there is not."""
+"""The arguments of a call: their types, as a type checker reads them (models and tables of many libraries, none of which is
+imported here), other names for the same thing, and what was meant by a name that there is not."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.data.tables import Table
 from treesens.errors import ArgumentsError
+from treesens.frontends.base import LoadedModel
 from treesens.python.wording import typed
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
@@ -76,3 +82,35 @@ def public(call: _Call) -> _Call:
         return checked(*positional, **own)
 
     return cast("_Call", asked)
+
+
+class Predictor(Protocol):
+    """A fitted model of XGBoost, LightGBM, scikit-learn, CatBoost or interpret."""
+
+    def predict(self, *_: Any, **__: Any) -> Any: ...
+
+
+class ProtoModel(Protocol):
+    """A model of ONNX."""
+
+    def SerializeToString(self, *_: Any, **__: Any) -> bytes: ...
+
+
+class TreeliteModel(Protocol):
+    """A model of Treelite."""
+
+    def dump_as_json(self, *_: Any, **__: Any) -> str: ...
+
+
+class Frame(Protocol):
+    """A frame of pandas, polars or pyarrow."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+Model: TypeAlias = str | Path | LoadedModel | Predictor | ProtoModel | TreeliteModel
+"""A model file, a live model, or what `load` has made of either."""
+
+Data: TypeAlias = str | Path | Table | Frame | np.ndarray[Any, Any]
+"""A CSV or Parquet file, a frame, or an array [rows, features] in the order of the model's features."""

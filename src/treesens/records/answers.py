@@ -14,7 +14,6 @@ import numpy as np
 import treesens
 from treesens.compiler.base.arrays import BoolArray, runs_of
 from treesens.compiler.base.floats import rounded_to, shortest
-from treesens.compiler.model.kinds import Link
 from treesens.compiler.query.domain import Domain, Unit, ValueDomain, cell_range
 from treesens.compiler.query.evaluate import Inputs, holds, inputs_of, scores_of_margins
 from treesens.compiler.query.query import DecidedPoint, ExplainedRow, Query
@@ -22,7 +21,7 @@ from treesens.compiler.result import Certified, Explanation, Region, Result, Sha
 from treesens.errors import UndecidedError
 from treesens.records.plain import SCHEMA_VERSION
 from treesens.solve.tasks.unsat_core import diagnostic_of
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 
 def label_of(domain: Domain, value: float, number_type: np.dtype[Any]) -> str | int | float | None:
@@ -103,16 +102,16 @@ def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     predicted = witness.classes[point] if witness.classes else None
     named: dict[str, Any] = {} if predicted is None else {"class": ensemble.classes[predicted]}
     shown: dict[str, Any]
-    if ensemble.link is Link.COUNTED:
+    if ensemble.link.votes:
         return named
-    if ensemble.link in (Link.LOGISTIC, Link.CALIBRATED) and len(margins) == 1:
+    if ensemble.link.is_probability and not ensemble.link.averages and len(margins) == 1:
         elsewhere = ensemble.cutoff is not None or ensemble.decides_at is not None
         return {"margin": margins[0], "prob": probabilities[-1], **(named if elsewhere else {})}
-    if ensemble.link is Link.RAW and len(margins) == 1:
+    if not ensemble.link.is_known and len(margins) == 1:
         return {"margin": margins[0], **(named if ensemble.decides_at is not None else {})}
     if len(margins) == 1:
-        return {"value": probabilities[0]} if ensemble.link is not Link.IDENTITY else {"value": margins[0]}
-    if ensemble.link is Link.BLENDED:
+        return {"value": probabilities[0]} if not ensemble.link.is_linear else {"value": margins[0]}
+    if ensemble.link.averages:
         best = {} if predicted is None else {"class": ensemble.classes[predicted]}
         if len(probabilities) == 2:
             return {**best, "prob": probabilities[-1]}
@@ -120,7 +119,7 @@ def _scores_of(query: Query, witness: Witness, point: int) -> dict[str, Any]:
     names = [str(c) for c in ensemble.classes] or [str(i) for i in range(len(margins))]
     best = {} if predicted is None else {"class": names[predicted]}
     shown = {**best, "margin": dict(zip(names, margins, strict=True))}
-    if ensemble.link is not Link.RAW:
+    if ensemble.link.is_known:
         shown["prob"] = dict(zip(names, probabilities, strict=True))
     return shown
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import (
@@ -35,8 +35,7 @@ from treesens.compiler.result import (
     Verdict,
 )
 from treesens.solve.bounds import left_open, value_of
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _CLOSE = 1e-9
 

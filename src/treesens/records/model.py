@@ -57,7 +57,7 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         "outputs": e.n_outputs,
         "base_margin": e.base.tolist(),
         "average": e.average,
-        "link": e.link.value,
+        "link": e.link.name,
         "number_type": e.number_type.value,
         "comparison": e.comparison,
         "accumulation": e.accumulation.value,

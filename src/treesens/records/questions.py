@@ -21,8 +21,7 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import folder_digest, read_folder
 from treesens.compiler.model.numbers import LEVELS
 from treesens.grammar.parsing.parser import parse
-from treesens.grammar.placed import placed
-from treesens.grammar.printing.printer import identity
+from treesens.grammar.printing.printer import identity, placed
 from treesens.grammar.tree import ast
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.frontends.base import LoadedModel
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 from treesens.visible import visible
 
 _CLEAR = 1e-6

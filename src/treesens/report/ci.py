@@ -1,8 +1,10 @@
-"""Answers of `check` for machines that watch over code: JUnit XML and SARIF 2.1.0."""
+"""Answers of `check` for machines that watch over code: JUnit XML, SARIF 2.1.0 and GitHub-flavoured Markdown."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,4 +91,41 @@ def _sarif_result(case: Case) -> dict[str, Any]:
 
 def _plain(text: str) -> str:
     """One line that an attribute holds: XML has no control characters."""
+    return visible(" ".join(text.split()))
+
+
+_MARKUP = re.compile(r"[^\w\s.,()/=-]|_", re.ASCII)
+
+
+def case_page(cases: Sequence[Case]) -> str:
+    """A sentence, a table with a line per question, and below it what is wrong with a question, folded."""
+    good = sum(case.problem is None for case in cases)
+    lines = [f"### treesens: {good} of {len(cases)} questions are answered as expected", ""]
+    lines += ["| | question | file |", "| --- | --- | --- |", *map(_line, cases), ""]
+    for case in cases:
+        if case.problem is not None:
+            lines += [*_details(case), ""]
+    return "\n".join(lines)
+
+
+def _line(case: Case) -> str:
+    answer = "as expected" if case.problem is None else f"**{case.problem}**"
+    return f"| {answer} | {_code(case.name)} | {_code(f'{case.file}:{case.line}')} |"
+
+
+def _details(case: Case) -> list[str]:
+    """HTML without an empty line, at which Markdown would begin again."""
+    text = html.escape(visible(case.message, lines=True))
+    message = "\n".join(line for line in text.splitlines() if line.strip())
+    about = html.escape(RULES[str(case.problem)][1])
+    name = html.escape(_one_line(case.name))
+    return [f"<details><summary><code>{name}</code>: {about}</summary>", f"<pre>{message}</pre>", "</details>"]
+
+
+def _code(text: str) -> str:
+    """Text in a cell: every sign that could be markup is written by its number."""
+    return f"<code>{_MARKUP.sub(lambda sign: f'&#{ord(sign[0])};', _one_line(text))}</code>"
+
+
+def _one_line(text: str) -> str:
     return visible(" ".join(text.split()))

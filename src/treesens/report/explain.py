@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof
-from treesens.backends.text.floats import MARGIN
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
+from treesens.compiler.legalise.rounding import MARGIN
 from treesens.compiler.passes.base import Pass, Relation, size_of
-from treesens.compiler.pipeline import Compiled, Pipeline
+from treesens.compiler.pipeline import Compiled, Pipeline, compile_query
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.grammar.printing.printer import shown_text
 from treesens.records.model import features_record
 from treesens.report.english import sentence
 from treesens.report.formulas import constraint_text, domain_text, objective_text
-from treesens.solve.dispatch import methods_for, note_on_cases
 from treesens.solve.options import Options
+from treesens.solve.question import methods_for, note_on_cases
 from treesens.visible import visible
 
 _FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)

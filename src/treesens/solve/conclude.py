@@ -15,9 +15,9 @@ from typing import Any
 
 from treesens.backends.base import Artifact, Backend, Proof, RawOutcome, Termination
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
-from treesens.compiler.base.units import Unit
-from treesens.compiler.compilation import Compilation, Contradiction, decide_at_compile_time
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
+from treesens.compiler.pipeline import Compilation, Contradiction, decide_at_compile_time
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
@@ -25,8 +25,7 @@ from treesens.compiler.result import Attempt, NearMiss, ObjectiveValue, Result, 
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value, within_range
 from treesens.solve.options import Options
 from treesens.values.concretise import NoValues
-from treesens.values.verify import Rejected, verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness, verify_cells
 
 IN_BAND = "a constraint holds by less than the numerical band"
 """The note of a witness that the library's rounding nearly loses."""

@@ -12,15 +12,13 @@ import numpy as np
 from treesens.backends.base import Artifact, Backend, InProcessBackend, Limits, RawOutcome, Termination
 from treesens.backends.worker import solve_isolated
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, check_in, working_within
-from treesens.compiler.base.reuse import reuse
-from treesens.compiler.compilation import Compilation, compile_query
+from treesens.compiler.base.budget import Budget, OutOfTime, check_in, working_within
+from treesens.compiler.base.kept import reuse
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.passes.base import size_of
-from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import Attempt, Proof, Result, Verdict

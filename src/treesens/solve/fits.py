@@ -12,8 +12,8 @@ from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Objective, Query
 from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
-from treesens.values.one_hot import count_inputs
 from treesens.values.relations import relates_values
+from treesens.values.slots import count_inputs
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000

@@ -15,7 +15,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.solve.fits import leaves
 from treesens.solve.options import Options
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from treesens.backends.base import BACKENDS
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
-from treesens.compiler.base.dyadic import INT64_SAFE, ScaledIntegers, exact_product, largest_magnitude
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import INT64_SAFE, ScaledIntegers, Unit, exact_product, largest_magnitude
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.probabilities import reaches_on_rows
 from treesens.compiler.query.query import (
@@ -39,9 +38,8 @@ from treesens.compiler.query.query import (
     SameExcept,
 )
 from treesens.compiler.query.values import Place, Term, ValueRange, ValueSum, extremes
-from treesens.values.one_hot import Member, count_choices, list_choices
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
-from treesens.values.slots import Slots, related_features, slots_of
+from treesens.values.slots import Member, Slots, count_choices, list_choices, related_features, slots_of
 
 Exact = NDArray[Any]
 """Integers in units of 1 / denominator: int64, or Python's own in an object array if they are larger."""

@@ -17,9 +17,9 @@ from math import isnan, log2
 from typing import Any, Literal
 
 from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.packages import imported
-from treesens.compiler.base.units import Unit
 from treesens.compiler.query.query import Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, sum_of
 from treesens.values.concretise import Alternatives

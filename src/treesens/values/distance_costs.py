@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array, IntegerArray, frozen
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.domain import Domain, ValueDomain, whole_range
 from treesens.compiler.query.query import CellCost, PairCost, Space
 from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extremes, value_ranges

@@ -19,7 +19,7 @@ from treesens.compiler.query.values import Place
 from treesens.values.combinations import Combinations, Exact
 from treesens.values.concretise import Alternatives, relaxation_of
 from treesens.values.decide_values import Inside
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 _SECONDS = 0.3
 """Most for a group; more is better spent on its halves."""

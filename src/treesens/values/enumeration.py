@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import soften
@@ -25,8 +25,7 @@ from treesens.values.decide_values import Inside, bound_objective, decide_values
 from treesens.values.enumerate_groups import enumerate_groups
 from treesens.values.objective_ranges import Range, objective_range
 from treesens.values.relations import better_than
-from treesens.values.verify import Rejected, may_hold_in_library, verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
 
 _FEW = 8
 """Combinations that are looked at one by one, even if values in them are related."""

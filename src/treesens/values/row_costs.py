@@ -14,7 +14,7 @@ from math import frexp, inf, isnan, nextafter
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array, IntegerArray, frozen
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.query import CellCost, LinearForm, Space
 from treesens.compiler.query.values import DistanceTerm, Place, Term
 from treesens.values.distance_costs import UNARY_SHIFT, cell_cost, pair_cost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.domain import is_allowed
 from treesens.compiler.query.evaluate import (
@@ -30,7 +31,6 @@ from treesens.compiler.query.rounding import in_every_order, in_some_order
 from treesens.compiler.query.values import Place
 from treesens.values.concretise import NoValues, concretise
 from treesens.values.propagation import CHOICES
-from treesens.values.witness import Replay, Witness
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Pre
         scores = np.asarray(margins[number], np.float64)[None, :]
         sure, found = sure_classes(ensemble, scores)[0], int(own.classes[0])
         # The constraint is about exact sums: if only rounding decides, the class is that of the scores themselves.
-        ranked = ensemble if ensemble.link in (Link.BLENDED, Link.COUNTED) else replace(ensemble, ranks_scores=True)
+        ranked = ensemble if ensemble.link.of_several else replace(ensemble, ranks_scores=True)
         derived = int(ranked.predicted_classes(scores)[0]) if sure is None else sure
         if derived != found:
             name = str(ensemble.classes[found]) if found >= 0 else "no class of the model"
@@ -252,3 +252,33 @@ def describe(constraint: Constraint, x: Inputs) -> str:
     if isinstance(constraint, ProbabilitySum):
         return constraint.name
     return type(constraint).__name__
+
+
+class Replay(StrEnum):
+    """How far a witness was replayed: in the library's arithmetic bit for bit, or by the library itself."""
+
+    EMULATED = "emulated"
+    LIBRARY = "library"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Verified concrete points.
+
+    `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
+    own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
+    is the position of the class that the library predicts: None for a regressor, and if emulation cannot tell which of two
+    classes the library's own rounding chooses.
+    """
+
+    values: FloatArray
+    cells: Int32Array
+    margins: tuple[tuple[float, ...], ...]
+    probabilities: tuple[tuple[float, ...], ...]
+    exact: tuple[tuple[Fraction, ...], ...]
+    replay: Replay
+    in_band: bool
+    classes: tuple[int | None, ...] = ()

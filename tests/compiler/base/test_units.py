@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 
 
 @given(st.integers(-80, 80), st.fractions(max_denominator=10**12) | st.integers(-(10**30), 10**30))

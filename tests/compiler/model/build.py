@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, ModelSource, Task
 from treesens.compiler.model.assemble import order_nodes
+from treesens.links import Logistic
 
 
 def random_ensemble(seed: int, *, trees: int = 5, depth: int = 4, number_type: NumberType | None = None) -> Ensemble:
@@ -62,7 +63,7 @@ def random_ensemble(seed: int, *, trees: int = 5, depth: int = 4, number_type: N
         tree_output=np.zeros(trees, np.int32),
         tree_weight=np.float32(rng.choice([1.0, 0.3], trees)),
         base=np.array([0.125]),
-        link=Link.LOGISTIC,
+        link=Logistic(),
         task=Task.BINARY,
         accumulation=Accumulation.FLOAT32_BASE_FIRST if seed % 2 else Accumulation.FLOAT64_BASE_LAST,
         source=ModelSource("test"),

@@ -17,7 +17,7 @@ import xgboost
 from tests.cpp.modules.write import write
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.binder.file import bind
-from treesens.compiler.compilation import compile_query, decide_at_compile_time
+from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.grammar.parsing.parser import parse
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from tests.questions import random_query
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
-from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.model.scores import leaf_values
+from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import Query
 from treesens.errors import BackendError
 

@@ -13,7 +13,7 @@ import pytest
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import train
 from treesens.binder.file import bind
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Term, ValueSum
 from treesens.compiler.result import Result, Verdict

@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.certify.made import query_of
 from tests.extensions.certify.models import train
 from treesens.binder.file import bind
-from treesens.compiler.compilation import compile_query
 from treesens.compiler.ir import Linear
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.result import Verdict
 from treesens.extensions.certify.statement import statement_of
 from treesens.extensions.certify.sums import with_cell_rows

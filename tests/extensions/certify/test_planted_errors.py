@@ -20,15 +20,15 @@ from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.problem import SearchProblem
 from treesens.backends.native.score_constraints import score_constraints_of
 from treesens.backends.native.solver import Solver
-from treesens.backends.native.tree_proof import proof_of
 from treesens.backends.native.tree_question import RunningSearch, TreeQuestion, ask
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query.query import CellSet
 from treesens.extensions import treesens_verify as checker
 from treesens.extensions.certify.produce import _document, _problem, _text, _text_on_trees
 from treesens.extensions.certify.proof_text import layout_of_module
 from treesens.extensions.certify.statement import NoCertificate, Statement, statement_of
+from treesens.extensions.certify.tree_proof import proof_of
 
 RUNS, MOST_MODELS = 100, 130
 

@@ -25,6 +25,7 @@ from functools import cache
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
+from shutil import which
 from typing import Any
 from xml.etree import ElementTree
 
@@ -33,7 +34,7 @@ from google.protobuf import json_format
 from google.protobuf.json_format import ParseError
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.extensions import treesens_verify as checker
@@ -41,7 +42,7 @@ from treesens.extensions.formats.catboost.known import TABLE as CATBOOST
 from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
 from treesens.extensions.formats.onnx.known import TABLE as ONNX
 from treesens.frontends import load
-from treesens.frontends.known_fields import Meaning, Table
+from treesens.frontends.documents import Meaning, Table
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
@@ -50,6 +51,8 @@ from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
 from treesens.frontends.xgboost.known import TABLE as XGBOOST
 
 ROWS = 100
+LIST = "list<element: "
+DATA = Path(__file__).parents[2] / "data"
 NUMBERS = np.array([-7.0, -1.0, 0.0, 1.0, 3.0, 40.0])
 Way = tuple[str | int, ...]
 Margins = Callable[[bytes, np.ndarray], np.ndarray | None]
@@ -168,6 +171,7 @@ def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
     rows = _rows(right)
     if rows.shape[1] != loaded.ensemble.n_features:
         rows = np.resize(rows, (len(rows), loaded.ensemble.n_features))
+    rows = _taken(loaded.ensemble, rows)
     try:
         theirs = np.asarray(loaded.margins(rows))
         said = loaded.predicts(rows) if loaded.predicts is not None else None
@@ -175,6 +179,16 @@ def judge(path: str, right: str, margins: Margins | None) -> tuple[str, str]:
         return "library", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"
     words = _differ(_closed(loaded.ensemble), rows, theirs, said)
     return ("wrong", words) if words else ("equal", "")
+
+
+def _taken(e: Ensemble, rows: np.ndarray) -> np.ndarray:
+    """The rows, with a known value wherever the library takes no other."""
+    made = rows.copy()
+    for f, feature in enumerate(e.features):
+        if feature.needs_value:
+            known = np.nan_to_num(made[:, f])
+            made[:, f] = known % feature.categories if feature.categories else known
+    return made
 
 
 def _differ(e: Ensemble, rows: np.ndarray, theirs: np.ndarray, said: Predicted | None) -> str:
@@ -289,8 +303,25 @@ class Format:
     table: Table = field(default_factory=dict)
     kinds: Mapping[Way, str] = field(default_factory=lambda: {(): "model"})
     """Where the objects of the table are, and of which kind; those inside them follow from the table."""
-    needs: str = ""
-    """The package without which there is no judge, if not everybody has it."""
+    needs: tuple[str, ...] = ()
+    """The packages and programs without which there is no judge, if not everybody has them."""
+    few: int = 0
+    """So many changes of each place are drawn, the first one among them, because a judge takes a second for a file; 0: all."""
+
+    @property
+    def lacks(self) -> str:
+        """What is needed and not there; empty if nothing is."""
+        return ", ".join(name for name in self.needs if find_spec(name) is None and which(name) is None)
+
+    def changes(self, document: Any) -> Iterator[Change]:
+        """The changes of the document that are judged."""
+        found: dict[Way, list[Change]] = {}
+        for change in changes(document, self.words):
+            found.setdefault(change[0], []).append(change)
+        rng = np.random.default_rng(0)
+        for first, *others in found.values():
+            yield first
+            yield from (others[i] for i in rng.permutation(len(others))[: self.few - 1]) if self.few else others
 
     def used_fields(self, document: Any) -> Iterator[tuple[Way, Meaning]]:
         """The place of the first field of each name and kind that the table says is used."""
@@ -315,29 +346,28 @@ class Format:
                     yield (*way, name), meaning
 
 
-def judge_all(form: Format, folder: Path, part: tuple[int, int] = (0, 1)) -> Tally:
+def judge_all(form: Format, folder: Path, judges: Judges, part: tuple[int, int] = (0, 1)) -> Tally:
     """Judges every change of the document, or those of one of several parts."""
     tally, document = Tally(), form.make()
     right, path = folder / f"right.{form.suffix}", folder / f"changed.{form.suffix}"
     right.write_bytes(form.write(document))
-    with Judges() as judges:
-        assert judges.judge(right, right, form.margins) == ("equal", "")
-        for change in list(changes(document, form.words))[part[0] :: part[1]]:
-            try:
-                path.write_bytes(form.write(changed(document, change)))
-            except (AttributeError, TypeError, ValueError, ParseError):
-                continue  # no file of this format has such a value
-            what, why = judges.judge(path, right, form.margins)
-            line = f"{'.'.join(map(str, change[0]))} {change[1][:80]}: {why}"
-            match what:
-                case "equal":
-                    tally.equal += 1
-                case "refused":
-                    tally.refused += 1
-                case "library":
-                    tally.by_library.append(line)
-                case _:
-                    tally.wrong.append(line)
+    assert judges.judge(right, right, form.margins) == ("equal", "")
+    for change in list(form.changes(document))[part[0] :: part[1]]:
+        try:
+            path.write_bytes(form.write(changed(document, change)))
+        except (AttributeError, LookupError, NotImplementedError, TypeError, ValueError, ParseError):
+            continue  # no file of this format has such a value
+        what, why = judges.judge(path, right, form.margins)
+        line = f"{'.'.join(map(str, change[0]))} {change[1][:80]}: {why}"
+        match what:
+            case "equal":
+                tally.equal += 1
+            case "refused":
+                tally.refused += 1
+            case "library":
+                tally.by_library.append(line)
+            case _:
+                tally.wrong.append(line)
     return tally
 
 
@@ -526,8 +556,7 @@ def _skops(kind: str, label: str, **options: Any) -> Format:
 
     def parts() -> tuple[dict[str, bytes], Any, dict[str, tuple[Any, str | int]]]:
         """The files of the archive, its schema, and where in it each place is."""
-        with zipfile.ZipFile(io.BytesIO(right())) as archive:
-            files = {name: archive.read(name) for name in archive.namelist()}
+        files = _unzipped(io.BytesIO(right()))
         schema, found = json.loads(files["schema.json"]), {}
         todo: list[tuple[str, Any]] = [("", schema)]
         while todo:
@@ -576,12 +605,7 @@ def _skops(kind: str, label: str, **options: Any) -> Format:
             stream = io.BytesIO()
             np.save(stream, _array(document[place], kind))
             files[node["file"]] = stream.getvalue()
-        files["schema.json"] = json.dumps(schema).encode()
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w") as archive:
-            for file, content in files.items():
-                archive.writestr(file, content)
-        return stream.getvalue()
+        return _zipped({**files, "schema.json": json.dumps(schema)})
 
     return Format(values, write, "skops", ("entropy", "log_loss", "squared_error", "SAMME", "raw", "int"))
 
@@ -611,7 +635,7 @@ def _pmml(name: str) -> Format:
         return {"tag": at.tag, "attributes": dict(at.attrib), "inside": inside, "text": at.text or ""}
 
     def make() -> Any:
-        path = Path(__file__).parents[2] / "data" / "pmml" / f"{name}.pmml"
+        path = DATA / "pmml" / f"{name}.pmml"
         return element(ElementTree.fromstring(path.read_text(encoding="utf-8")))
 
     def made(given: Any) -> ElementTree.Element:
@@ -621,10 +645,7 @@ def _pmml(name: str) -> Format:
         return at
 
     def write(document: Any) -> bytes:
-        try:
-            return ElementTree.tostring(made(document))
-        except KeyError as error:
-            raise ValueError("an element has all its parts") from error
+        return ElementTree.tostring(made(document))
 
     words = ("lessThan", "greaterOrEqual", "isMissing", "none", "defaultChild", "lastPrediction", "nullPrediction")
     words += (
@@ -639,7 +660,119 @@ def _pmml(name: str) -> Format:
         "softmax",
         "logit",
     )
-    return Format(make, write, "pmml", words, needs="jpmml_evaluator")
+    return Format(make, write, "pmml", words, needs=("jpmml_evaluator",))
+
+
+def _unzipped(file: Any) -> dict[str, bytes]:
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _zipped(files: Mapping[str, bytes | str]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _spark(name: str) -> Format:
+    """A folder of the repository: the metadata of the model and of its trees, and every table as its columns and rows."""
+
+    def make() -> Any:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        def columns(kind: Any) -> Any:
+            """The types of a structure by name, and the text of every other type."""
+            if isinstance(kind, pa.StructType):
+                return {part.name: columns(part.type) for part in kind}
+            return str(kind).replace(" not null", "")
+
+        def parsed(value: Any) -> Any:
+            """A value of a table, or the metadata of a tree, which are a text."""
+            return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+
+        made: dict[str, Any] = {}
+        for file, data in _unzipped(DATA / "spark" / f"{name}.zip").items():
+            if file.endswith(".parquet"):
+                table = parquet.read_table(io.BytesIO(data))
+                rows = [{key: parsed(value) for key, value in row.items()} for row in table.to_pylist()]
+                made[file] = {"columns": columns(pa.struct(list(table.schema))), "rows": rows}
+            elif data:
+                made[file] = json.loads(data)
+        return made
+
+    def write(document: Any) -> bytes:
+        import pyarrow as pa
+
+        from tests.extensions.formats.spark_files import parquet_of
+
+        def typed(kind: Any) -> Any:
+            if isinstance(kind, dict):
+                return pa.struct([(key, typed(inner)) for key, inner in kind.items()])
+            if kind.startswith(LIST):
+                return pa.list_(pa.field("element", typed(kind[len(LIST) : -1])))
+            return pa.type_for_alias(kind)
+
+        files: dict[str, bytes | str] = {}
+        for file, given in document.items():
+            files[file] = json.dumps(given)
+            if file.endswith(".parquet"):
+                kinds = typed(given["columns"])
+                texts = [part.name for part in kinds if part.type == pa.string()]
+                rows = [
+                    {k: json.dumps(x) if k in texts and isinstance(x, dict) else x for k, x in row.items()}
+                    for row in given["rows"]
+                ]
+                files[file] = parquet_of(rows, pa.schema(list(kinds)))
+        return _zipped(files)
+
+    words = ("double", "int32", "int64", "string", "gini", "variance", "error", "keep", "2.4.8", "4.3.0")
+    return Format(make, write, "zip", words, few=3, needs=("pyspark", "pyarrow", "java"))
+
+
+def _mojo(name: str) -> Format:
+    """A file of the repository: its index, the lines of its texts, and its trees as runs of bytes."""
+    index, run, unscored = "model.ini", 11, "_aux.bin"
+    files = cache(lambda: _unzipped(DATA / "h2o" / f"{name}.zip"))
+
+    def sections(text: str) -> Iterator[tuple[str, Any]]:
+        for title, *lines in (part.splitlines() for part in text.strip().split("\n\n")):
+            pairs = [line.split(" = ") for line in lines]
+            if title == "[info]":
+                yield title, {key: told[1:-1].split(", ") if told[:1] == "[" else told for key, told in pairs}
+            else:
+                yield title, [line.replace(":", "").split(" ") for line in lines] if title == "[domains]" else lines
+
+    def make() -> Any:
+        made: dict[str, Any] = {}
+        for file, data in files().items():
+            if file.endswith(".bin"):
+                made[file] = {at: list(data[at : at + run]) for at in range(0, len(data), run)}
+            else:
+                made[file] = dict(sections(data.decode()) if file == index else enumerate(data.decode().splitlines()))
+        return {file: value for file, value in made.items() if not file.endswith(unscored)}
+
+    def lines_of(section: Any) -> list[str]:
+        if isinstance(section, dict):
+            told = {key: text if isinstance(text, str) else f"[{', '.join(text)}]" for key, text in section.items()}
+            return [f"{key} = {text}" for key, text in told.items()]
+        return [line if isinstance(line, str) else " ".join(line).replace(" ", ": ", 1) for line in section]
+
+    def write(document: Any) -> bytes:
+        written: dict[str, bytes | str] = {file: data for file, data in files().items() if file.endswith(unscored)}
+        for file, value in document.items():
+            if file.endswith(".bin"):
+                written[file] = b"".join(map(bytes, value.values()))
+            elif file == index:
+                written[file] = "\n\n".join("\n".join([title, *lines_of(part)]) for title, part in value.items())
+            else:
+                written[file] = "\n".join([*value.values(), ""])
+        return _zipped(written)
+
+    words = ("true", "null", "drf", "Regression", "poisson", "log", "OneHotExplicit", "d001.txt")
+    return Format(make, write, "zip", words, needs=("h2o", "jpype", "java"))
 
 
 FORMATS = {
@@ -666,6 +799,8 @@ FORMATS = {
     "treelite, two classes": _treelite("xgboost, logistic"),
     "treelite, forest of two classes": _treelite("forest, two classes"),
     "treelite, categories": _treelite("lightgbm, categories"),
+    **{f"spark, {name}": _spark(name) for name in ("boosting_two", "later_pipeline_keep")},
+    **{f"h2o, {name}": _mojo(name) for name in ("boosting_two", "forest_both_balanced", "boosting_one_hot_three")},
 }
 
 
@@ -674,11 +809,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("formats", nargs="*", default=list(FORMATS), metavar="FORMAT")
     wrong = 0
     for name in parser.parse_args(arguments).formats:
-        if FORMATS[name].needs and find_spec(FORMATS[name].needs) is None:
-            print(f"{name}: not judged, for {FORMATS[name].needs} is not installed", flush=True)
+        if lacking := FORMATS[name].lacks:
+            print(f"{name}: not judged, for there is no {lacking}", flush=True)
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            tally = judge_all(FORMATS[name], Path(folder))
+        with tempfile.TemporaryDirectory() as folder, Judges() as judges:
+            tally = judge_all(FORMATS[name], Path(folder), judges)
         counts = f"{tally.equal} equal, {tally.refused} refused, {len(tally.by_library)} refused by the library alone"
         print(
             f"{name}: {counts}, {len(tally.wrong)} wrong",

@@ -5,25 +5,36 @@ A part of the changes, another one for each format; `python -m tests.extensions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.extensions.formats.changed_fields import FORMATS, changed, judge_all
+from tests.extensions.formats.changed_fields import FORMATS, Judges, changed, judge_all
 from treesens.errors import ModelError
 from treesens.frontends import load
 
 PARTS = 16
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_library_reader_and_checker_agree(name: str, tmp_path: Path) -> None:
-    if FORMATS[name].needs:
-        pytest.importorskip(FORMATS[name].needs)
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Judges]:
+    """One worker for all formats: a library that runs in Java takes seconds to start."""
+    with Judges() as made:
+        yield made
+
+
+# A file of Spark takes its library a second, and Spark half a minute to start: at night alone.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.thorough) if FORMATS[name].few else name for name in FORMATS]
+)
+def test_library_reader_and_checker_agree(name: str, judges: Judges, tmp_path: Path) -> None:
+    if FORMATS[name].lacks:
+        pytest.skip(f"install {FORMATS[name].lacks}")
     part = list(FORMATS).index(name) % PARTS
-    tally = judge_all(FORMATS[name], tmp_path, (part, PARTS))
+    tally = judge_all(FORMATS[name], tmp_path, judges, (part, PARTS * 8 if FORMATS[name].few else PARTS))
     assert tally.wrong == []
     assert tally.equal > 0
     assert tally.refused > 0

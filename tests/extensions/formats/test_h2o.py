@@ -18,7 +18,7 @@ import pytest
 
 import treesens
 from tests.frontends.damage import refusals
-from treesens.compiler.model import Ensemble, Feature, Link
+from treesens.compiler.model import Ensemble, Feature
 from treesens.compiler.model.calibration import Odds
 from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.compiler.query.bounds import LogRational
@@ -29,6 +29,7 @@ from treesens.extensions.formats.h2o.frontend import H2OFrontend
 from treesens.extensions.formats.h2o.known import TABLE
 from treesens.frontends import conformance
 from treesens.frontends.registry import load
+from treesens.links import Calibrated, Softmax
 
 FOLDER = Path(__file__).parents[2] / "data" / "h2o"
 FILES = sorted(path.stem for path in FOLDER.glob("*.zip"))
@@ -60,12 +61,12 @@ def test_files_are_read_as_h2o_scores_them(name: str) -> None:
     shown = e.probabilities(margins)
     assert len(rows) == 80
     assert np.isnan(rows).any()
-    if e.link is Link.RAW:
+    if not e.link.is_known:
         corrected = margins * [float(c) for c in e.ties.corrections] if isinstance(e.ties, CutShares) else margins
         shown = corrected / corrected.sum(axis=1, keepdims=True)
     shown = shown if expected.ndim > 1 else shown[:, -1]
     assert shown.shape == expected.shape
-    if e.link is Link.IDENTITY:
+    if e.link.is_linear:
         assert shown.tolist() == expected.tolist()
     else:
         assert shown == pytest.approx(expected, rel=LAST_PLACES, abs=1e-300)
@@ -442,7 +443,7 @@ def test_no_class_is_excluded_at_a_tie(tmp_path: Path) -> None:
 def test_a_class_without_a_tree_has_nothing_added(tmp_path: Path) -> None:
     path = written_of_classes(tmp_path, {"t00_000": alone(-1), "t02_001": step(1, -2, 3)}, 3, "gbm")
     e = load(path).ensemble
-    assert e.link is Link.SOFTMAX
+    assert isinstance(e.link, Softmax)
     assert e.margins_emulated(np.array([[0.0, 0.0], [1.0, 0.0]])).tolist() == [[-1, 0, -2], [-1, 0, 3]]
     with pytest.raises(ModelError, match="no trees"):
         load(written_of_classes(tmp_path, {"t00_000": alone(1)}, 3, n_trees="0"))
@@ -577,7 +578,7 @@ def test_a_leaf_of_a_balanced_forest_is_a_share(tmp_path: Path) -> None:
     info |= {"n_domains": "2", "balance_classes": "true", "prior_class_distrib": "[0.5, 0.5]"}
     info |= {"model_class_distrib": "[0.25, 0.75]", "binomial_double_trees": "false"}
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1))
-    assert load(written(tmp_path, tree, targets=("no", "yes"), **info)).ensemble.link is Link.CALIBRATED
+    assert isinstance(load(written(tmp_path, tree, targets=("no", "yes"), **info)).ensemble.link, Calibrated)
     tree = node(BOTH | NUMBER, 0, NA_LEFT, leaf(0.5), leaf(0.25), leaf(1.5))
     with pytest.raises(ModelError, match="no share of rows"):
         load(written(tmp_path, tree, targets=("no", "yes"), **info))
@@ -659,6 +660,7 @@ ONE_HOT: list[tuple[dict[str, str], str]] = [
     ({"_genmodel_encoding": "Eigen"}, "the encoding Eigen"),
     ({"_genmodel_encoding": "Enum"}, "other columns"),
     ({"_m_orig_domain_values_x": "1"}, "_m_orig_domain_values_x"),
+    ({"mojo_version": "1.30"}, "the encoding OneHotExplicit of categories is not read in version 1.3"),
 ]
 
 
@@ -669,6 +671,18 @@ def test_an_encoding_that_contradicts_itself_is_refused(case: int, tmp_path: Pat
         load(changed(tmp_path, "forest_one_hot", **info))
     assert reason in str(refused.value)
     assert refused.value.remedy
+
+
+def test_h2o_itself_reads_no_encoding_of_an_earlier_version(tmp_path: Path) -> None:
+    """Fixed: a file of MOJO 1.3 was read as encoded, and the library takes the columns of its trees for those of the table."""
+    pytest.importorskip("h2o", reason="pip install h2o==3.46.0.6 jpype1, and Java")
+    jpype = pytest.importorskip("jpype", reason="pip install h2o==3.46.0.6 jpype1, and Java")
+    load(FOLDER / "forest_one_hot.zip").margins(np.zeros((1, 5)))  # which starts Java
+    opened = [
+        jpype.JClass("hex.genmodel.MojoModel").load(str(changed(tmp_path, "forest_one_hot", mojo_version=version)))
+        for version in ("1.40", "1.30")
+    ]
+    assert [str(model.getCategoricalEncoding()) for model in opened] == ["OneHotExplicit", "AUTO"]
 
 
 def test_columns_of_one_category_are_one_feature() -> None:

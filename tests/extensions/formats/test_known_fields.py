@@ -24,7 +24,7 @@ from treesens.extensions.formats.pmml.known import TABLE as PMML
 from treesens.extensions.formats.spark.known import TABLE as SPARK
 from treesens.extensions.formats.treelite_fields import TABLE as TREELITE
 from treesens.frontends import load
-from treesens.frontends.known_fields import ANY, Table, check_document
+from treesens.frontends.documents import ANY, Table, check_document
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
 from treesens.frontends.sklearn.known import TABLE as SKLEARN
 from treesens.frontends.sklearn.known import unknown_attributes

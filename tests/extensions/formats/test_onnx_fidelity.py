@@ -15,11 +15,12 @@ from tests.extensions.formats.trained_onnx import MODELS, by_hand, onnx
 from tests.frontends import mutants
 from tests.frontends.damage import refusals
 from tests.frontends.versions import since
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.frontend import ONNXFrontend
 from treesens.extensions.formats.onnx.library import graph_scores
 from treesens.frontends import conformance, load
+from treesens.links import Identity
 
 
 @cache
@@ -39,7 +40,7 @@ def test_converted_models_are_read_exactly(name: str, tmp_path: Path) -> None:
 
 def test_forests_of_two_classes_predict_both_probabilities() -> None:
     e = load(made("forest, two classes")).ensemble
-    assert (e.n_outputs, e.link, len(e.classes)) == (2, Link.IDENTITY, 2)
+    assert (e.n_outputs, e.link, len(e.classes)) == (2, Identity(), 2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 import treesens
 from tests.frontends.damage import refusals
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.scores import widened
 from treesens.errors import ModelError, TreesensError
 from treesens.extensions.formats.pmml.fields import Column, Number, identity
@@ -55,9 +55,9 @@ def test_files_are_read_as_jpmml_evaluates_them(name: str) -> None:
     assert labels == [first for first, _ in asked["answers"]]
     for (_, found), row in zip(asked["answers"], shown, strict=True):
         probabilities = [float.fromhex(found[key]) for label in e.classes for key in found if key_is(key, str(label))]
-        if e.link is Link.IDENTITY:
+        if e.link.is_linear:
             assert probabilities == row.tolist()
-        elif found and e.link not in (Link.RAW, Link.COUNTED):
+        elif found and e.link.is_known and not e.link.votes:
             # Of votes JPMML shows the share; there is a class alone here.
             assert row[-1] == pytest.approx(probabilities[-1], rel=NEAR)
 

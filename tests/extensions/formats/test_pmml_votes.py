@@ -15,7 +15,6 @@ import pytest
 
 import treesens as ts
 from tests.extensions.formats.test_pmml import FOLDER, START, rows_of
-from treesens.compiler.model import Link
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.votes import vote_values
 from treesens.frontends import conformance
@@ -102,7 +101,7 @@ def voted_twice(row: np.ndarray, weights: tuple[float, ...]) -> str:
 def test_votes_of_votes_are_counted_from_the_inside_outwards(weights: tuple[float, ...], tmp_path: Path) -> None:
     loaded = load(written(tmp_path, votes_of_votes("weightedMajorityVote", weights)))
     expected = [voted_twice(row, weights) for row in CORNERS]
-    assert loaded.ensemble.link is Link.COUNTED
+    assert loaded.ensemble.link.votes
     assert classes(loaded, CORNERS) == expected
     assert len(set(expected)) == 3
     text = 'model m from "m"\n'
@@ -167,13 +166,13 @@ def test_a_tree_predicts_its_score_and_not_its_most_probable_class(tmp_path: Pat
     model = stump("x", "b", "a").replace("</Node>", f"{shares}</Node>", 1)
     loaded = load(written(tmp_path, model))
     assert classes(loaded, CORNERS) == ["b" if row[0] < 0 else "a" for row in CORNERS]
-    assert loaded.ensemble.link is Link.RAW
+    assert not loaded.ensemble.link.is_known
     plain = load(
         written(
             tmp_path, model.replace('score="b"', 'score="a"').replace('score="a"><True/>', f'score="a"><True/>{shares}')
         )
     )
-    assert plain.ensemble.link is Link.IDENTITY
+    assert plain.ensemble.link.is_linear
 
 
 DECIMALS = vote(*[stump(n, "a", "b") for n in NAMES], method="weightedMajorityVote", weights=(0.1, 0.2, 0.3, 0.7))

@@ -28,12 +28,12 @@ from tests.extensions.formats.spark_files import (
     written,
 )
 from tests.frontends.damage import refusals
-from treesens.compiler.model import Link
 from treesens.compiler.query.predicted_classes import hides_sums, sure_classes
 from treesens.errors import ModelError, TreesensError
 from treesens.extensions.formats.spark.frontend import SparkFrontend
 from treesens.frontends import conformance
 from treesens.frontends.registry import load
+from treesens.links import Identity, Logistic
 
 pytest.importorskip("pyarrow")
 FOLDER = Path(__file__).parents[2] / "data" / "spark"
@@ -481,7 +481,7 @@ def test_margins_of_two_classes_are_log_odds(tmp_path: Path) -> None:
     assert e.probabilities(e.margins_emulated(rows))[:, 0] == pytest.approx(
         [1 / (1 + math.exp(0.25)), 1 / (1 + math.exp(-3))]
     )
-    assert (e.link, e.classes, e.class_at_zero) == (Link.LOGISTIC, (0, 1), 0)
+    assert (e.link, e.classes, e.class_at_zero) == (Logistic(), (0, 1), 0)
 
 
 # --- what is refused ---------------------------------------------------------------------------------------------------------
@@ -695,7 +695,7 @@ def test_a_live_model_is_told_to_be_saved() -> None:
 
 def test_info_says_what_it_is() -> None:
     e = load(FOLDER / "forest_three.zip").ensemble
-    assert (e.source.format, e.classes, e.link, e.average) == ("spark", (0, 1, 2), Link.IDENTITY, 7)
+    assert (e.source.format, e.classes, e.link, e.average) == ("spark", (0, 1, 2), Identity(), 7)
     assert e.source.version.startswith("3.")
 
 
@@ -1184,7 +1184,7 @@ def test_stages_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
         ([strings, vector, tree, names], "IndexToString"),
         ([strings, vector, tree, tree], "DecisionTreeRegressionModel"),
         ([strings, vector], "is not read"),
-        ([], "stage"),
+        ([], "0 stages make no sense"),
         ([strings, assembler(["age"]), tree], "the stages before make 1"),
         ([strings, assembler(["code", "color"]), tree], "two features"),
         ([indexer([COLORS], ["color"], ["code"], "drop"), vector, tree], "`drop`"),

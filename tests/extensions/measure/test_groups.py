@@ -12,7 +12,7 @@ import pytest
 from tests.extensions.measure.test_learnt import probability
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
-from treesens.data.learnt_measure import chow_liu
+from treesens.data.measure import chow_liu
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import counted_of

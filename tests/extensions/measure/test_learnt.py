@@ -9,8 +9,7 @@ import pytest
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
-from treesens.data.learnt_measure import BINS, chow_liu, marginals
-from treesens.data.measure import Measure
+from treesens.data.measure import BINS, Measure, chow_liu, marginals
 
 
 def grid_of(*cells: int, missing: bool = False) -> Grid:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Feature, ModelSource, Task
 from treesens.data.measure import Measure, product
 from treesens.extensions.measure.search import ShareSearch
 from treesens.extensions.measure.sides import Sides
+from treesens.links import Identity
 
 FEATURES = 10
 
@@ -49,7 +50,7 @@ def ensemble_of(trees: list[Any]) -> Ensemble:
         threshold=np.array(columns["threshold"]), left=np.array(columns["left"]), right=np.array(columns["right"]),
         default_left=np.zeros(offset[-1], bool), node_leaf=np.array(columns["leaf"]), leaf_value=np.array(values),
         leaf_tree=np.array(owner), leaf_node=np.array(number), tree_output=np.zeros(len(trees)),
-        tree_weight=np.ones(len(trees)), base=np.zeros(1), link=Link.IDENTITY, task=Task.REGRESSION,
+        tree_weight=np.ones(len(trees)), base=np.zeros(1), link=Identity(), task=Task.REGRESSION,
         accumulation=Accumulation.FLOAT64_BASE_FIRST, source=ModelSource("xcount", "1", "", ""),
     ).validate()  # fmt: skip
 

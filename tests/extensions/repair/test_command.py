@@ -239,8 +239,7 @@ def test_a_size_that_cannot_be_reached_costs_none_of_the_larger_ones(place: Path
 
 def test_an_interruption_keeps_what_is_proved(place: Path) -> None:
     """The search is stopped where the blend is proved, long before its time is over."""
-    from treesens.data.alignment import align_table
-    from treesens.data.tables import read_table
+    from treesens.data.tables import align_table, read_table
     from treesens.extensions.repair.repair import Repair
     from treesens.extensions.repair.study import RepairOptions
     from treesens.extensions.studies.losses import labelled

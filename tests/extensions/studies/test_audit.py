@@ -14,8 +14,7 @@ from click.testing import CliRunner
 import treesens as ts
 from tests.data.settings import BENCH, model, needs_bench, table
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table, read_table
+from treesens.data.tables import Table, align_table, read_table
 from treesens.errors import DataError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.feature_audit import audit

@@ -294,6 +294,7 @@ def test_tables_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     long = {name: f"number_of_{name}_within_the_last_year" for name in NAMES}
     records = [{**r, "varied": [long[r["varied"][0]]]} for r in records_of(trained, margin=["0"])]
     facts = {"model": {"file": "m", "trees": 1, "leaves": 9}, "data": {"file": "d", "rows": 90}, "seconds": 1.0}
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("treesens.extensions.studies.report.audit_table.out", lambda: console(width=80))
     show_audit(records, {**facts, "interrupted": False})
     text = capsys.readouterr().out

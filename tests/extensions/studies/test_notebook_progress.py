@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from treesens.extensions.studies.report.notebook_progress import in_notebook, progress_bar
+from treesens.extensions.studies.python.study import in_notebook, progress_bar
 
 CELL = """
 from tests.extensions.studies.grids import two_classes
-from treesens.extensions.studies.report import notebook_progress
+from treesens.extensions.studies.python import study as notebook_progress
 import treesens as ts
 
 notebook_progress._SECONDS = 0.0

@@ -17,7 +17,7 @@ from tests.extensions.studies.grids import NAMES, Trained, regressor, rows_of, s
 from treesens.cli import main
 from treesens.errors import ModelError, UsageError
 from treesens.extensions.studies.tree_shapes import tree_shapes, widest_shapes
-from treesens.frontends.monotone import directions_of
+from treesens.frontends.columns import directions_of
 
 
 def reversals(values: np.ndarray, axis: int) -> tuple[float, float]:

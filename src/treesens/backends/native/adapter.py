@@ -19,9 +19,8 @@ from typing import Any, assert_never
 import numpy as np
 
 from treesens.backends.native.boxes import Boxes, boxes_of, tree_groups
-from treesens.backends.native.problem import SearchProblem
+from treesens.backends.native.problem import Places, SearchProblem, places_of
 from treesens.backends.native.score_rows import Rows
-from treesens.backends.native.variables import Places, places_of
 from treesens.compiler.base.arrays import BoolArray, Int32Array, indptr_of
 from treesens.compiler.ir import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Module, Order
 from treesens.errors import BackendError

@@ -23,8 +23,8 @@ from treesens.backends.native.adapter import Adapted, adapt
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to
-from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.ir import Equal, Module
 from treesens.compiler.ir.evaluate import satisfies
 from treesens.compiler.passes.base import Chain, Postsolve

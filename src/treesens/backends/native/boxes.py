@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from treesens.backends.native.variables import Places
+from treesens.backends.native.problem import Places
 from treesens.compiler.base.arrays import (
     BoolArray,
     Int32Array,
@@ -19,7 +19,7 @@ from treesens.compiler.base.arrays import (
     runs_of,
 )
 from treesens.compiler.ir import ExactlyOne, Module
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.errors import BackendError
 
 MAX_BOXES = 4096

@@ -13,8 +13,8 @@ from treesens.backends.base import Limits, Termination
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.tolerance import Tolerance
-from treesens.compiler.compilation import compile_query, decide_at_compile_time
 from treesens.compiler.ir import Equal, Order
+from treesens.compiler.pipeline import compile_query, decide_at_compile_time
 from treesens.compiler.query.query import CellCost, LinearForm, Objective, Query
 from treesens.errors import BackendError
 

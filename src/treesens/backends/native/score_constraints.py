@@ -11,7 +11,7 @@ import numpy as np
 
 from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int64Array
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.scores import base_units, leaf_values
 from treesens.compiler.query.forest import Forest

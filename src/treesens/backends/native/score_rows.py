@@ -9,9 +9,9 @@ import numpy as np
 
 from treesens._engine import SCORE_BITS
 from treesens.backends.native.boxes import Groups
-from treesens.backends.native.variables import Places
+from treesens.backends.native.problem import Places
 from treesens.compiler.base.arrays import Int32Array, Int64Array, IntegerArray, indptr_of
-from treesens.compiler.base.units import in_finer_units
+from treesens.compiler.base.dyadic import in_finer_units
 from treesens.compiler.ir import TRUE, Linear, Module
 from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
 from treesens.compiler.query.forest import FOREST_ROW

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from treesens._engine import Search
 from treesens.backends.native.problem import Mode, SearchProblem
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, check_in
+from treesens.compiler.base.budget import Budget, OutOfTime, check_in
 
 if TYPE_CHECKING:
     from treesens._engine import ProofFacts, SearchFacts

@@ -29,10 +29,9 @@ from treesens.backends.native.score_constraints import (
 )
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import Kept
-from treesens.compiler.base.reuse import is_reused, reuse
+from treesens.compiler.base.dyadic import nearest_double
+from treesens.compiler.base.kept import Kept, is_reused, reuse
 from treesens.compiler.base.tolerance import EXACT, Tolerance
-from treesens.compiler.base.units import nearest_double
 from treesens.compiler.model.cell_trees import side_by_side
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.evaluate import Inputs, holds, scores_of_cells

@@ -20,8 +20,8 @@ from treesens.backends.base import (
     missing_module,
 )
 from treesens.backends.text.cpsat import write_cpsat
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to
-from treesens.compiler.base.units import Unit, nearest_double
 from treesens.compiler.ir import Module
 
 

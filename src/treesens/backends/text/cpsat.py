@@ -11,7 +11,7 @@ from typing import assert_never
 
 from treesens.backends.base import Artifact
 from treesens.backends.text.formats import variable_names
-from treesens.compiler.base.checkpoints import check_in, steadily
+from treesens.compiler.base.budget import check_in, steadily
 from treesens.compiler.ir import (
     TRUE,
     Clauses,
@@ -25,7 +25,7 @@ from treesens.compiler.ir import (
     Module,
     Order,
 )
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.legalise.rounding import floor_shift, round_row, total
 from treesens.compiler.legalise.rows import op_rows
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from treesens.compiler.base.plugins import Registry
+from treesens.errors import UsageError
+
 
 @dataclass(frozen=True)
 class TextFormat:
@@ -36,9 +39,17 @@ FORMATS: Final = {
     "sir": TextFormat("", "# ", prefix=""),
 }
 """By the name that `emit --to` takes."""
+PLUGINS: Final = Registry(kind="format", group="treesens.targets", builtin=dict.fromkeys(FORMATS, ""), error=UsageError)
+"""The formats of other distributions, each a `TextFormat`; the names of FORMATS are taken."""
+
+
+def format_named(name: str) -> TextFormat:
+    """The format of a name. UsageError if there is none."""
+    found: TextFormat = FORMATS[name] if name in FORMATS else PLUGINS.get(name)
+    return found
 
 
 def variable_names(format: str, count: int) -> list[str]:
     """The names of the first `count` variables in a text of this format, by their numbers."""
-    known = FORMATS[format]
+    known = format_named(format)
     return [f"{known.prefix}{number}" for number in range(known.first, known.first + count)]

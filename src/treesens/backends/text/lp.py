@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import isfinite
 
 from treesens.backends.base import Artifact
-from treesens.backends.text.floats import float_rows
 from treesens.backends.text.formats import variable_names
 from treesens.backends.text.value import row_name, told
-from treesens.compiler.base.checkpoints import steadily
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
+from treesens.compiler.legalise.rounding import float_rows
 from treesens.compiler.legalise.rows import to_rows
 
 _PER_LINE = 12

@@ -7,13 +7,13 @@ from math import isfinite
 import numpy as np
 
 from treesens.backends.base import Artifact
-from treesens.backends.text.floats import float_rows
 from treesens.backends.text.formats import variable_names
 from treesens.backends.text.value import told
 from treesens.compiler.base.arrays import row_of
-from treesens.compiler.base.checkpoints import check_in, steadily
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.budget import check_in, steadily
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
+from treesens.compiler.legalise.rounding import float_rows
 from treesens.compiler.legalise.rows import to_rows
 
 

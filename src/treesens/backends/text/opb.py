@@ -8,7 +8,7 @@ from __future__ import annotations
 from treesens.backends.base import Artifact
 from treesens.backends.text.formats import variable_names
 from treesens.backends.text.value import told
-from treesens.compiler.base.checkpoints import steadily
+from treesens.compiler.base.budget import steadily
 from treesens.compiler.ir import Module
 from treesens.compiler.legalise.rows import to_rows
 

@@ -13,9 +13,9 @@ from typing import assert_never
 from treesens.backends.base import Artifact
 from treesens.backends.text.formats import variable_names
 from treesens.backends.text.value import told
-from treesens.compiler.base.checkpoints import check_in, steadily
+from treesens.compiler.base.budget import check_in, steadily
 from treesens.compiler.ir import TRUE, Clauses, Equal, ExactlyOne, Facts, LeafImplies, LeafSum, Linear, Module, Order
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.ir.ops import Membership
 from treesens.compiler.legalise.rows import op_rows
 

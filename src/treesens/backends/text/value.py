@@ -1,4 +1,4 @@
-"""Objectives and names in a solver's text.
+"""Objectives and names in a solver's text, and what every variable stands for: a table beside the text.
 
 Texts leave out the constant of an objective, count in units of their own, and some minimise where the question maximises.
 Variables and rows have generated names. The name of a question, which may come from a file, is a comment in safe letters.
@@ -6,20 +6,24 @@ Variables and rows have generated names. The name of a question, which may come 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from sys import float_info
 
 from treesens.backends.base import Artifact
-from treesens.backends.text.formats import FORMATS
-from treesens.compiler.base.units import Unit
+from treesens.backends.text.formats import format_named
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Module
-from treesens.compiler.query.query import Objective
+from treesens.compiler.ir.module import Bool, ExactlyOne, Order
+from treesens.compiler.model.grid import FeatureGrid
+from treesens.compiler.query.query import Objective, Query
 from treesens.visible import label
 
 
 def value_line(module: Module, artifact: Artifact, objective: Objective | None) -> str:
     """A comment with the value of the question for the objective z of the text; empty if z says nothing about it."""
-    goal, known = module.objective, FORMATS[artifact.format]
+    goal, known = module.objective, format_named(artifact.format)
     if objective is None or goal is None or not module.optimises or objective.nearest is not None:
         return ""
     unit = Unit(goal.shift).size
@@ -59,3 +63,49 @@ def told(module: Module) -> str:
 def row_name(origin: str) -> str:
     """The end of a row's name: what it comes from, at most 40 letters, digits and `_`."""
     return label(origin).translate(str.maketrans("-+.", "___"))[:40]
+
+
+HEAD = "variable\tpoints\tmeaning\n"
+
+
+def legend(module: Module, query: Query, names: Sequence[str]) -> str:
+    """Tab-separated: a line per variable of a text whose names these are (`Artifact.names`), in the order of their numbers.
+
+    Names beyond the variables of the module are those of rows that were made of it.
+
+    A cell of a feature is an interval of values; `x < t` is what a variable of an order block says. A variable of more than
+    one block has a line for each.
+    """
+    lines: list[tuple[int, str, str]] = []
+    for block in module.blocks:
+        match block:
+            case Order():
+                grid = query.space.grid.features[block.feature]
+                where = _points(module, block.points)
+                name = label(query.space.names[block.feature])
+                for variable, cell in zip(block.variables.tolist(), block.cells.tolist(), strict=False):
+                    lines.append((variable, where, f"{name} {_up_to(grid, cell)}"))
+            case ExactlyOne():
+                where = _points(module, block.points)
+                lines += [(variable, where, text) for variable, text in steadily(_leaves(block))]
+            case Bool():
+                lines += [(variable, "", row_name(block.name)) for variable in block.variables.tolist()]
+    lines += [(v, "", "auxiliary: a part of a row") for v in range(module.variables, len(names))]
+    return HEAD + "".join(f"{names[variable]}\t{where}\t{text}\n" for variable, where, text in sorted(lines))
+
+
+def _points(module: Module, points: tuple[int, ...]) -> str:
+    return ", ".join(label(module.points[p]) for p in points)
+
+
+def _up_to(grid: FeatureGrid, cell: int) -> str:
+    """The values of a cell and of all before it; the missing value is after all others."""
+    if grid.categories:
+        return f"<= {cell} (a code)" if cell < grid.categories else "is not missing"
+    return f"< {grid.cuts[cell]:.17g}" if cell < len(grid.cuts) else "is not missing"
+
+
+def _leaves(block: ExactlyOne) -> Iterator[tuple[int, str]]:
+    for number, tree in enumerate(block.tree.tolist()):
+        for i in range(int(block.offset[number]), int(block.offset[number + 1])):
+            yield int(block.variables[i]), f"leaf {block.leaf[i]} of tree {tree} of model {block.model}"

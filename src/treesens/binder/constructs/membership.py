@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from treesens.binder import classes
 from treesens.binder import inputs as bind_inputs
-from treesens.binder import scores as bind_scores
 from treesens.binder.comparisons import compare
 from treesens.binder.feature_specs import interval_ends
 from treesens.binder.inputs import all_of, any_of
@@ -43,7 +43,7 @@ def _in_set(scope: Scope, node: InSet, positive: bool) -> Pending:
     if isinstance(operand, ast.ClassOf):
         point = scope.point(operand.point)
         wins = [
-            bind_scores.class_wins(scope, point, class_index(scope, point, label), positive=positive)
+            classes.class_wins(scope, point, class_index(scope, point, label), positive=positive)
             for label in values.values
         ]
         return (any_of if positive else all_of)(wins)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -194,7 +193,7 @@ def write_atomically(
             # A device such as /dev/stdout is written to; a folder refuses.
             target.write_bytes(data)
             return
-        beside = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.tmp")
+        beside = target.with_name(f".{target.name[:80]}.{os.urandom(4).hex()}.tmp")
         try:
             with beside.open("xb") as file:
                 file.write(data)
@@ -222,7 +221,7 @@ def check_writable(path: Path | None) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if target.exists() and not target.is_file():
             return
-        probe = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.tmp")
+        probe = target.with_name(f".{target.name[:80]}.{os.urandom(4).hex()}.tmp")
         with probe.open("xb"):
             pass
         probe.unlink()

@@ -3,14 +3,20 @@
 A feature value has exactly one number type, the one the library compares in (XGBoost and scikit-learn trees: float32;
 LightGBM and histogram boosting: float64). Values travel as float64, which holds every float32 exactly. Zero is always
 +0.0 here: both zeros compare equal, so they are one value, and one bit pattern keeps sets of values free of duplicates.
+
+Text is a number if it is a decimal in ASCII digits, as tables and other languages write them. Python itself takes more: `1_000`
+is 1000 to it, and it knows the digits of every script. Nobody else reads such a field as a number, so a table that has one
+would be read as another table.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import re
 import struct
 import sys
+from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -212,3 +218,60 @@ def _libm() -> ctypes.CDLL | None:
         return ctypes.CDLL(names.get(sys.platform, "libm.so"))
     except OSError:
         return None
+
+
+Float64 = NDArray[np.float64]
+# Floats by their rank: 0 is 0, this is infinity; negative floats have the negative rank.
+_INFINITY = np.int64(0x7FF0_0000_0000_0000)
+
+
+def largest_true(holds: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
+    """For `count` predicates at once, each true up to some float: that float (-infinity if there is none)."""
+    low, high = np.full(count, -_INFINITY), np.full(count, _INFINITY)
+    while (low < high).any():
+        # Half of the sum, rounded up, without its overflow.
+        middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            true = holds(_float(middle))
+        low, high = np.where(true, middle, low), np.where(true, high, np.maximum(middle - 1, low))
+    return _float(low)
+
+
+def _float(rank: NDArray[np.int64]) -> Float64:
+    return np.where(rank < 0, -np.abs(rank).view(np.float64), np.abs(rank).view(np.float64)) + 0.0
+
+
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
+_WHOLE_TEXT = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 4000
+"""Of a whole number; Python refuses to read more than that by itself."""
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a finite number in decimals: `12`, `-.5`, `1e-3`."""
+    return _DECIMAL.fullmatch(text) is not None
+
+
+def float_of(text: str) -> float | None:
+    """The float64 nearest to a decimal, infinities and NaN by their names; None for any other text."""
+    return float(text) if is_decimal(text) or _NOT_FINITE.fullmatch(text) else None
+
+
+def whole_of(text: str) -> int | None:
+    """The whole number that a text is in ASCII digits; None for any other text."""
+    return int(text) if len(text) <= _MOST_DIGITS and _WHOLE_TEXT.fullmatch(text) else None
+
+
+def fraction_of(text: str) -> Fraction:
+    """The exact number of a decimal or of a ratio of whole numbers, `1/3`. ValueError for any other text."""
+    above, slash, below = text.strip().partition("/")
+    if slash and whole_of(above) is not None and whole_of(below) is not None:
+        return Fraction(int(above), int(below))
+    if (
+        not slash
+        and is_decimal(above)
+        and abs(int((re.findall(r"[eE]([+-]?[0-9]+)$", above) or ["0"])[0])) < _MOST_DIGITS
+    ):
+        return Fraction(above)
+    raise ValueError(f"`{text[:40]}` is no number")

@@ -1,7 +1,6 @@
 """The constraint IR."""
 
-from treesens.compiler.ir.literals import FALSE, TRUE
-from treesens.compiler.ir.module import FeatureInfo, Module
+from treesens.compiler.ir.module import FALSE, TRUE, Block, Bool, ExactlyOne, FeatureInfo, Module, Order
 from treesens.compiler.ir.ops import (
     Clauses,
     Equal,
@@ -14,7 +13,6 @@ from treesens.compiler.ir.ops import (
     Op,
     Start,
 )
-from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 
 __all__ = [
     "FALSE",

@@ -11,10 +11,8 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, IntegerArray, row_of
-from treesens.compiler.ir.literals import TRUE, leaf_implications, literal_values
-from treesens.compiler.ir.module import Module
+from treesens.compiler.ir.module import TRUE, Block, Bool, ExactlyOne, Module, Order, leaf_implications, literal_values
 from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership, Objective, Op
-from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 from treesens.errors import UsageError
 
 _CHUNK = 4096

@@ -1,16 +1,22 @@
-"""The module: everything a solver needs to know of a question, and nothing about solvers."""
+"""The module: everything a solver needs to know of a question, and nothing about solvers.
+
+All variables of a module are Booleans 0 .. n-1; blocks are typed views on them. Order and exactly-one blocks are constraints by
+type: a backend that is given a block must enforce its type (the chain, exactly one), and passes may rely on it.
+
+A literal, a variable or its negation, is one integer, so that whole arrays of them are rewritten at once: `2 * v` is the
+variable v, `2 * v + 1` its negation (the encoding of SAT solvers). Two constants complete it for rewrites.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from treesens.compiler.base.arrays import BoolArray, Int32Array
-from treesens.compiler.ir.ops import Clauses, Objective, Op, Start
-from treesens.compiler.ir.types import Block, ExactlyOne, Order
+from treesens.compiler.base.arrays import ArrayRecord, BoolArray, Int32Array, Int64Array, distinct, row_of
+from treesens.compiler.ir.ops import Clauses, LeafImplies, LeafSum, Objective, Op, Start
 
 Kind = TypeVar("Kind")
 
@@ -98,3 +104,94 @@ class ModuleSize:
     def to_dict(self) -> dict[str, int]:
         """For records; nothing of a question that was never compiled."""
         return asdict(self) if self.variables or self.rows else {}
+
+
+@dataclass(frozen=True, eq=False)
+class Order(ArrayRecord):
+    """The cell of one feature for one or more points, by predicates "cell <= k" (eq. predicate_consistency of the paper).
+
+    `cells` int32[m] are the cells that are left, ascending, as numbered in the grid of the question; `variables` int32[m-1]
+    are monotone by type: variables[i] <= variables[i+1]. variables[i] is true where the cell is at most cells[i].
+    """
+
+    feature: int
+    points: tuple[int, ...]
+    cells: Int32Array
+    variables: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class ExactlyOne(ArrayRecord):
+    """Leaf indicators of trees for one or more points: exactly one per tree by type (eq. leaf_consistency_1).
+
+    `tree` int32[T] names the trees of model `model`, `offset` int64[T+1] delimits their leaves, `leaf` int32[L] are the
+    leaf numbers in the ensemble and `variables` int32[L] their indicators. A variable that means the same leaf for two
+    points may be in two exactly-one blocks.
+    """
+
+    model: int
+    points: tuple[int, ...]
+    tree: Int32Array
+    offset: Int64Array
+    leaf: Int32Array
+    variables: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bool(ArrayRecord):
+    """Booleans without structure of their own, e.g. members of tables and reified parts of a formula."""
+
+    name: str
+    variables: Int32Array
+
+
+Block: TypeAlias = Order | ExactlyOne | Bool
+
+
+FALSE: Final = -2
+TRUE: Final = -1
+"""Constants among literals; `literal ^ 1` negates them too (-2 ^ 1 == -1)."""
+
+
+def positive(variables: Any) -> Int32Array:
+    return np.asarray(variables, np.int32) * np.int32(2)
+
+
+def negative(variables: Any) -> Int32Array:
+    return np.asarray(variables, np.int32) * np.int32(2) + np.int32(1)
+
+
+def variable_of(literals: Int32Array) -> Int32Array:
+    return np.asarray(literals >> 1, np.int32)
+
+
+def is_negative(literals: Int32Array) -> BoolArray:
+    return (literals & 1).astype(bool)
+
+
+def literal_values(literals: Int32Array, assignment: BoolArray) -> BoolArray:
+    """Truth of each literal (constants included) under `assignment` [..., variables]; shape [..., literals]."""
+    constant = literals < 0
+    variable = np.where(constant, 0, literals >> 1)
+    if assignment.shape[-1] == 0:
+        values = np.zeros((*assignment.shape[:-1], len(literals)), bool)
+    else:
+        values = assignment[..., variable] ^ (literals & 1).astype(bool)
+    return np.where(constant, literals == TRUE, values)
+
+
+def leaf_implications(module: Module) -> tuple[Int32Array, Int32Array]:
+    """All pairs (leaf variable, implied literal) of the module, from `Path` and `LeafSum`; duplicates removed.
+
+    A leaf sum of at most a literal says that each of its leaves implies that literal. The converse direction of an
+    equality row needs no pair: the other leaves of the tree imply the negation by another row.
+    """
+    leaves = [op.leaves for op in module.ops_of(LeafImplies)]
+    literals = [op.literals for op in module.ops_of(LeafImplies)]
+    for op in module.ops_of(LeafSum):
+        leaves.append(op.leaves)
+        literals.append(op.literals[row_of(op.indptr)])
+    if not leaves:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    key = distinct(np.concatenate(leaves).astype(np.int64) << 32 | np.concatenate(literals).astype(np.int64))
+    return (key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32)

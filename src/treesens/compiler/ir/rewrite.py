@@ -22,9 +22,19 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     row_of,
 )
-from treesens.compiler.base.checkpoints import steadily
-from treesens.compiler.ir.literals import FALSE, TRUE, is_negative, literal_values, variable_of
-from treesens.compiler.ir.module import Module
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.ir.module import (
+    FALSE,
+    TRUE,
+    Block,
+    Bool,
+    ExactlyOne,
+    Module,
+    Order,
+    is_negative,
+    literal_values,
+    variable_of,
+)
 from treesens.compiler.ir.ops import (
     Clauses,
     Equal,
@@ -37,7 +47,6 @@ from treesens.compiler.ir.ops import (
     Op,
     Start,
 )
-from treesens.compiler.ir.types import Block, Bool, ExactlyOne, Order
 from treesens.errors import InternalError
 
 

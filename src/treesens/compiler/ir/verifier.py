@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, distinct
-from treesens.compiler.ir.module import Module
+from treesens.compiler.ir.module import ExactlyOne, Module, Order
 from treesens.compiler.ir.ops import Clauses, Equal, Facts, LeafImplies, LeafSum, Linear, Membership
-from treesens.compiler.ir.types import ExactlyOne, Order
 from treesens.errors import IRError
 
 Check = Callable[[Module], Iterator[str]]

@@ -31,7 +31,7 @@ from treesens.compiler.base.arrays import (
     indptr_of,
     row_of,
 )
-from treesens.compiler.base.checkpoints import check_in, steadily
+from treesens.compiler.base.budget import check_in, steadily
 from treesens.compiler.ir import (
     TRUE,
     Clauses,

@@ -6,7 +6,7 @@ that the paper calls Kant; every improvement on it is a pass.
 
 from __future__ import annotations
 
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 from treesens.compiler.ir import FeatureInfo, Module
 from treesens.compiler.lower.builder import Builder
 from treesens.compiler.lower.constraints import lower_constraint, lower_objective

@@ -40,7 +40,7 @@ class Builder:
     roots: dict[Place, Place] | None = None
     """The first of each group of equal features, once it is known (`lower/sums.py`)."""
     several: dict[int, BoolArray] = field(default_factory=dict)
-    """The cells of a feature that hold more than one legal value, once they are known (`lower/changes.py`)."""
+    """The cells of a feature that hold more than one legal value, once they are known (`lower/differences.py`)."""
     _orders: dict[tuple[int, int], int] = field(default_factory=dict)
     _members: dict[tuple[int, int, bytes], int] = field(default_factory=dict)
     _tables: list[tuple[int, int, BoolArray]] = field(default_factory=list)

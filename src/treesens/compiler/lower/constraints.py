@@ -10,13 +10,11 @@ from typing import assert_never
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, IntegerArray
-from treesens.compiler.base.checkpoints import steadily
-from treesens.compiler.base.dyadic import exact_product
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.base.dyadic import Unit, exact_product
 from treesens.compiler.ir import FALSE, TRUE, Linear, Objective
 from treesens.compiler.lower.builder import Builder
-from treesens.compiler.lower.changes import lower_changes
-from treesens.compiler.lower.differences import lower_difference
+from treesens.compiler.lower.differences import lower_changes, lower_difference
 from treesens.compiler.lower.sums import lower_levels, lower_pair, row_of_sum
 from treesens.compiler.lower.trees import forest_unit
 from treesens.compiler.model.scores import leaf_values

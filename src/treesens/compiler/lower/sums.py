@@ -14,12 +14,11 @@ from math import lcm
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array, IntegerArray, frozen
-from treesens.compiler.base.checkpoints import steadily
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import FALSE, TRUE
 from treesens.compiler.lower.builder import Builder
-from treesens.compiler.lower.changes import counts_changes, row_of_changes
-from treesens.compiler.lower.differences import lower_difference
+from treesens.compiler.lower.differences import counts_changes, lower_difference, row_of_changes
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueSum

@@ -3,7 +3,7 @@
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut, strict_cut_array
-from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, Link, ModelSource, Task
+from treesens.compiler.model.kinds import Accumulation, Feature, FeatureKind, ModelSource, Task
 
 __all__ = [
     "Accumulation",
@@ -15,7 +15,6 @@ __all__ = [
     "FeatureKind",
     "Grid",
     "LeafBoxes",
-    "Link",
     "ModelSource",
     "Task",
     "strict_cut",

@@ -20,11 +20,11 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, fractions_to_scaled, to_scaled
 from treesens.compiler.base.floats import NumberType, next_up
 from treesens.compiler.model import evaluate
-from treesens.compiler.model.blend import Blend, Way
+from treesens.compiler.model.blend import Blend
 from treesens.compiler.model.calibration import Calibration
 from treesens.compiler.model.discretise import lay_on
 from treesens.compiler.model.grid import Comparison, FeatureGrid, Grid, strict_cut_array
-from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.kinds import Accumulation, Feature, ModelSource, Task
 from treesens.compiler.model.numbers import (
     OpenNumber,
     Stepped,
@@ -39,6 +39,7 @@ from treesens.errors import ModelError
 
 if TYPE_CHECKING:
     from treesens.compiler.model.cells import CellEnsemble
+    from treesens.links.link import Link
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -115,7 +116,6 @@ class Ensemble:
     cutoff: Fraction | None = None
     decides_at: float | None = None
     probability_cut: Fraction | None = None
-    calibration: Calibration | None = None
     blend: Blend | None = None
     ties: Ties | None = None
     number: OpenNumber | None = None
@@ -164,7 +164,12 @@ class Ensemble:
     @property
     def compares_classes(self) -> bool:
         """Whether the scores are those of the classes, each with a calibration of its own."""
-        return self.blend is not None and self.blend.way is Way.COMPARE
+        return self.link.compares_members
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The function from the only score to a probability, if it was learnt after training."""
+        return self.link.calibration
 
     @cached_property
     def open_features(self) -> tuple[str, ...]:

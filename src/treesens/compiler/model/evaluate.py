@@ -1,7 +1,13 @@
-"""Evaluation of an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and the band between."""
+"""Evaluation of an ensemble on floats: leaves, the library's sums bit for bit, exact sums, and the band between.
+
+The class of an input is the one that the library predicts. `Ensemble.predicted_classes` follows its rule; `LibraryReplay` asks
+the library, so that a rule that was read wrongly is noticed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +18,6 @@ from treesens.compiler.base.arrays import FloatArray, Int64Array, distinct
 from treesens.compiler.base.dyadic import ScaledIntegers, exact_sum
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.grid import category_codes
-from treesens.compiler.model.kinds import Link
 from treesens.compiler.model.ties import HashedTies
 from treesens.errors import DataError, ModelError
 
@@ -230,34 +235,16 @@ def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
     """
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
-    one = kind.type(1)
     with np.errstate(over="ignore", under="ignore"):
-        match ensemble.link:
-            case Link.IDENTITY | Link.RAW | Link.COUNTED:
-                return raw
-            case Link.LOGISTIC:
-                return np.asarray(one / (one + np.exp(np.negative(raw))))
-            case Link.SOFTMAX:
-                shifted = np.exp(raw - raw.max(axis=1, keepdims=True))
-                return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
-            case Link.EXP:
-                return np.asarray(np.exp(raw))
-            case Link.CALIBRATED:
-                assert ensemble.calibration is not None
-                uncalibrated = one / (one + np.exp(np.negative(raw))) if ensemble.calibration.of_probability else raw
-                return ensemble.calibration.after(uncalibrated)
-            case Link.BLENDED:
-                assert ensemble.blend is not None
-                return ensemble.blend.probabilities(raw.astype(np.float64), len(ensemble.classes))
+        return ensemble.link.predict(ensemble, raw)
 
 
 def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = None) -> Int64Array:
     """The library's classes int64[rows] for its margins [rows, n_outputs]: by the cut-off, or the first of the best. If a hash
     breaks ties, `rows` [rows, features] tell which one.
     """
-    if ensemble.link is Link.COUNTED:
-        assert ensemble.blend is not None
-        return ensemble.blend.winners(np.asarray(margins, np.float64), len(ensemble.classes))
+    if (winners := ensemble.link.winners(ensemble, margins)) is not None:
+        return winners
     shown = np.asarray(probabilities(ensemble, margins), np.float64)
     if ensemble.cutoff is not None:
         # What is written decides: 0.2 votes reach a cut-off of 0.2.
@@ -270,7 +257,48 @@ def predicted_classes(ensemble: Ensemble, margins: FloatArray, rows: object = No
     if ensemble.ties is not None and (rows is not None or not isinstance(ensemble.ties, HashedTies)):
         inputs = best if rows is None else np.asarray(rows, np.float64)
         return np.array([ensemble.ties.choose(*both) for both in zip(best, inputs, strict=True)], np.int64)
-    if ensemble.n_outputs > 1 or ensemble.link is Link.BLENDED:
+    if ensemble.n_outputs > 1 or ensemble.link.averages:
         return np.asarray(best.argmax(axis=1), np.int64)
     score = np.asarray(margins, np.float64)[:, 0]
     return np.where(score == 0, ensemble.class_at_zero, score > 0).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a library predicts for rows.
+
+    `probabilities` [rows, n] is what the link of the ensemble makes of its margins, as the library computes it: one column for
+    one margin (of the second class), one per class or target otherwise. None if the library has none of this shape. `classes`
+    int64[rows] are positions in `Ensemble.classes`, -1 for a label that is none of them; None for models without classes.
+    """
+
+    probabilities: NDArray[Any] | None
+    classes: Int64Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryReplay:
+    """A library that is asked again: it is called for margins [rows, n_outputs], and `predicts` is its own predict.
+
+    `predicts` is None for a frontend that has margins alone; the rule of the ensemble then decides.
+    """
+
+    margins: Callable[[NDArray[np.float64]], NDArray[Any]]
+    predicts: Callable[[NDArray[np.float64]], Predicted] | None = None
+
+    def __call__(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        return self.margins(rows)
+
+    def on(self, change: Callable[[NDArray[np.float64]], Any]) -> LibraryReplay:
+        """The same library over rows that are changed first."""
+        predicts = self.predicts
+        return LibraryReplay(
+            lambda rows: self.margins(change(rows)),
+            None if predicts is None else lambda rows: predicts(change(rows)),
+        )
+
+
+def positions(labels: NDArray[Any], classes: tuple[Any, ...]) -> Int64Array:
+    """The positions of predicted labels among the classes, int64[rows]; -1 for a label that is none of them."""
+    place = {str(c): i for i, c in enumerate(classes)}
+    return np.array([place.get(str(label), -1) for label in np.ravel(labels).tolist()], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The words that describe a model: kinds of features, links, tasks, and how a library adds up."""
+"""The words that describe a model: kinds of features, tasks, and how a library adds up."""
 
 from __future__ import annotations
 
@@ -16,26 +16,6 @@ class FeatureKind(Enum):
     INTEGER = "integer"
     INDICATOR = "indicator"
     CATEGORICAL = "categorical"
-
-
-class Link(Enum):
-    """From raw margins to what the library predicts.
-
-    RAW: the margins rank the classes, and no function of this list turns them into the library's probabilities. IDENTITY
-    with one output per class means that the outputs are the probabilities themselves. CALIBRATED goes from one margin to the
-    probability of the second class by `Ensemble.calibration`. BLENDED: the scores are those of several models, of which
-    `Ensemble.blend` makes one probability per class. COUNTED: the scores are those of several models, each of which has a vote
-    for the class that it predicts, or is the score of one class (`Way.COMPARE`); nothing but a class comes out.
-    """
-
-    RAW = "raw"
-    IDENTITY = "identity"
-    LOGISTIC = "logistic"
-    SOFTMAX = "softmax"
-    EXP = "exp"
-    CALIBRATED = "calibrated"
-    BLENDED = "blended"
-    COUNTED = "counted"
 
 
 class Task(Enum):

@@ -9,11 +9,9 @@ import numpy as np
 
 from treesens._engine import SCORE_BITS
 from treesens.compiler.base.arrays import Int64Array, frozen
-from treesens.compiler.base.bisection import Float64, largest_true
-from treesens.compiler.base.dyadic import to_scaled
-from treesens.compiler.base.floats import NumberType
+from treesens.compiler.base.dyadic import Unit, to_scaled
+from treesens.compiler.base.floats import Float64, NumberType, largest_true
 from treesens.compiler.base.kept import Kept
-from treesens.compiler.base.units import Unit
 from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.model.ensemble import Ensemble
 

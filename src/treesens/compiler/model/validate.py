@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treesens.compiler.model.kinds import Link
 from treesens.errors import ModelError
 
 if TYPE_CHECKING:
@@ -38,24 +37,15 @@ def validate(e: Ensemble) -> None:
     require(width == 1 or (e.tree_output == -1).all(), "vector leaves feed all outputs")
     require(outputs == 1 or width > 1 or (e.tree_output >= 0).all(), "tree_output is -1 without vector leaves")
     require(e.average >= 1, "average must be at least 1")
-    require((e.calibration is not None) == (e.link is Link.CALIBRATED), "calibration and link do not fit")
-    require(
-        e.calibration is None or (outputs == 1 and len(e.classes) == 2), "calibration is for one margin of two classes"
-    )
-    # Scores that are no margins are the probabilities of all classes: what reads one score reads a margin.
-    several = e.link in (Link.BLENDED, Link.COUNTED)
-    require(several <= (e.blend is not None), "a link of several models needs them")
+    e.link.validate(e, require)
     require(e.blend is None or e.blend.trees[-1][1] <= trees, "the trees of a member are missing")
-    require(not (several and e.ranks_scores), "the scores of several models are not compared")
-    require(e.link is not Link.COUNTED or (len(e.classes) > 1 and e.cutoff is None), "votes are for classes")
     require(
         e.ties is None
         or (len(e.ties.factors) == len(e.classes) == outputs > 1 and e.cutoff is None and e.blend is None),
         "ties are broken between the scores of classes",
     )
     require(
-        e.decides_at is None
-        or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None and not e.calibration),
+        e.decides_at is None or (np.isfinite(e.decides_at) and len(e.classes) == 2 and e.cutoff is None),
         "a score that decides is for two classes, and for them alone",
     )
     require(e.average == 1 or not e.accumulation.base_first, "an average needs its base added last")

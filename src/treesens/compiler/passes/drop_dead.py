@@ -27,7 +27,7 @@ from treesens.compiler.ir import (
     Module,
     Order,
 )
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.ir.rewrite import Substitution, substitute
 from treesens.compiler.passes.base import Chain, PassResult, Relation
 

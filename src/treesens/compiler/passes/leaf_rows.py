@@ -19,7 +19,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, concatenated_ranges, distinct
 from treesens.compiler.ir import ExactlyOne, LeafImplies, LeafSum, Module, Op, Order
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
 
 

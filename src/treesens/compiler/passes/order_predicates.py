@@ -16,9 +16,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import Linear, Membership, Module, Op, Order
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation
 
 

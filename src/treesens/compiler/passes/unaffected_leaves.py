@@ -15,7 +15,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array, Int64Array, begins_run, distinct, first_equal_rows
 from treesens.compiler.ir import Equal, ExactlyOne, Module
-from treesens.compiler.ir.literals import leaf_implications
+from treesens.compiler.ir.module import leaf_implications
 from treesens.compiler.passes.base import PassResult, Relation, guard_classes
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from treesens.compiler.base.dyadic import ln_bounds
-from treesens.compiler.base.units import Unit, nearest_double
+from treesens.compiler.base.dyadic import Unit, ln_bounds, nearest_double
 from treesens.compiler.model.scores import clipped
 from treesens.errors import InternalError
 

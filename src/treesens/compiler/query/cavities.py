@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 
 Side: TypeAlias = tuple[int, int, int]
 """A feature, and the first and last cell of a run."""

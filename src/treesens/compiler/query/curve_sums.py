@@ -14,8 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray, FloatArray
-from treesens.compiler.base.dyadic import ScaledIntegers
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import ScaledIntegers, Unit
 from treesens.compiler.model.calibration import Isotonic, Learnt
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.curves import ROUNDING, Value, floats_of, greatest_curvature, least_constant, slope_above

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.probabilities import approximate, reaches
 from treesens.compiler.query.query import (
     AllOf,

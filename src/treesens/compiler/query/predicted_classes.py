@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from math import exp, log
+from math import exp
 
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.floats import NumberType, next_up
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.blend import keeps_single
-from treesens.compiler.model.calibration import Odds
 from treesens.compiler.model.ties import are_near
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.dependencies import points_in
@@ -65,7 +64,7 @@ def voter_of(ensemble: Ensemble, output: int) -> Ensemble:
 
 def _voter_at(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
     """The same, and the number of its first score."""
-    if ensemble.link is not Link.COUNTED:
+    if not ensemble.link.votes:
         return ensemble, 0
     assert ensemble.blend is not None
     member, first = next((member, first) for member, first, end in ensemble.blend.parts() if output < end)
@@ -82,7 +81,7 @@ def compares_scores(ensemble: Ensemble) -> bool:
     """Whether the library predicts a class by the scores that it has added up, and not by probabilities."""
     if ensemble.decides_at is not None:
         return True
-    return ensemble.link is Link.IDENTITY or (ensemble.ranks_scores and ensemble.cutoff is None)
+    return ensemble.link.is_linear or (ensemble.ranks_scores and ensemble.cutoff is None)
 
 
 def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
@@ -90,7 +89,7 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
     A library that goes through probabilities shows no lead that is smaller than their rounding; equal margins are a tie.
     """
-    if ensemble.link is Link.COUNTED:
+    if ensemble.link.votes:
         return _sure_votes(ensemble, margins)
     classes = ensemble.predicted_classes(margins)
     if ensemble.ties is not None:
@@ -104,18 +103,16 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     near = float(resolution_of(ensemble))
     result: list[int | None] = []
     for row, best, own in zip(shown, classes.tolist(), margins, strict=True):
-        if ensemble.link is Link.BLENDED and ensemble.cutoff is None:
+        if ensemble.link.averages and ensemble.cutoff is None:
             # Equal scores of several models are no tie of two classes: only the rounded probabilities are compared.
             unsure = (row[best] - np.delete(row, best) <= near).any()
-        elif ensemble.n_outputs > 1 and ensemble.link is not Link.BLENDED:
+        elif ensemble.n_outputs > 1 and not ensemble.link.averages:
             unsure = ((row[best] - row <= near) & (own != own[best])).any()
         else:
             cut = 0.5 if ensemble.cutoff is None else float(ensemble.cutoff)
             exactly = ensemble.cutoff is None and ensemble.calibration is None and own[0] == 0
             unsure = _may_pass(ensemble, own) or (
-                ensemble.link in (Link.LOGISTIC, Link.CALIBRATED, Link.BLENDED)
-                and abs(row[-1] - cut) <= near
-                and not exactly
+                ensemble.link.is_probability and abs(row[-1] - cut) <= near and not exactly
             )
         result.append(None if unsure else int(best))
     return result
@@ -126,18 +123,19 @@ def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
     # Of a softmax a lead is at least that of its probabilities; shares are those of the sum.
     assert ensemble.ties is not None
     scores = [float(m) * float(factor) for m, factor in zip(margins, ensemble.ties.factors, strict=True)]
-    size = (
-        Fraction(1) if ensemble.link is Link.SOFTMAX else sum((Fraction(abs(score)) for score in scores), Fraction(0))
-    )
+    size = Fraction(1) if ensemble.link.is_share else sum((Fraction(abs(score)) for score in scores), Fraction(0))
     return are_near(np.array(scores), resolution_of(ensemble) * size * ensemble.ties.coarse)
 
 
 def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
     """Whether another order of additions may lead to the other side of a cut-off."""
-    if not ensemble.accumulation.any_order or ensemble.link is not Link.LOGISTIC:
+    if not ensemble.accumulation.any_order:
+        return False
+    cut = ensemble.link.score_at(0.5 if ensemble.cutoff is None else float(ensemble.cutoff))
+    if cut is None:
         return False
     # Where the band is wide the logarithm is known well enough.
-    past = abs(float(margins[0]) - (0.0 if ensemble.cutoff is None else log(ensemble.cutoff / (1 - ensemble.cutoff))))
+    past = abs(float(margins[0]) - cut)
     return past <= float(2 * ensemble.bands()[0]) + 2.0**-44 * (1 + abs(float(margins[0])))
 
 
@@ -253,8 +251,7 @@ def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted
     probability = Fraction(repr(float(voter.probabilities(np.array([margins]))[0, -1])))
     ahead = probability - shown.probability if shown.above else shown.probability - probability
     holds = ahead > 0 or (ahead == 0 and not shown.strict)
-    doubtful = voter.link is Link.LOGISTIC or isinstance(voter.calibration, Odds)
-    if doubtful and abs(ahead) <= resolution_of(voter):
+    if voter.link.varies_by_library and abs(ahead) <= resolution_of(voter):
         holds = doubted
     return AllOf(()) if holds else AnyOf(())
 
@@ -278,7 +275,7 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     if compares_scores(ensemble):
         return Fraction(0)
     unit = unit_of(row.form.scores[0], whole)
-    if ensemble.n_outputs == 1 or ensemble.link is Link.SOFTMAX:
+    if ensemble.n_outputs == 1 or ensemble.link.is_share:
         return resolution_of(ensemble) * unit
     # Each class has a sigmoid of its own, which is flat far from 0: of 40 and 45 both probabilities are 1.
     one, other = (float(seen.scores[term.point][term.output] / whole.average) for term in row.form.scores)

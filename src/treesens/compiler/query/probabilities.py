@@ -24,8 +24,7 @@ from typing import TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import BoolArray
-from treesens.compiler.base.dyadic import ScaledIntegers, exp_bounds
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import ScaledIntegers, Unit, exp_bounds
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.curve_sums import (
     beyond,

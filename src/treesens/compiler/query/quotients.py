@@ -24,8 +24,7 @@ from typing import TypeAlias
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.base.dyadic import ScaledIntegers
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import ScaledIntegers, Unit
 from treesens.compiler.query.curve_sums import beyond, breaks, curves_of, first_row, line_row, score_at, value_at
 from treesens.compiler.query.curves import ROUNDING, Value, floats_of, share_bounds
 from treesens.compiler.query.powers import Powers, added, multiplied

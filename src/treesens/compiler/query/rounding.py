@@ -13,7 +13,7 @@ from math import exp
 
 import numpy as np
 
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.model.calibration import Isotonic, Sigmoid
 from treesens.compiler.model.ties import CutShares, Thresholds
 from treesens.compiler.query.bounds import LogRational
@@ -304,13 +304,13 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
             # No probability is above 1, and the rounding of a quotient is relative.
             hidden += 2 * unit_of(term, whole) * resolution_of(ensemble) * ensemble.ties.coarse
             continue
-        if ensemble.link is Link.IDENTITY or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
+        if ensemble.link.is_linear or (row.name.startswith(CLASS_ROW) and compares_scores(ensemble)):
             continue
         # The slope of a sigmoid is p (1 - p): its flattest place is where the bound lies or, of several sigmoids, anywhere.
-        alone = ensemble.link is Link.SOFTMAX or ensemble.n_outputs == 1
+        alone = ensemble.link.is_share or ensemble.n_outputs == 1
         unit = unit_of(term, whole)
         largest = abs(float(row.bound)) / float(unit) if alone else _largest_score(ensemble)
-        flatness = Fraction(exp(min(largest, STEEPEST)))
+        flatness = Fraction(ensemble.link.flatness(largest))
         hidden += unit * resolution_of(ensemble) * (2 + flatness)
     return hidden
 

@@ -25,7 +25,7 @@ from treesens.extensions.certify.produce import ByValue, Certificate, beyond, ex
 from treesens.extensions.certify.statement import NoCertificate, learnt_of
 from treesens.extensions.certify.together import Claim, known, write_manifest
 from treesens.extensions.certify.whole import Whole, whole_of, with_alternatives
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 
 class Existing(Protocol):

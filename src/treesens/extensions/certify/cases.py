@@ -97,9 +97,9 @@ def parted(query: Query) -> list[Query] | None:
 def agree_too_much(query: Query) -> bool:
     """Whether the points have to differ in more features than may vary."""
     free = frozenset(range(len(query.space.names)))
-    for link in query.constraints:
-        if isinstance(link, SameExcept):
-            free &= link.varied
+    for equal in query.constraints:
+        if isinstance(equal, SameExcept):
+            free &= equal.varied
     known = filter(None, map(least_changes, query.constraints))
     return any(len(counted & free) < least for counted, least in known)
 
@@ -107,9 +107,9 @@ def agree_too_much(query: Query) -> bool:
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
     """One case per set of features that may differ; what is not counted may differ as before. None if these are too many."""
     free = frozenset(range(len(query.space.names)))
-    for link in others:
-        if isinstance(link, SameExcept):
-            free &= link.varied
+    for equal in others:
+        if isinstance(equal, SameExcept):
+            free &= equal.varied
     mine = sorted(free & counted)
     kept = tuple(c for c in others if not isinstance(c, SameExcept))
     if most < 0:

@@ -29,7 +29,7 @@ from treesens.extensions.certify.statement import NoCertificate, ensembles_of, s
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
 from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
 from treesens.solve.tasks.top_n import Apart
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 MOST_ROWS = 1000
 """Rows that are proved one by one."""

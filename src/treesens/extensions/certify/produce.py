@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import treesens.extensions.treesens_verify as checker
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import Solver
-from treesens.backends.native.tree_proof import TreeProof, prove_on_trees
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.kept import Kept
-from treesens.compiler.base.reuse import reuse
-from treesens.compiler.base.units import Unit
-from treesens.compiler.compilation import compile_query
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.base.kept import Kept, reuse
+from treesens.compiler.pipeline import compile_query
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import form_value, inputs_of
@@ -38,9 +36,10 @@ from treesens.extensions.certify.short_proofs import (
 )
 from treesens.extensions.certify.statement import NoCertificate, Statement, learnt_of, model_file, statement_of
 from treesens.extensions.certify.sums import with_cell_rows
+from treesens.extensions.certify.tree_proof import TreeProof, prove_on_trees
 from treesens.extensions.certify.whole import unsaid, whole_of_inputs
 from treesens.values.relations import better_than
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 if TYPE_CHECKING:
     from treesens._engine import ProofFacts

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treesens.backends.native.tree_proof import TreeProof
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.ir import ExactlyOne, Linear, Module, Order
 from treesens.extensions.certify.statement import NoCertificate, Statement, forests_of
+from treesens.extensions.certify.tree_proof import TreeProof
 
 if TYPE_CHECKING:
     from treesens._engine import ProofFacts

@@ -32,7 +32,7 @@ from treesens.extensions.certify.statement import NoCertificate, learnt_of, set_
 from treesens.extensions.certify.together import Claim, Part, known
 from treesens.extensions.certify.whole import whole_of
 from treesens.extensions.measure.groups import Groups
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 MOST_PARTS = 2_000
 """Certificates of one share."""

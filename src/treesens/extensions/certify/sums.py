@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from treesens.compiler.base.arrays import frozen
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.probabilities import relaxed
 from treesens.compiler.query.query import (

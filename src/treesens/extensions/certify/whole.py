@@ -53,7 +53,7 @@ from treesens.extensions.certify.statement import (
 )
 from treesens.extensions.certify.sums import sums_of, with_cell_rows
 from treesens.values.stated_changes import counted_changes, least_changes
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 Whole = dict[str, Any]
 

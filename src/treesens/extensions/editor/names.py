@@ -109,7 +109,7 @@ def model_card(reading: Reading, name: str) -> str | None:
     lines = [
         f"**{name}**, a model",
         "",
-        f"- {e.task.value}, link {e.link.value}{labels}",
+        f"- {e.task.value}, link {e.link.name}{labels}",
         f"- {e.n_trees:,} trees, {e.n_leaves:,} leaves, {e.n_features} features",
         f"- read by `{loaded.frontend}`, {e.source.format}{version}; inputs are {e.number_type.value}",
         *(f"- {note}" for note in loaded.notes),

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals
-from treesens.compiler.model import Accumulation, Link, ModelSource, Task
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model import Accumulation, ModelSource, Task
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
+from treesens.extensions.formats.apart import read_apart
 from treesens.extensions.formats.treelite_fields import TABLE
-from treesens.frontends.apart import read_apart
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
@@ -36,17 +36,17 @@ from treesens.frontends.columns import (
     feature_tuple,
     stack_trees,
 )
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 _LINKS = {
-    "identity": Link.IDENTITY,
-    "identity_multiclass": Link.IDENTITY,
-    "sigmoid": Link.LOGISTIC,
-    "multiclass_ova": Link.LOGISTIC,
-    "softmax": Link.SOFTMAX,
-    "exponential": Link.EXP,
-    "hinge": Link.RAW,
+    "identity": Identity(),
+    "identity_multiclass": Identity(),
+    "sigmoid": Logistic(),
+    "multiclass_ova": Logistic(),
+    "softmax": Softmax(),
+    "exponential": Exp(),
+    "hinge": Raw(),
 }
 _OF_SEVERAL = ("identity", "identity_multiclass", "multiclass_ova", "softmax")
 """Postprocessors of all classes of a target; the others change its first score."""
@@ -167,7 +167,7 @@ class TreeliteFrontend:
             library.margins,
             library.leaf_ids,
             (note,),
-            predicts=None if link is Link.RAW else library.predicts,
+            predicts=None if not link.is_known else library.predicts,
         )
 
 
@@ -216,11 +216,11 @@ def _outputs(root: Field) -> tuple[int, Task, Link]:
     task, link = _TASKS[kind.text()], _LINKS[after.text()]
     if task is Task.MULTICLASS and outputs == 2:
         task = Task.BINARY
-    if link is Link.LOGISTIC and root["sigmoid_alpha"].value != 1:
-        link = Link.RAW
-    if task is Task.BINARY and outputs == 1 and link is Link.IDENTITY:
-        link = Link.RAW
-    if link is Link.RAW and task is Task.REGRESSION:
+    if isinstance(link, Logistic) and root["sigmoid_alpha"].value != 1:
+        link = Raw()
+    if task is Task.BINARY and outputs == 1 and link.is_linear:
+        link = Raw()
+    if not link.is_known and task is Task.REGRESSION:
         raise after.error("a regressor with this postprocessor is not supported")
     return outputs, task, link
 

@@ -1,6 +1,6 @@
 """Every field of treelite's dump (4)."""
 
-from treesens.frontends.known_fields import Table, inside, irrelevant, optional, used
+from treesens.frontends.documents import Table, inside, irrelevant, optional, used
 
 TABLE: Table = {
     "model": {

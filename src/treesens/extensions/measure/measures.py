@@ -17,8 +17,7 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, whole_range
 from treesens.compiler.query.query import Query, Space
-from treesens.data.learnt_measure import chow_liu, marginals
-from treesens.data.measure import Measure, product
+from treesens.data.measure import Measure, chow_liu, marginals, product
 from treesens.data.rows import cells_of_rows
 from treesens.errors import DataError, UsageError
 from treesens.extensions.measure.groups import Groups, groups_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
-from treesens.compiler.base.checkpoints import check_in
+from treesens.compiler.base.budget import check_in
 from treesens.data.measure import Measure
 
 _SCALE = 2.0**40

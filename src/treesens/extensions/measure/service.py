@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.query.query import Query
 from treesens.compiler.query.share import ShareAsked
 from treesens.compiler.result import Proof, Result, ShareFound, Verdict

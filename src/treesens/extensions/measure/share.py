@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.result import Estimate
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.sampler import Sampler

@@ -19,8 +19,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.result import Verdict
-from treesens.extensions.repair.aside import RIDGES, strength
 from treesens.extensions.repair.pairs import Climber, Pairs, Ways
+from treesens.extensions.repair.program import RIDGES, strength
 from treesens.extensions.repair.proof import decided_by, questions_for, settle
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import numpy as np
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray, FloatArray
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model import Link
 from treesens.compiler.result import Result
 from treesens.errors import UsageError
 from treesens.extensions.repair.study import PromiseKind, RepairOptions
@@ -95,8 +94,9 @@ class Asking:
             return size, -size
         centre = float(self.decision.centre)
         low, high = centre - size, centre + size
-        if self.promise.kind == "gap" and self.decision.ensemble.link is Link.LOGISTIC:
-            low, high = (float(np.log(p) - np.log1p(-p)) for p in (low, high))
+        if self.promise.kind == "gap":
+            scores = [self.decision.ensemble.link.score_at(p) for p in (low, high)]
+            low, high = (p if score is None else score for p, score in zip((low, high), scores, strict=True))
         return high, low
 
     @property

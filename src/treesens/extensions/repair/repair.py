@@ -13,14 +13,13 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int64Array
 from treesens.errors import ModelError, UsageError
-from treesens.extensions.repair.aside import Aside
 from treesens.extensions.repair.candidate import Editor, on_disk
 from treesens.extensions.repair.file_proof import FileProof
 from treesens.extensions.repair.forest import Forest
 from treesens.extensions.repair.kept_rows import KeptRows
 from treesens.extensions.repair.leaves import LeafSearch, Say, Search
 from treesens.extensions.repair.order import Direction, Order
-from treesens.extensions.repair.program import RIDGE, Program, Variables, changes_of
+from treesens.extensions.repair.program import RIDGE, Aside, Program, Variables, changes_of
 from treesens.extensions.repair.proof import Promise, decided_by, possible_inputs, questions_for
 from treesens.extensions.repair.study import LEAST_FALL, Method, RepairOptions
 from treesens.extensions.studies.losses import Labelled, loss_name

@@ -18,8 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from treesens.compiler.base.files import check_writable, write_atomically
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.repair.pairs import Climber
 from treesens.extensions.repair.proof import Asking, decided_by, questions_for

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.base.floats import fraction_of
 from treesens.compiler.base.option_kinds import Choice, Names, OutputPath, Seconds, Sizes, TableFile
 from treesens.errors import UsageError
 from treesens.extensions.studies import shared_options as shared

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.base.floats import fraction_of
 from treesens.errors import UsageError
 from treesens.extensions.repair.training.rounds import Rounds, Within
 from treesens.extensions.studies.python.study_options import sets_of

@@ -166,17 +166,13 @@ def _silent(asked: Asking[Any], name: str) -> bool:
 
 
 def _has_one_score(ensemble: Ensemble) -> bool:
-    from treesens.compiler.model import Link
-
-    return len(ensemble.classes) == 2 and ensemble.link is not Link.COUNTED
+    return len(ensemble.classes) == 2 and not ensemble.link.votes
 
 
 def _is_probable(ensemble: Ensemble) -> bool:
     from treesens.binder.terms import predicts_probabilities
-    from treesens.compiler.model import Link
 
-    known = (Link.LOGISTIC, Link.SOFTMAX, Link.CALIBRATED, Link.BLENDED)
-    return ensemble.link in known or predicts_probabilities(ensemble)
+    return ensemble.link.is_probability or predicts_probabilities(ensemble)
 
 
 def _named(item: ast.Declaration) -> list[str]:

@@ -8,18 +8,17 @@ from functools import partial
 from typing import Any
 
 import treesens
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.query import OneHot, Query
-from treesens.data.proxies import Proxy, proxies
+from treesens.compiler.result import answered
 from treesens.data.tables import Table
 from treesens.extensions.studies.largest import NOT_USED, Largest, swing_of_record
+from treesens.extensions.studies.proxies import Proxy, proxies
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.meaning import toml_of
 from treesens.records.answers import label_of
 from treesens.records.plain import SCHEMA_VERSION
-from treesens.solve.afterwards import answered
 
 _PROXIES = 5.0
 """Seconds for the proxies of one protected feature, which come after all answers."""

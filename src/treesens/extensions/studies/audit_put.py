@@ -16,6 +16,7 @@ from treesens.compiler.result import Result, Verdict
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.records.answers import label_of, record
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.solve.tasks.data_rows import hints_of, table_in_play, witness_among_rows
@@ -96,7 +97,7 @@ def typical_answer(
     pair = witness_among_rows(question.query, shape, found, rows, options)
     if pair is not None:
         reason = f"verified: row {pair[0]} of the table"
-        return Result(question.name, Verdict.FOUND, reason, witness=pair[1], backend="rows")
+        return conclude_found(leave_open(question.name, witness=pair[1], backend="rows"), reason)
     hints = hints_of(question.query, shape, found, rows)
     return answer(question.query, replace(options, hints=hints), budget)
 
@@ -105,8 +106,11 @@ def typical_record(
     level: TypicalLevel, question: ResolvedQuestion, among_all: Result, ask: Callable[[], Result], swing: dict[str, Any]
 ) -> dict[str, Any]:
     """The part of a record of the audit, which `swing_part` ends; what no inputs do, no typical ones do."""
-    nobody = Result(question.name, Verdict.NONE, _ALL, proof=among_all.proof)
-    result = nobody if among_all.verdict is Verdict.NONE else ask()
+    if among_all.verdict is Verdict.NONE:
+        assert among_all.proof is not None
+        result = conclude_none(leave_open(question.name), _ALL, among_all.proof)
+    else:
+        result = ask()
     full = record(question.query, result)
     return {**level.record(), **{name: full.get(name) for name in _OF_TYPICAL}, **swing}
 

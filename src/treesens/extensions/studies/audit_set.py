@@ -13,10 +13,21 @@ import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import inputs_of
 from treesens.compiler.query.query import Query
-from treesens.compiler.result import Certified, NearestRow, ObjectiveValue, Proof, Result, Sense, Verdict
+from treesens.compiler.result import (
+    Certified,
+    NearestRow,
+    ObjectiveValue,
+    Proof,
+    Result,
+    Sense,
+    Verdict,
+    afterwards,
+    answered,
+    is_own_fault,
+)
 from treesens.data.flips import FlipQuestion, Flips
 from treesens.errors import DataError
 from treesens.extensions.studies.audit import AuditOptions
@@ -37,14 +48,12 @@ from treesens.extensions.studies.running import with_study_certificates
 from treesens.extensions.studies.shares import Unit, check_countable, share_record
 from treesens.extensions.studies.sweeps import RowSweep
 from treesens.extensions.studies.typicality import TypicalLevel
-from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.bounds import consistent, value_of
-from treesens.solve.conclude import conclude_none, leave_open
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located
 from treesens.solve.tasks.data_rows import hints_of, order_of_rows, pair_of_row, table_in_play, witness_among_rows
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _MOMENT = 0.2
 """Fewest seconds for one search of an audit."""
@@ -223,7 +232,9 @@ class SetAudit:
         shape, found, rows = self.sweep.shape(query, gap), self.sweep.of(gap), self.rows
         pair = witness_among_rows(query.query, shape, found, rows, self.base)
         if pair is not None:
-            result = Result(query.name, Verdict.FOUND, "verified: a row of the table", witness=pair[1], backend="rows")
+            result = conclude_found(
+                leave_open(query.name, witness=pair[1], backend="rows"), "verified: a row of the table"
+            )
             done = located(query, result, self.base)
             return replace(done, nearest=NearestRow("d", pair[0], 0.0, 0.0))
         for known in before:
@@ -262,9 +273,7 @@ class SetAudit:
         if swing.witness is not None:
             again = verify_values(query.query, swing.witness.values, library_predict=self.base.library_predict)
             if isinstance(again, Witness):
-                pair = Result(
-                    query.name, Verdict.FOUND, "verified", witness=again, backend="native", notes=result.notes
-                )
+                pair = conclude_found(leave_open(query.name, witness=again, backend="native", notes=result.notes))
                 return located(query, pair, self.base)
         return result
 

@@ -12,7 +12,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
-from treesens.data.alignment import align_table
+from treesens.data.tables import align_table
 from treesens.extensions.certify.share_claim import claim_of_counted, claim_of_interval
 from treesens.extensions.certify.together import Claim, open_claim
 from treesens.extensions.measure.groups import groups_of
@@ -20,12 +20,10 @@ from treesens.extensions.measure.measures import measure_of, rows_of_domain
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.count import CountOptions, CountRecord
 from treesens.extensions.studies.decisions import Asked
-from treesens.extensions.studies.group_shares import Counter
+from treesens.extensions.studies.group_shares import Counter, groups_of_rows
 from treesens.extensions.studies.groups import GroupOptions, GroupRecord
-from treesens.extensions.studies.outcomes import favourable_class
 from treesens.extensions.studies.pair_questions import needs_pairs
-from treesens.extensions.studies.questions import questions_of, sets_of, sizes_of
-from treesens.extensions.studies.row_groups import groups_of_rows
+from treesens.extensions.studies.questions import favourable_class, questions_of, sets_of, sizes_of
 from treesens.extensions.studies.shares import sizes_for, units_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.records.plain import Absent

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.model import Ensemble, Task
 from treesens.errors import UsageError
 from treesens.grammar.tree import ast
 
@@ -82,7 +82,7 @@ class Around:
         """UsageError for a gap that no two scores are apart."""
         if self.kind == "margin":
             return
-        if size == 0 and self.own and self.ensemble.n_outputs > 1 and self.ensemble.link is not Link.BLENDED:
+        if size == 0 and self.own and self.ensemble.n_outputs > 1 and not self.ensemble.link.averages:
             raise UsageError("a gap of 0 needs a cut-off", remedy="add --threshold 0.5")
         high, low = self.centre + size, self.centre - size
         inside = low >= 0 and high <= 1 if self.ensemble.n_outputs > 1 else low > 0 and high < 1
@@ -201,7 +201,7 @@ class Between:
 
     def check(self, size: Fraction) -> None:
         """Every lead from 0 on makes sense, but no vote has one."""
-        if size and self.ensemble.link is Link.COUNTED:
+        if size and self.ensemble.link.votes:
             what = "calibrated scores of classes" if self.ensemble.compares_classes else "votes"
             raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
 
@@ -240,7 +240,7 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     chosen = [_class_number(ensemble, name) for name in asked.classes]
     if len(set(chosen)) < len(chosen):
         raise UsageError("a class is named twice", remedy="name each class once")
-    if ensemble.link is Link.COUNTED:
+    if ensemble.link.votes:
         return _of_votes(ensemble, asked, chosen)
     if len(ensemble.classes) == 2:
         return [_of_two_classes(ensemble, asked, chosen)]
@@ -255,7 +255,7 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
             "a gap is one of one probability, and the model has more than two classes",
             remedy="give --margin M: by how much each class leads (0: any change of the class); or one class: --classes C",
         )
-    if ensemble.link is Link.BLENDED:
+    if ensemble.link.averages:
         raise UsageError(
             "a mean of several models has no raw scores in which one class leads another",
             remedy="name one class: --classes C --threshold 0.5; or ask in a file: `class(a) = C`, `prob(a, C) >= c`",
@@ -266,10 +266,7 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
 
 def several_scores(ensemble: Ensemble) -> str:
     """Why a model has no one score, as words about it; empty for a model with one, or with one for each class."""
-    words = {Link.BLENDED: "averages the probabilities of several", Link.COUNTED: "counts the classes of several"}
-    if ensemble.compares_classes:
-        return "this model compares the calibrated scores of its classes"
-    return f"this model {words[ensemble.link]}" if ensemble.link in words else ""
+    return f"this model {ensemble.link.several}" if ensemble.link.of_several else ""
 
 
 def check_regions(ensemble: Ensemble, remedy: str) -> None:
@@ -287,7 +284,7 @@ def check_votes(ensemble: Ensemble, study: str) -> None:
             remedy="ask `treesens audit`, `why` or `robust`, or in a file: `class(a) = C`; or calibrate a model of one class "
             "against the others",
         )
-    if ensemble.link is Link.COUNTED:
+    if ensemble.link.votes:
         raise UsageError(
             f"{study} is about scores, and this model counts the classes that several models predict",
             remedy="ask `treesens audit`, `why` or `robust`, or in a file: `class(a) = C`; or train it with voting='soft'",
@@ -297,7 +294,7 @@ def check_votes(ensemble: Ensemble, study: str) -> None:
 def check_scores(ensemble: Ensemble, study: str) -> None:
     """UsageError for a mean of several models, and for votes, in a study that is about scores."""
     check_votes(ensemble, study)
-    if ensemble.link is Link.BLENDED:
+    if ensemble.link.averages:
         raise UsageError(
             f"{study} is about scores, and this model averages the probabilities of several",
             remedy="ask `treesens gap` about a feature, or in a file: `prob(a) >= c`, `class(a) = C`, "
@@ -316,12 +313,12 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
     if ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes:
         raise UsageError("a regressor has no gap of its own", remedy="give --gap in units of its value, e.g. --gap 10")
     threshold = threshold or cut_of(ensemble)
-    if ensemble.link is Link.COUNTED or (len(ensemble.classes) > 2 and len(classes) != 1):
+    if ensemble.link.votes or (len(ensemble.classes) > 2 and len(classes) != 1):
         return "margin", ["0"]
     if threshold is not None:
         room = min(threshold, 1 - threshold)
         return "gap", ["0", *(text for text in ("0.05", "0.1", "0.2") if Fraction(text) < room)]
-    probable = predicts_probabilities(ensemble) or ensemble.link in (Link.CALIBRATED, Link.BLENDED)
+    probable = predicts_probabilities(ensemble) or ensemble.link.prefers_gaps
     return ("gap", ["0.1", "0.2"]) if probable else ("margin", ["0.5", "1", "1.5"])
 
 
@@ -331,8 +328,8 @@ def natural_question(ensemble: Ensemble, threshold: Fraction | None, classes: Se
     """
     threshold = threshold or cut_of(ensemble)
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
-    linear = ensemble.link is Link.IDENTITY if plain else predicts_probabilities(ensemble)
-    linear = linear or ensemble.link in (Link.CALIBRATED, Link.BLENDED)
+    linear = ensemble.link.is_linear if plain else predicts_probabilities(ensemble)
+    linear = linear or ensemble.link.prefers_gaps
     several = len(ensemble.classes) > 2 and len(classes) != 1
     kind: Kind = "gap" if threshold is not None or (linear and not several) else "margin"
     return Asked(kind, threshold, tuple(classes))
@@ -363,16 +360,16 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
             f"the model predicts its second class if a score is above {ensemble.decides_at:g}, and not around 0 or 1/2",
             remedy="give --gap with --threshold, or ask in a file: `class(a) = C`, `margin(a) >= m`",
         )
-    if ensemble.link is Link.BLENDED and asked.kind == "margin":
+    if ensemble.link.averages and asked.kind == "margin":
         raise UsageError("a mean of several models has no raw score", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
-    if not votes and ensemble.n_outputs > 1 and ensemble.link is not Link.BLENDED:
+    if not votes and ensemble.n_outputs > 1 and not ensemble.link.averages:
         if asked.threshold is None and asked.kind == "margin":
             return Between(ensemble, 0, 1)
         raise UsageError(
             "the model has one score per class, and no cut-off between them",
             remedy="give --margin: the lead of a class",
         )
-    if asked.kind == "margin" and ensemble.link is Link.CALIBRATED:
+    if asked.kind == "margin" and not ensemble.link.decides_at_zero:
         raise UsageError(
             "the scores of a calibrated model have no cut-off at 0", remedy="give --gap, e.g. 0.1,0.2 (0: any change)"
         )
@@ -385,15 +382,15 @@ def _of_two_classes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> 
         if asked.threshold is not None:
             raise UsageError("a cut-off is one of probabilities", remedy="give --gap, e.g. 0.1,0.2 (0: any change)")
         return Around(ensemble, "margin", Fraction(0), positive, own=True)
-    if not votes and ensemble.link not in (Link.LOGISTIC, Link.CALIBRATED, Link.BLENDED):
+    if not votes and not ensemble.link.is_probability:
         raise UsageError("the model predicts a raw score, no probability", remedy="give --margin, e.g. 0.5,1")
     centre = Fraction(1, 2) if asked.threshold is None else asked.threshold
     return Around(ensemble, "gap", centre, positive, own=asked.threshold is None)
 
 
 def _of_chosen_class(ensemble: Ensemble, asked: Asked, chosen: int) -> Decision:
-    votes = predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED
-    if ensemble.link is Link.BLENDED and asked.threshold is None:
+    votes = predicts_probabilities(ensemble) or ensemble.link.averages
+    if ensemble.link.averages and asked.threshold is None:
         raise UsageError("a mean of several models has no raw score", remedy="give a cut-off: --threshold 0.5")
     if asked.kind == "gap" and not votes:
         raise UsageError(
@@ -416,12 +413,12 @@ def _of_regressor(ensemble: Ensemble, asked: Asked) -> Decision:
             f"the model predicts {ensemble.n_outputs} values at once",
             remedy="ask about one of them in a file: `margin(a, 0) - margin(b, 0) >= g`",
         )
-    if asked.kind == "gap" and ensemble.link is not Link.IDENTITY:
+    if asked.kind == "gap" and not ensemble.link.is_linear:
         raise UsageError(
             "the value is a function of the raw score that is not linear",
             remedy="give --margin in units of the raw score (of a log link: 0.69 means a factor of 2)",
         )
-    if asked.kind == "margin" and ensemble.link is Link.IDENTITY:
+    if asked.kind == "margin" and ensemble.link.is_linear:
         raise UsageError("a regressor has no margin around 0", remedy="give --gap in units of its value")
     return Apart(ensemble, asked.kind)
 

@@ -9,43 +9,47 @@ Marques-Silva, *From contrastive to abductive explanations and back again*, AIxI
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.model import Link
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.query.query import Query
-from treesens.data.alignment import align_table
+from treesens.compiler.query.query import AtLeast, LinearForm, Query
+from treesens.compiler.result import answered
+from treesens.data.flips import flips
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.contributions import Contributions
-from treesens.extensions.studies.denial_sweep import sweep_denials
-from treesens.extensions.studies.outcomes import favourable_class, favourable_clause
-from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions
-from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
-from treesens.extensions.studies.reason_codes import read_codes
+from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
+from treesens.extensions.studies.questions import (
+    bind_study,
+    check_features,
+    declarations_of,
+    favourable_class,
+    favourable_clause,
+)
 from treesens.extensions.studies.running import library_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
 from treesens.solve.tasks.data_rows import legal_rows
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 DEPENDS = "the decision also depends on features that may not be reasons (an input shows it)"
 NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"
@@ -110,7 +114,7 @@ class _Denials:
         self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
         if len(model.ensemble.classes) != 2:
             raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
-        if options.shap and model.ensemble.link in (Link.BLENDED, Link.COUNTED):
+        if options.shap and model.ensemble.link.of_several:
             raise UsageError(
                 "--shap divides one score among the features, and this model has several",
                 remedy="leave out --shap, or ask about the models inside one by one",
@@ -313,3 +317,78 @@ class _Denials:
             shap=ABSENT,
             seconds=0.0,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What single features can do for rows: `rises` int64[rows, features] in units, and `cells` int32[rows, features], changed
+    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change. `swept` bool[features] are the
+    features whose rises are known.
+    """
+
+    rises: Int64Array
+    cells: Int32Array
+    reached: BoolArray
+    swept: BoolArray
+    unit: float
+
+
+def sweep_denials(
+    query: Query,
+    start: Int32Array,
+    outside: BoolArray,
+    usable: Sequence[int],
+    most: int,
+    favourable: int,
+    budget: Budget,
+) -> Sweep:
+    """Changes up to `most` of the usable features of rows of cells int32[rows, features], in every step the one that raises the
+    score most, until the decision that the query asks for is reached. Rows that are `outside` of the domain stay.
+
+    This only guides: what it finds is verified, and what it does not find is searched for. Features that the budget has no time
+    for come last, and their rises are not known; of a mean of models, or of votes, none is, because there is no one score.
+    """
+    model, legal, (count, features) = query.models[0], query.space.legal, start.shape
+    rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
+    swept = np.zeros(features, dtype=np.bool_)
+    if not count or model.ensemble.link.of_several:
+        return Sweep(rises, cells, reached, swept, 1.0)
+    output, sign, least = _goal(query, favourable)
+    first = flips(model, cells, [0], legal, output=output)
+    own = sign * first.own
+    score, open_rows = own.copy(), np.flatnonzero(~outside)
+    for step in range(min(most, len(usable))):
+        best, where = score[open_rows].copy(), np.zeros(len(open_rows), np.int32)
+        chosen = np.full(len(open_rows), -1)
+        for f in usable:
+            if budget.left() <= 0:
+                break
+            found = flips(model, cells[open_rows], [f], legal, output=output, with_own=False)
+            high = found.highest if sign > 0 else -found.lowest
+            cell = (found.highest_cells if sign > 0 else found.lowest_cells)[:, 0]
+            if step == 0:
+                rises[open_rows, f] = np.maximum(0, high - own[open_rows])
+                swept[f] = True
+            better = high > best
+            best[better], where[better], chosen[better] = high[better], cell[better], f
+        moved = chosen >= 0
+        cells[open_rows[moved], chosen[moved]] = where[moved]
+        score[open_rows] = best
+        reached[open_rows] = best >= least(first.shift)
+        open_rows = open_rows[moved & ~reached[open_rows]]
+        if not len(open_rows):
+            break
+    return Sweep(rises, cells, reached, swept, Unit(first.shift).nearest(1) / model.ensemble.average)
+
+
+def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
+    """The output whose score is to rise (or to fall, -1), and the least that it has to reach, in units of a shift."""
+    for constraint in query.constraints:
+        if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
+            terms = constraint.form.scores
+            if len(terms) == 1 and not (constraint.form.costs or constraint.form.changes):
+                bound = constraint.bound * (1 / abs(terms[0].coefficient))
+                sign = 1 if terms[0].coefficient > 0 else -1
+                return terms[0].output, sign, partial(least_units, bound, strict=constraint.strict)
+    half = Fraction(query.models[0].ensemble.average, 2)
+    return favourable, 1, lambda shift: Unit(shift).floor(half) + 1

@@ -8,15 +8,13 @@ from pathlib import Path
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
 from treesens.extensions.studies.version_changes import queries_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-
-_WITH_PROBABILITIES = (Link.BLENDED, Link.CALIBRATED, Link.LOGISTIC, Link.SOFTMAX)
 
 
 def check_comparable(old: Ensemble, new: Ensemble) -> None:
@@ -26,10 +24,10 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
     if averages_probabilities(old, new):
         _check_probabilities(old, new)
         return
-    if old.n_outputs != new.n_outputs or old.link is not new.link or old.task is not new.task:
+    if old.n_outputs != new.n_outputs or not old.link.is_like(new.link) or old.task is not new.task:
         raise UsageError(
-            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.value} outputs, "
-            f"{new.task.value} with {new.n_outputs} {new.link.value}",
+            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.name} outputs, "
+            f"{new.task.value} with {new.n_outputs} {new.link.name}",
             remedy="compare versions of one model",
         )
     if old.calibration != new.calibration:
@@ -43,12 +41,12 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
 
 def averages_probabilities(old: Ensemble, new: Ensemble) -> bool:
     """Whether one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
-    return Link.BLENDED in (old.link, new.link)
+    return old.link.averages or new.link.averages
 
 
 def _check_probabilities(old: Ensemble, new: Ensemble) -> None:
     for ensemble in (old, new):
-        if not ensemble.classes or not (predicts_probabilities(ensemble) or ensemble.link in _WITH_PROBABILITIES):
+        if not ensemble.classes or not (predicts_probabilities(ensemble) or ensemble.link.is_probability):
             raise UsageError(
                 "one model averages probabilities, and the other one predicts none",
                 remedy="compare versions of one model",

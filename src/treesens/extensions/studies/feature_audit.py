@@ -3,6 +3,9 @@
 For a set F one exact sweep over the rows answers all gaps at once: a row that flips is a verified pair at distance 0 from the
 data. If no row flips a search goes on from the smallest gap: a pair at a larger gap answers smaller ones, a proof at a
 smaller gap answers larger ones, and so does a bound on the largest swing, which is searched for in the time that is left.
+
+What it would cost to mend what the audit has found, the study `repair` is asked about each set of features; no file is kept.
+Every second row serves as a training row, and the others are held out: the price is that of the latter.
 """
 
 from __future__ import annotations
@@ -10,24 +13,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.base.numbers import fraction_of
-from treesens.data.alignment import align_table, distinct
-from treesens.data.tables import Table
-from treesens.errors import UsageError
+from treesens.compiler.base.floats import fraction_of
+from treesens.compiler.result import answered
+from treesens.data.tables import Table, align_table, distinct
+from treesens.errors import TreesensError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.audit_facts import Audit, domain_records
 from treesens.extensions.studies.audit_records import AuditRecord, ShapePart
 from treesens.extensions.studies.audit_set import SetAudit
 from treesens.extensions.studies.decisions import Asked, decisions_of, several_scores
-from treesens.extensions.studies.mending import check_mending, mending
-from treesens.extensions.studies.outcomes import pairs_of, refuse_beside
 from treesens.extensions.studies.pair_audit import PairAudit
 from treesens.extensions.studies.pair_questions import needs_pairs, pair_questions
-from treesens.extensions.studies.questions import Gap, questions_of, sets_of, sizes_of
+from treesens.extensions.studies.questions import Gap, pairs_of, questions_of, refuse_beside, sets_of, sizes_of
+from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.running import as_finished, library_of
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
 from treesens.extensions.studies.shapes import ask as shapes_of
@@ -36,8 +39,7 @@ from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.typicality import typical_level
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.records.plain import recorded
-from treesens.solve.afterwards import answered
+from treesens.records.plain import plain, recorded
 
 
 def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
@@ -253,3 +255,88 @@ def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
         "nearest_row": [n.get("index") for n in near],
         "distance_l2": [n.get("distance_l2") for n in near],
     }
+
+
+_TICK = 0.05
+"""Seconds between two looks at the clock."""
+_TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed")
+
+
+def check_mending(table: Table, options: AuditOptions) -> None:
+    """UsageError if mending is asked for and the rows have no labels."""
+    if options.repair_gap and table.label is None:
+        raise UsageError("--repair-gap counts prices on labelled rows", remedy="name the column of labels: --label y")
+
+
+def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A record for every set of features with a verified pair; of the protected ones alone, if there are any. Nothing that
+    fails here costs an answer: the record has the reason.
+    """
+    assert asked.table is not None
+    found = [tuple(one["varied"]) for one in records if one["verdict"] == "found"]
+    protected = [tuple(one["varied"]) for one in records if one.get("protected")]
+    sets = list(dict.fromkeys(s for s in found if s in protected or not protected))
+    even, odd = (_every_second(asked.table, first) for first in (0, 1))
+    mended = []
+    for varied in sets:
+        if asked.stop.is_set():
+            break
+        mended.append(
+            answered(
+                f"mending {', '.join(varied)}",
+                partial(_mended, asked.model, (even, odd), varied, asked.options, asked.stop),
+                partial(_open, varied),
+            )
+        )
+    return mended
+
+
+def _mended(
+    model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
+) -> dict[str, Any]:
+    """The price of one set of features, within the time limit; what is proved by then is proved once more, as a file."""
+    repair = study_of("repair")
+    options = repair.options(
+        vary=[varied],
+        gap=audit.repair_gap,
+        test=tables[1],
+        threshold=audit.threshold,
+        classes=audit.classes,
+        domain=audit.domain,
+        time_limit=audit.time_limit / 2,
+        proof_time=audit.time_limit,
+        seed=audit.seed,
+    )
+    over = threading.Event()
+    threading.Thread(target=_end, args=(over, stop, audit.time_limit), daemon=True).start()
+    try:
+        (one,) = repair.asked(Asking((model,), tables[0], options, over)).records
+    except TreesensError as error:
+        return _open(varied, error.message)
+    finally:
+        over.set()
+    record = plain(one)
+    if not record["proved"]:
+        reason = "nothing was proved within the time limit" if record["reason"] == "interrupted" else record["reason"]
+        return _open(varied, reason)
+    price = record["prices"]["test"]
+    told = {name: price[name] for name in _TOLD if name in price}
+    return {"varied": list(varied), "method": record["method"], "proved": True, "reason": "", **told}
+
+
+def _end(over: threading.Event, stop: threading.Event, seconds: float) -> None:
+    """Ends a repair when its time is up or the audit is stopped; returns when it has ended."""
+    end = time.monotonic() + seconds
+    while not over.wait(_TICK):
+        if stop.is_set() or time.monotonic() > end:
+            over.set()
+
+
+def _open(varied: tuple[str, ...], reason: str) -> dict[str, Any]:
+    return {"varied": list(varied), "method": None, "proved": False, "reason": reason}
+
+
+def _every_second(table: Table, first: int) -> Table:
+    """The rows first, first + 2, … of a table."""
+    columns = {name: column[first::2] for name, column in table.columns.items()}
+    return replace(table, columns=columns, rows=len(range(first, table.rows, 2)), sha256=None)

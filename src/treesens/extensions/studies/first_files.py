@@ -6,12 +6,10 @@ import json
 import os
 from pathlib import Path
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import working_within
-from treesens.compiler.model import Link
-from treesens.data.rules import Mined, RuleOptions, mine
+from treesens.compiler.base.budget import Budget, working_within
 from treesens.data.tables import Table
 from treesens.errors import UsageError
+from treesens.extensions.studies.rules import Mined, RuleOptions, mine
 from treesens.extensions.studies.rules_text import domain_lines
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.print_terms import name_text
@@ -41,7 +39,7 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
     ]
     if asked is not None:
         name = name_text(ast.Name(asked))
-        size = "margin 0.5" if model.ensemble.link is Link.RAW or not model.ensemble.classes else "gap 0.1"
+        size = "margin 0.5" if not model.ensemble.link.is_known or not model.ensemble.classes else "gap 0.1"
         what = "from 0.6 or more to 0.4 or less" if size == "gap 0.1" else "from 0.5 above to 0.5 below"
         if len(model.ensemble.classes) > 2 or not model.ensemble.classes:
             lines += [f"# The largest change of the score by {name} alone.", *_largest(model, name)]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
-from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.data.alignment import align_table
+from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
+from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.result import answered
 from treesens.data.measure import Measure
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
 from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, measure_by, rows_of_domain
@@ -27,13 +27,10 @@ from treesens.extensions.measure.share import ShareRun
 from treesens.extensions.studies.count import EstimateRecord
 from treesens.extensions.studies.decisions import check_regions
 from treesens.extensions.studies.groups import GroupOptions, GroupRecord
-from treesens.extensions.studies.outcomes import favourable_class, favourable_clause
-from treesens.extensions.studies.questions import bind_study, declarations_of
-from treesens.extensions.studies.row_groups import Group, groups_of_rows
+from treesens.extensions.studies.questions import bind_study, declarations_of, favourable_class, favourable_clause
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
-from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT
 
 _A = ast.Name("a")
@@ -223,3 +220,41 @@ def _rounded(exact: Fraction, outward: float) -> float:
     near = float(exact)
     beyond = Fraction(near) > exact if outward == 0.0 else Fraction(near) < exact
     return math.nextafter(near, outward) if beyond else near
+
+
+_MOST_GROUPS = 200
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows int64[..] of a table that have the same values in some columns."""
+
+    by: tuple[str, ...]
+    values: tuple[Any, ...]
+    rows: Int64Array
+
+
+def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
+    """The groups of some columns, in the order of their values; missing values are a group. UsageError for an unknown column,
+    and for more groups than a table of them can be read.
+    """
+    for name in by:
+        if name not in table.columns:
+            raise UsageError(f"the table has no column `{name}`", remedy=did_you_mean(name, list(table.columns)))
+    columns = [[_plain(value) for value in table.columns[name].tolist()] for name in by]
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for number, values in enumerate(zip(*columns, strict=True)):
+        places.setdefault(values, []).append(number)
+    if len(places) > _MOST_GROUPS:
+        raise UsageError(
+            f"{' and '.join(f'`{name}`' for name in by)} makes {len(places)} groups",
+            remedy="name columns of few values; put ages or amounts into classes first",
+        )
+    ordered = sorted(places, key=lambda values: [(value is None, str(type(value)), value or 0) for value in values])
+    return [Group(tuple(by), values, np.array(places[values], dtype=np.int64)) for values in ordered]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else int(value) if value.is_integer() else value
+    return value

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.dyadic import nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
 from treesens.compiler.base.tolerance import Closeness, Tolerance
-from treesens.compiler.base.units import nearest_double
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import Constraint, ProbabilitySum, Query
@@ -25,7 +25,7 @@ from treesens.grammar.tree import ast
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 CLOSE = 1e-6
 """How closely a difference of probabilities is known at best."""

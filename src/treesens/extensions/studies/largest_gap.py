@@ -17,26 +17,25 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil
+from typing import Any
 
 from treesens.backends.native.backend import NativeArtifact, NativeBackend
 from treesens.backends.native.solver import SearchResult, Solver
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import predicts_probabilities
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.dyadic import Unit, nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to
 from treesens.compiler.base.tolerance import RELATIVE, Closeness, Tolerance
-from treesens.compiler.base.units import Unit, nearest_double
-from treesens.compiler.compilation import Compilation, compile_query, decide_at_compile_time
-from treesens.compiler.model import Link, Task
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model import Task
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.pipeline import Compilation, compile_query, decide_at_compile_time
 from treesens.compiler.query.evaluate import form_value, inputs_of, linear_constraints
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import AtLeast, Query
-from treesens.compiler.result import Certified, Verdict
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.compiler.result import Certified, Result, Verdict, answered
+from treesens.data.tables import Table, align_table
 from treesens.extensions.studies.decisions import (
     Apart,
     Around,
@@ -57,12 +56,11 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_record, points_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
+from treesens.solve.conclude import conclude_contradiction, conclude_found, conclude_none, leave_open
 from treesens.solve.driver import FIRST_MOMENT, NOT_COMPILED
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 _BITS = 128
 """Of a logarithm in the gap of a pair, which is shown as a float64."""
@@ -123,10 +121,10 @@ class LargestGap:
 def _unit_of(query: Query) -> str:
     """What the scores of the model are."""
     ensemble = query.models[0].ensemble
-    if predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED:
+    if predicts_probabilities(ensemble) or ensemble.link.averages:
         return "probability"
     plain = ensemble.task in (Task.REGRESSION, Task.RANKING) or not ensemble.classes
-    return "value" if plain and ensemble.link is Link.IDENTITY else "raw score"
+    return "value" if plain and ensemble.link.is_linear else "raw score"
 
 
 @dataclass
@@ -245,8 +243,8 @@ def _searched(
         return replace(bare, reason=reason, seconds=time.perf_counter() - start)
     known = decide_at_compile_time(compilation)
     if known is not None:
-        bare = replace(bare, verdict=Verdict.NONE, reason=known.reason, seconds=time.perf_counter() - start)
-        return _with_certificate(bare, options)
+        done = _said(bare, conclude_contradiction(question.name, known), seconds=time.perf_counter() - start)
+        return _with_certificate(done, options)
     artifact = NativeBackend().emit(compilation.module, alike=True)
     assert isinstance(artifact, NativeArtifact)
     if artifact.adapted is None:
@@ -265,16 +263,17 @@ def _halved(bare: LargestGap, asked: Options, budget: Budget) -> LargestGap:
     assert isinstance(bare.decision, Around)
     centre = bare.decision.centre
     known = halve_gap(bare.query.query, min(centre, 1 - centre), replace(asked, backend="auto"), budget, bare.close)
-    return replace(
-        bare,
-        verdict=Verdict.NONE if known.empty else Verdict.UNKNOWN if known.witness is None else Verdict.FOUND,
-        value=known.value,
-        bound=known.bound,
-        closed=known.closed,
-        reason=known.reason,
-        witness=known.witness,
-        seconds=known.seconds,
-    )
+    said = leave_open(bare.query.name, known.reason, witness=known.witness)
+    if known.empty:
+        said = conclude_none(said, known.reason)
+    elif known.witness is not None:
+        said = conclude_found(said, known.reason)
+    return _said(bare, said, value=known.value, bound=known.bound, closed=known.closed, seconds=known.seconds)
+
+
+def _said(bare: LargestGap, result: Result, **known: Any) -> LargestGap:
+    """The gap with the verdict, the reason and the pair of a result."""
+    return replace(bare, verdict=result.verdict, reason=result.reason, witness=result.witness, **known)
 
 
 def _with_certificate(done: LargestGap, options: GapOptions) -> LargestGap:
@@ -324,8 +323,9 @@ def _judged(
     less, more = (1, _leaves_summed(query)) if adapted.relaxed else (0, 0)
     upper = None if result.upper is None else result.upper + most + less
     bound = None if upper is None else ceil_to(upper * unit, NumberType.FLOAT64)
+    open_result = leave_open(query.name)
     if result.status == "infeasible" or (bound is not None and bound < 0):
-        return replace(bare, verdict=Verdict.NONE, bound=bound, closed=True, reason="no pair crosses the threshold")
+        return _said(bare, conclude_none(open_result, "no pair crosses the threshold"), bound=bound, closed=True)
     open_reason = "" if result.status != "open" else f"{result.reason or 'time'}: at bound level `{result.bound_level}`"
     if result.assignment is None or not result.is_witness:
         return replace(bare, bound=bound, reason=open_reason or "no pair found")
@@ -336,13 +336,13 @@ def _judged(
     )
     if not isinstance(verdict, Witness):
         return replace(bare, bound=bound, reason=f"a pair was not confirmed: {verdict.reason}")
-    value = _reached(bare.query, verdict)
+    value, pair = _reached(bare.query, verdict), replace(open_result, witness=verdict)
     assert result.level is not None
     near = 1e-9 * (1 + abs(value))
     if not (result.level + least - more) * unit - near <= value <= (result.level + most + less) * unit + near:
         # Some row is no row of scores: the least slack is no gap, and neither is its bound.
         reason = "the least slack of the search is not the gap of its pair"
-        return replace(bare, verdict=Verdict.FOUND, value=value, reason=reason, witness=verdict)
+        return _said(bare, conclude_found(pair, reason), value=value)
     bound = bound if bound is None else max(bound, value)
     # A finished search is no closed gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
     # The search ends at the tolerance itself, and both numbers are rounded once more.
@@ -351,7 +351,7 @@ def _judged(
     closed = result.status != "open" and near_enough
     why = "a leaf is so large that scores are rounded" if adapted.relaxed else "the cut-off lies between two scores"
     reason = open_reason or ("" if closed else f"{why}, and the bound is at the next one")
-    return replace(bare, verdict=Verdict.FOUND, value=value, bound=bound, closed=closed, reason=reason, witness=verdict)
+    return _said(bare, conclude_found(pair, reason), value=value, bound=bound, closed=closed)
 
 
 def _score_rows(query: Query) -> list[AtLeast]:

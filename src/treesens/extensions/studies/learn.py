@@ -1,4 +1,4 @@
-"""The declaration of `learn`: what holds in every row of a table. How it is mined is in `data/rules.py`."""
+"""The declaration of `learn`: what holds in every row of a table. How it is mined is in `rules.py`."""
 
 from __future__ import annotations
 

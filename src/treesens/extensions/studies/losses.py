@@ -11,10 +11,10 @@ import numpy as np
 from treesens.binder.domains import number_codes
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.arrays import FloatArray
-from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.model import Ensemble, Task
 from treesens.data.tables import Categories, Table
 from treesens.errors import DataError, UsageError
-from treesens.extensions.studies.row_groups import Group, groups_of_rows
+from treesens.extensions.studies.group_shares import Group, groups_of_rows
 from treesens.frontends.base import LoadedModel
 
 LossName = Literal["log loss", "squared error", "Brier score"]
@@ -33,16 +33,16 @@ class Labelled:
 
 def loss_name(ensemble: Ensemble) -> LossName:
     """What the price is counted in. UsageError for models that are trained on another loss."""
-    if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY and ensemble.n_outputs == 1:
+    if ensemble.task is Task.REGRESSION and ensemble.link.is_linear and ensemble.n_outputs == 1:
         return "squared error"
-    binary = ensemble.task is Task.BINARY and ensemble.link is Link.LOGISTIC and ensemble.n_outputs == 1
-    several = ensemble.task is Task.MULTICLASS and ensemble.link is Link.SOFTMAX
+    binary = ensemble.task is Task.BINARY and ensemble.link.has_log_loss and ensemble.n_outputs == 1
+    several = ensemble.task is Task.MULTICLASS and ensemble.link.has_log_loss and ensemble.link.is_share
     if binary or several:
         return "log loss"
     if predicts_probabilities(ensemble):
         return "Brier score"  # a probability of 0 is common in a forest, and has no finite log loss
     raise UsageError(
-        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.value}` has no loss to count a price in",
+        f"a model of the task `{ensemble.task.value}` with the link `{ensemble.link.name}` has no loss to count a price in",
         remedy="prices and repairs are for classifiers with probabilities (logistic, softmax, forests) and plain regressors",
     )
 

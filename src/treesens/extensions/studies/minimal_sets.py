@@ -21,9 +21,8 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.query import Query, SameExcept
-from treesens.compiler.result import Verdict
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.compiler.result import Verdict, answered, is_own_fault
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Asked, Decision, decisions_of
 from treesens.extensions.studies.lattice import Lattice, Set
@@ -35,10 +34,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
-from treesens.solve.afterwards import answered, is_own_fault
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 _MOST_FEATURES = 400
 """Choices of what to remove are made one inside the other."""

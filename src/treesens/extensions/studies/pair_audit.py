@@ -16,21 +16,20 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model.predicted import LibraryReplay
-from treesens.compiler.result import NearestRow, Result, Verdict
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.result import NearestRow, Result, Verdict, afterwards, answered, is_own_fault
 from treesens.errors import DataError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.audit_put import LISTED, NO_ROWS, NO_SWING, About, put, typical_record, unknown
 from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.pair_questions import PairQuestion, PairQuestions
+from treesens.extensions.studies.pair_rows import PairRows, pair_rows, witness_of_rows
 from treesens.extensions.studies.running import with_study_certificates
 from treesens.extensions.studies.typicality import TypicalLevel
-from treesens.solve.afterwards import afterwards, answered, is_own_fault
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, located
 from treesens.solve.tasks.data_rows import table_in_play
-from treesens.solve.tasks.pair_rows import PairRows, pair_rows, witness_of_rows
 
 _MOMENT = 0.2
 """Fewest seconds for one search."""

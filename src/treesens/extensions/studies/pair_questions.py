@@ -8,11 +8,9 @@ from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.compiler.model import Link
 from treesens.data.tables import Table
 from treesens.extensions.studies.decisions import Around, Asked, decisions_of
-from treesens.extensions.studies.outcomes import pairs_of
-from treesens.extensions.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of
+from treesens.extensions.studies.questions import Gap, bind_study, check_features, declarations_of, pair_of, pairs_of
 from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -54,7 +52,7 @@ class PairQuestions:
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
     """Whether an audit has to ask about pairs: nothing that it asks is about one score."""
-    return decision is not None or model.ensemble.link in (Link.BLENDED, Link.COUNTED)
+    return decision is not None or model.ensemble.link.of_several
 
 
 def wanted_of(
@@ -67,7 +65,7 @@ def wanted_of(
     for one in found:
         for gap in gaps:
             one.check(gap.size)
-    if model.ensemble.link is Link.COUNTED:
+    if model.ensemble.link.votes:
         return [
             Wanted(one.clauses(gap.size), {gap.kind: gap.value, **one.record()}, one.words(gap.size))
             for one in found

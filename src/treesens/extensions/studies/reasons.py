@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import Region
+from treesens.compiler.result import Region, answered
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.contributions import Contributions
@@ -29,13 +29,11 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, points_of, region_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.solve.reasons.decisions import Features, RowDecisions
 from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 
 @dataclass(frozen=True)

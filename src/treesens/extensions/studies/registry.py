@@ -46,8 +46,8 @@ def call_of(name: str) -> Callable[..., Any] | None:
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what `--json` prints, made from the classes of its records."""
-    from treesens.extensions.certify.manifests import ManifestRecord
     from treesens.extensions.studies.assumed import Assumed
+    from treesens.extensions.studies.shared_records import ManifestRecord
     from treesens.records.plain import document_schema, schema_of_type
 
     study = study_of(name)

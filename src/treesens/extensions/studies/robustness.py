@@ -22,15 +22,13 @@ from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.model.predicted import LibraryReplay
+from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
-from treesens.compiler.result import Proof, Verdict
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.compiler.result import Proof, Verdict, answered
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import label_of_class
-from treesens.extensions.studies.outcomes import is_decided
-from treesens.extensions.studies.questions import declarations_of
+from treesens.extensions.studies.questions import declarations_of, is_decided
 from treesens.extensions.studies.robust import RobustOptions, RobustRecord, TargetRecord
 from treesens.extensions.studies.running import Memory, library_of
 from treesens.extensions.studies.study import Asking, Found
@@ -39,7 +37,6 @@ from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

@@ -8,13 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import working_within
+from treesens.compiler.base.budget import Budget, working_within
 from treesens.compiler.base.floats import round_to_float32
-from treesens.data.rule_columns import ColumnDomain
-from treesens.data.rules import Mined, Rule, RuleOptions, ValueSet, mine
 from treesens.errors import DataError
 from treesens.extensions.studies.learn import FeatureRecord, LearnOptions, RuleRecord, RulesDocument
+from treesens.extensions.studies.rule_columns import ColumnDomain
+from treesens.extensions.studies.rules import Mined, Rule, RuleOptions, ValueSet, mine
 from treesens.extensions.studies.study import Asking, Found
 from treesens.grammar.printing.print_terms import Unwritable, decimal, name_text, string_text
 from treesens.grammar.tree import ast

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.interruption import Hurry
-from treesens.compiler.model.predicted import LibraryReplay, Predicted
+from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.frontends.base import LoadedModel

@@ -17,11 +17,10 @@ from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.tolerance import Closeness
-from treesens.compiler.model import Ensemble, Link, Task
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.model import Ensemble, Task
+from treesens.compiler.result import Result, Verdict, answered
 from treesens.compiler.result import Sense as Direction
-from treesens.data.alignment import align_table
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
 from treesens.extensions.studies.halving import asked_of, probability_end
@@ -33,7 +32,6 @@ from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records, points_of, scores_of
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -145,7 +143,7 @@ def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, 
     for name in classes:
         if name not in known:
             raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
-    averaged = ensemble.link is Link.BLENDED
+    averaged = ensemble.link.averages
     every = range(len(known)) if averaged and len(known) > 2 else [1] if averaged else range(ensemble.n_outputs)
     several = [known.index(name) for name in classes] or list(every)
     chosen = several if ensemble.n_outputs > 1 else [0]
@@ -154,7 +152,7 @@ def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, 
 
 
 def _asked(ensemble: Ensemble, output: int, sense: Sense) -> ast.Find:
-    if ensemble.link is Link.BLENDED:
+    if ensemble.link.averages:
         return asked_of(ensemble, _A, output, smallest=sense == "minimize")
     return ast.Find((ast.Point(_A),), (), ast.Objective(sense, _score(ensemble, output)))
 
@@ -174,7 +172,7 @@ def _one(
 ) -> RangeEnd | None:
     if stop.is_set():
         return None
-    start, averaged = time.perf_counter(), ensemble.link is Link.BLENDED
+    start, averaged = time.perf_counter(), ensemble.link.averages
     query, name = question.query, "the largest score" if sense == "maximize" else "the smallest score"
     result = answered(
         name,
@@ -195,9 +193,9 @@ def _one(
 
 
 def _name(ensemble: Ensemble) -> str:
-    if ensemble.task is Task.REGRESSION and ensemble.link is Link.IDENTITY:
+    if ensemble.task is Task.REGRESSION and ensemble.link.is_linear:
         return "value"
-    return "probability" if predicts_probabilities(ensemble) or ensemble.link is Link.BLENDED else "raw score"
+    return "probability" if predicts_probabilities(ensemble) or ensemble.link.averages else "raw score"
 
 
 def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:

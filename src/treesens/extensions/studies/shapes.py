@@ -15,15 +15,14 @@ from functools import partial
 from typing import Any
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.model import Ensemble, Link
+from treesens.compiler.model import Ensemble
 from treesens.compiler.query.dependencies import scores_in
 from treesens.compiler.query.domain import ValueDomain
 from treesens.compiler.query.query import Curve, ProbabilitySum, Query, Quotient, Summand
-from treesens.compiler.result import Result, Verdict
-from treesens.data.alignment import align_table
+from treesens.compiler.result import Result, Verdict, answered
+from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes, label_of_class
 from treesens.extensions.studies.halving import largest_difference
@@ -36,7 +35,6 @@ from treesens.extensions.studies.tree_shapes import TreeShapes, tree_shapes, wid
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import ABSENT
-from treesens.solve.afterwards import answered
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -53,13 +51,13 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
     for name in classes:
         if name not in known:
             raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
-    if ensemble.n_outputs == 1 and ensemble.link is not Link.BLENDED:
+    if ensemble.n_outputs == 1 and not ensemble.link.averages:
         return [0]
     if classes:
         return [known.index(name) for name in classes]
     if len(known) == 2:
         return [1]
-    return list(range(len(known) if ensemble.link is Link.BLENDED else ensemble.n_outputs))
+    return list(range(len(known) if ensemble.link.averages else ensemble.n_outputs))
 
 
 def declared_of(model: LoadedModel, options: ShapeOptions) -> dict[str, int]:
@@ -120,7 +118,7 @@ def _queries(number: int, ensemble: Ensemble, feature: str, output: int) -> tupl
     label = label_of_class(ensemble, output) if ensemble.n_outputs > 1 and ensemble.classes else None
     if ensemble.n_outputs > 1 and not ensemble.classes:
         label = ast.Number(Fraction(output))
-    averaged = ensemble.link is Link.BLENDED
+    averaged = ensemble.link.averages
     score = ast.Prob if averaged else ast.Margin
     low, high = score(_A, label_of_class(ensemble, output) if averaged else label), score(_B, label)
     value_a, value_b = (ast.FeatureOf(point, ast.Name(feature)) for point in (_A, _B))
@@ -154,7 +152,7 @@ class _Shapes:
         # Over the domain of the question: before it has one a model may have no cells.
         self.ensemble = question.models[0].ensemble
         self.options, self.declared, self.stop = options, declared, stop
-        self.averaged = self.ensemble.link is Link.BLENDED
+        self.averaged = self.ensemble.link.averages
         self.space = question.query.space
         self.cells = self.ensemble.on(self.space.grid)
         self.base = Options(

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
-from treesens.data.alignment import align_table
+from treesens.compiler.result import answered
 from treesens.data.measure import Measure
-from treesens.data.tables import Table
+from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
 from treesens.extensions.measure.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
@@ -42,7 +41,6 @@ from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.plain import plain
-from treesens.solve.afterwards import answered
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.tasks.data_rows import table_in_play
 

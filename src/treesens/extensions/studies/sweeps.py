@@ -11,9 +11,9 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import OneHot, Query, SameExcept
 from treesens.data.flips import MOST_COMBINATIONS, FlipQuestion, Flips, flip_question, swing_bound
-from treesens.data.joint_flips import joint_flips, two_class_swing
 from treesens.data.rows import cells_of_rows
 from treesens.extensions.studies.decisions import Between, Decision
+from treesens.extensions.studies.joint_flips import joint_flips, two_class_swing
 from treesens.extensions.studies.questions import Gap
 from treesens.solve.tasks.data_rows import legal_rows, sweep_rows
 

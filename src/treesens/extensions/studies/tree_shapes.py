@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.arrays import BoolArray, Int64Array
-from treesens.compiler.base.checkpoints import steadily
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.budget import steadily
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
 
 _MOST_PAIRS = 4_000_000

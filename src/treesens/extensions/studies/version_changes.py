@@ -21,21 +21,19 @@ from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import DecidedPoint, Query
-from treesens.compiler.result import Result
+from treesens.compiler.result import Result, answered
 from treesens.data.tables import Table
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.diff import OutcomeChange
 from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.outcomes import is_decided, pairs_of
-from treesens.extensions.studies.questions import Gap, sets_of
+from treesens.extensions.studies.pair_rows import decided_rows
+from treesens.extensions.studies.questions import Gap, is_decided, pairs_of, sets_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
-from treesens.solve.afterwards import answered
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
-from treesens.solve.tasks.pair_rows import decided_rows
 
 _LISTED = 100
 """Numbers of changed rows that a record lists."""

@@ -31,17 +31,15 @@ from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.query import Objective
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.extensions.sweeps.executor import Executor
-from treesens.extensions.sweeps.part_worker import PartTask
 from treesens.extensions.sweeps.parts import Conquest, Part, PartJournal, Splitter, with_part_cut
-from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
+from treesens.extensions.sweeps.worker import Outcome, PartTask, Shipment, Task
 from treesens.records.journal import Journal
 from treesens.records.settings import versions
 from treesens.solve.combine import combine, proof_of_parts
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 PER_WORKER, MANY = 4, 64
 """Parts to begin with, for each worker here, and for those of a cluster."""

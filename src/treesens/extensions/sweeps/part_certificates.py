@@ -14,9 +14,8 @@ from treesens.extensions.certify.attach import whole_or_nothing, written_packed
 from treesens.extensions.certify.statement import set_of_cells
 from treesens.extensions.certify.together import Claim, known, write_manifest
 from treesens.extensions.sweeps.conquer import Coordinator
-from treesens.extensions.sweeps.part_worker import PartTask, part_of
 from treesens.extensions.sweeps.parts import Part
-from treesens.extensions.sweeps.worker import Task
+from treesens.extensions.sweeps.worker import PartTask, Task, part_of
 
 
 def with_part_certificates(search: Coordinator, result: Result, folder: Path, budget: Budget) -> Result:

@@ -24,7 +24,7 @@ from treesens.compiler.query.query import CellSet, Query, SameExcept
 from treesens.compiler.result import Proof
 from treesens.errors import DataError
 from treesens.records.journal import Journal
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 AT_ONCE = 16
 """Parts that take the place of one that was not decided in its time: so the time of undecided parts is a small part."""

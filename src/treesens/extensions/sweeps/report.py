@@ -15,8 +15,8 @@ from typing import Any
 
 from rich.text import Text
 
-from treesens.extensions.studies.report.csv_file import write_csv
 from treesens.extensions.studies.report.curves import curves_svg
+from treesens.extensions.studies.report.study_tables import write_csv
 from treesens.report.show import COLOURS, out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped

@@ -217,7 +217,7 @@ class _Sweep:
                 "query_sha256": None,
             }
             outcome = Outcome(self.keys[other.digest], implied_by=question.name, attempts=0)
-            self._keep(other, Verdict.NONE, said, outcome)
+            self._keep(other, Verdict(entry.verdict), said, outcome)
 
 
 def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:

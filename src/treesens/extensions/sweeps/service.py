@@ -12,16 +12,10 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.commands.check_faults import Faults
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.interruption import Interruption
-from treesens.compiler.result import Result, Verdict
+from treesens.compiler.result import Result, Verdict, afterwards
 from treesens.errors import UsageError
-from treesens.solve.afterwards import afterwards
 from treesens.solve.options import Options
-from treesens.solve.question import (
-    answer_question,
-    located,
-    with_certificates,
-    with_nothing_else,
-)
+from treesens.solve.question import answer_question, located, with_certificates, with_nothing_else
 
 if TYPE_CHECKING:
     from treesens.extensions.sweeps.executor import Executor

@@ -1,7 +1,9 @@
-"""One question in a worker process. Documents are opened once per process and kept, the least recently used ones dropped."""
+"""One question, or one part of it, in a worker process. Documents are opened once per process and kept, the least recently used
+ones dropped. A part asks for an answer, perhaps a better one than is known, or for its certificate."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import signal
@@ -14,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +24,22 @@ import numpy as np
 
 from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
+from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.folders import Content, read_content, write_content
 from treesens.compiler.base.fork_server import cpu_seconds
 from treesens.compiler.base.processes import die_without_parent
+from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import DataError, TreesensError
-from treesens.extensions.certify.statement import remember_file
+from treesens.errors import DataError, TreesensError, told
+from treesens.extensions.certify.produce import beyond, refutation
+from treesens.extensions.certify.statement import NoCertificate, remember_file
 from treesens.extensions.sweeps.order import MODELS_AT_A_TIME
-from treesens.extensions.sweeps.part_worker import Packed, PartTask, answer_part, certify_part
+from treesens.extensions.sweeps.parts import Part, within
 from treesens.records.questions import Document, file_digest, open_session
+from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer, answer_question, with_certificates
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 KEPT = MODELS_AT_A_TIME + 2
 
@@ -205,15 +211,9 @@ def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | No
     seen = verify_values(query.query, values, library_predict=options.library_predict)
     if not isinstance(seen, Witness):
         return None
-    return Result(
-        query.name,
-        Verdict.FOUND,
-        f"verified: the pair of `{task.tried_of}`",
-        witness=seen,
-        backend=options.backend,
-        pipeline=options.pipeline,
-        seconds={"verify": time.perf_counter() - start},
-    )
+    seconds = {"verify": time.perf_counter() - start}
+    pair = leave_open(query.name, witness=seen, backend=options.backend, pipeline=options.pipeline, seconds=seconds)
+    return conclude_found(pair, f"verified: the pair of `{task.tried_of}`")
 
 
 def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
@@ -284,3 +284,55 @@ def _peak() -> int:
         return 0
     peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """`beyond` is what an objective has to be better than, as its form counts it; None if there is no objective, or none known.
+    With `certify` the certificate is wanted that the part has no answer.
+    """
+
+    part: Part
+    beyond: Fraction | None = None
+    certify: bool = False
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A certificate as it travels, or the reason why there is none; times in seconds."""
+
+    content: bytes = b""
+    reason: str = ""
+    left_out: tuple[str, ...] = ()
+    produced_in: float = 0.0
+    checked_in: float = 0.0
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def part_of(query: Query, task: PartTask) -> tuple[Query, tuple[AtLeast, ...]]:
+    """The question about a part, and the row that asks for more than is known."""
+    bare, rows = (replace(query, objective=None), ()) if task.beyond is None else beyond(query, task.beyond)
+    return within(replace(bare, objective=None), task.part), rows
+
+
+def answer_part(query: Query, task: PartTask, options: Options, budget: Budget) -> Result:
+    """Whether a part has an answer."""
+    asked, rows = part_of(query, task)
+    return answer(replace(asked, constraints=(*asked.constraints, *rows)), options, budget)
+
+
+def certify_part(query: Query, task: PartTask, budget: Budget) -> Packed:
+    """The certificate that a part has no answer."""
+    asked, rows = part_of(query, task)
+    try:
+        made = refutation(asked, rows, budget=budget)
+    except NoCertificate as reason:
+        return Packed(reason=str(reason))
+    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+        failed = told(error, f"a certificate for a part of {query.name}")
+        return Packed(reason=f"error[{failed.code}]: certificate: {failed.message}")
+    left_out = tuple(made.document["about"]["left_out"])
+    return Packed(made.packed(), "", left_out, made.produced_in, made.checked_in)

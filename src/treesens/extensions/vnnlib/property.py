@@ -20,7 +20,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Ensemble, Link, Task
+from treesens.compiler.model import Ensemble, Task
 from treesens.compiler.result import Verdict
 from treesens.errors import QueryError
 from treesens.extensions.formats.onnx.library import graph_scores, score_output
@@ -180,7 +180,7 @@ class _Translator:
         linear, ensemble = found.linear, self.ensemble
         parts = {number: coefficient for (_, number), coefficient in linear.parts.items()}
         if not ensemble.classes or ensemble.task is Task.REGRESSION:
-            if ensemble.link is not Link.IDENTITY:
+            if not ensemble.link.is_linear:
                 raise QueryError("the outputs of this model are no sums of its trees")
             single = ast.ValueOf(_A)
             terms = [
@@ -191,10 +191,8 @@ class _Translator:
         if ensemble.n_outputs == 1:
             return self._of_two_classes(parts, found)
         # Shares of several classes are ordered as their scores are, and nothing else of them is linear.
-        ordered = (
-            ensemble.link is Link.SOFTMAX and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
-        )
-        if ensemble.link is not Link.IDENTITY and not ordered:
+        ordered = ensemble.link.is_share and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
+        if not ensemble.link.is_linear and not ordered:
             raise QueryError(
                 "of probabilities of several classes only two can be compared", remedy="write (>= Y_1 Y_0)"
             )
@@ -203,7 +201,7 @@ class _Translator:
 
     def _of_two_classes(self, parts: dict[int, Fraction], found: Compare) -> ast.Formula | bool:
         """Y_1 is the probability p of the second class, Y_0 is 1 - p."""
-        if self.ensemble.link is not Link.LOGISTIC:
+        if not self.ensemble.link.is_probability:
             raise QueryError(
                 "the two outputs of this model are no probabilities", remedy="convert it with post_transform LOGISTIC"
             )

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link, ModelSource
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model import Ensemble, ModelSource
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import directions_of
 from treesens.frontends.documents import Field, is_json, parse_document
-from treesens.frontends.monotone import directions_of
 
 
 class LightGBMFrontend:
@@ -76,7 +76,7 @@ class LightGBMFrontend:
         )
         ensemble = with_classes(read_ensemble(header, trees, name, source), classes)
         notes = []
-        if ensemble.link is Link.RAW:
+        if not ensemble.link.is_known:
             notes.append(f"`{header.objective}` scales its scores before the logistic function: ask for margins")
         if header.objective in ("", "custom", "none"):
             notes.append("trained with a custom objective: predictions are the raw scores")
@@ -133,7 +133,7 @@ class NativeLightGBM:
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
         """What Booster.predict returns, and LGBMClassifier's class: that of the greatest probability."""
         found = self._predict(rows).reshape(len(rows), self._outputs)
-        shown = None if ensemble.link is Link.RAW else found
+        shown = None if not ensemble.link.is_known else found
         if not ensemble.classes:
             return Predicted(shown, None)
         both = np.column_stack([1.0 - found[:, 0], found[:, 0]]) if self._outputs == 1 else found

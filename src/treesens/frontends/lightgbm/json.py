@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
 from treesens.frontends.lightgbm.known import TABLE
 from treesens.frontends.lightgbm.model import (
     MISSING_NAN,

@@ -1,6 +1,6 @@
 """Every field of LightGBM's text (v2 to v4) and of its JSON dump."""
 
-from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, optional, used
+from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
 _COUNTED = irrelevant(
     "what training has counted",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.numbers import float_of
-from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.base.floats import NumberType, float_of
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import Nodes, as_categorical, check_set_bytes, ensemble_of, feature_tuple, stack_trees
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 # kZeroThreshold of meta.h: the float32 nearest to 1e-35, as a double.
 ZERO_BAND = float(np.float32(1e-35))
@@ -22,26 +22,26 @@ MISSING_NONE, MISSING_ZERO, MISSING_NAN = range(3)
 _MAX_OUTPUTS = 100_000
 
 _LINKS = {
-    "regression": (Task.REGRESSION, Link.IDENTITY),
-    "regression_l1": (Task.REGRESSION, Link.IDENTITY),
-    "huber": (Task.REGRESSION, Link.IDENTITY),
-    "fair": (Task.REGRESSION, Link.IDENTITY),
-    "quantile": (Task.REGRESSION, Link.IDENTITY),
-    "mape": (Task.REGRESSION, Link.IDENTITY),
-    "poisson": (Task.REGRESSION, Link.EXP),
-    "gamma": (Task.REGRESSION, Link.EXP),
-    "tweedie": (Task.REGRESSION, Link.EXP),
-    "cross_entropy": (Task.REGRESSION, Link.LOGISTIC),
-    "xentropy": (Task.REGRESSION, Link.LOGISTIC),  # its name up to LightGBM 2.2
-    "binary": (Task.BINARY, Link.LOGISTIC),
-    "multiclass": (Task.MULTICLASS, Link.SOFTMAX),
-    "multiclassova": (Task.MULTICLASS, Link.LOGISTIC),
-    "lambdarank": (Task.RANKING, Link.IDENTITY),
-    "rank_xendcg": (Task.RANKING, Link.IDENTITY),
+    "regression": (Task.REGRESSION, Identity()),
+    "regression_l1": (Task.REGRESSION, Identity()),
+    "huber": (Task.REGRESSION, Identity()),
+    "fair": (Task.REGRESSION, Identity()),
+    "quantile": (Task.REGRESSION, Identity()),
+    "mape": (Task.REGRESSION, Identity()),
+    "poisson": (Task.REGRESSION, Exp()),
+    "gamma": (Task.REGRESSION, Exp()),
+    "tweedie": (Task.REGRESSION, Exp()),
+    "cross_entropy": (Task.REGRESSION, Logistic()),
+    "xentropy": (Task.REGRESSION, Logistic()),  # its name up to LightGBM 2.2
+    "binary": (Task.BINARY, Logistic()),
+    "multiclass": (Task.MULTICLASS, Softmax()),
+    "multiclassova": (Task.MULTICLASS, Logistic()),
+    "lambdarank": (Task.RANKING, Identity()),
+    "rank_xendcg": (Task.RANKING, Identity()),
     # Trained with a function of the user's: what comes out is the raw score.
-    "": (Task.REGRESSION, Link.IDENTITY),
-    "custom": (Task.REGRESSION, Link.IDENTITY),
-    "none": (Task.REGRESSION, Link.IDENTITY),
+    "": (Task.REGRESSION, Identity()),
+    "custom": (Task.REGRESSION, Identity()),
+    "none": (Task.REGRESSION, Identity()),
 }
 
 
@@ -88,7 +88,7 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
         raise _damaged(f"{len(trees)} trees make no whole rounds for {outputs} outputs", place)
     # An objective of one output transforms the first of several alone; without a transformation there is no difference.
-    several = task is Task.MULTICLASS or (task is not Task.BINARY and link is Link.IDENTITY)
+    several = task is Task.MULTICLASS or (task is not Task.BINARY and link.is_linear)
     if (outputs > 1 and not several) or (task is Task.MULTICLASS and outputs < 2):
         raise _damaged(f"objective `{header.objective}` with {outputs} outputs makes no sense", place)
     counts = _category_counts(header, trees, place)
@@ -141,7 +141,7 @@ def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
         )
     task, link = found
     scaled = options.get("sigmoid", "1") != "1"
-    return task, Link.RAW if scaled and link is Link.LOGISTIC else link
+    return task, Raw() if scaled and isinstance(link, Logistic) else link
 
 
 def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], place: str) -> dict[int, int]:

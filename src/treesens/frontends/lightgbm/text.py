@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.numbers import whole_of
+from treesens.compiler.base.floats import whole_of
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_CATEGORIES, bits_of
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
 from treesens.frontends.lightgbm.known import TABLE
 from treesens.frontends.lightgbm.model import LightGBMHeader, LightGBMTree
 

@@ -1,1 +1,1 @@
-"""scikit-learn: trees, forests, boosters and pipelines, live or pickled in a trusted file."""
+"""scikit-learn: trees, forests and boosters, live or pickled in a trusted file."""

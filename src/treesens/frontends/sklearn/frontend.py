@@ -11,17 +11,14 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from treesens.builtin import has_extensions, service
 from treesens.compiler.model import ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.monotone import directions_of
-from treesens.frontends.outputs import source_of_output
-
-if TYPE_CHECKING:
-    from treesens.frontends.sklearn.wrappers import Unwrapped
+from treesens.frontends.columns import directions_of
 
 # Types that skops does not trust by itself: plain data, and the check of the preprocessor of histogram boosting.
 _TRUSTED = (
@@ -34,6 +31,16 @@ _TRUSTED = (
     "sklearn.utils._bunch.Bunch",
     "sklearn.utils.validation.check_array",
 )
+
+
+class Compositions(Protocol):
+    """The service "compositions", as this reader uses it."""
+
+    def read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
+        """The model of a pipeline, of a wrapper, or of several models together. None for any other estimator."""
+
+    def one_output(self, obj: Any, output: int, place: str) -> Any:
+        """An estimator of one output. ModelError for what has one, or for kinds that are not known."""
 
 
 class SklearnFrontend:
@@ -55,9 +62,9 @@ class SklearnFrontend:
 
     def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
         """One output of a model of several."""
-        from treesens.frontends.sklearn.outputs import one_output
-
-        return self._of_file(one_output(open_skops(data, str(path)), output, str(path)), path, data)
+        compositions: Compositions = service("compositions")
+        one = compositions.one_output(open_skops(data, str(path)), output, str(path))
+        return self._of_file(one, path, data)
 
     def _of_file(self, obj: Any, path: Path, data: bytes) -> LoadedModel:
         model = self._read(obj, str(path), path.stem, "sklearn-skops")
@@ -69,50 +76,24 @@ class SklearnFrontend:
 
     def output_of_object(self, obj: Any, output: int) -> LoadedModel:
         """One output of a live model of several."""
-        from treesens.frontends.sklearn.outputs import one_output
-
+        compositions: Compositions = service("compositions")
         place = f"<{type(obj).__name__}>"
-        return self._read(one_output(obj, output, place), place, "model", "sklearn")
+        return self._read(compositions.one_output(obj, output, place), place, "model", "sklearn")
 
     def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
         import sklearn
 
         # Files of other formats are sniffed without the readers of this one.
         from treesens.frontends.columns import ensemble_of
-        from treesens.frontends.sklearn.blends import is_blend, read_blend
         from treesens.frontends.sklearn.known import unknown_attributes
-        from treesens.frontends.sklearn.linear import is_linear
         from treesens.frontends.sklearn.model import read_estimator
-        from treesens.frontends.sklearn.pipeline import is_pipeline, read_alone, read_pipeline
         from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
-        from treesens.frontends.sklearn.wrappers import unwrap
 
-        outside = unwrap(obj, place)
-        if outside.wrappers:
-            return self._inside(obj, outside, place, name, form)
-        if is_pipeline(obj):
-            # Imported here: the registry knows this module.
-            from treesens.frontends.registry import load
-
-            model = read_pipeline(obj, load, place)
-            found = replace(model.ensemble.source, format=f"{form}-pipeline")
-            if hasattr(obj.steps[-1][1], "whole"):
-                found = source_of_output(found, obj.steps[-1][1].output)
-            return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
+        if has_extensions():
+            compositions: Compositions = service("compositions")
+            if (composed := compositions.read(obj, place, name, form)) is not None:
+                return composed
         source = ModelSource(format=form, version=sklearn.__version__, path=place)
-        if is_linear(obj):
-            model = read_alone(obj, place)
-            return replace(model, ensemble=replace(model.ensemble, name=name, source=source))
-        if type(obj).__name__ == "OneOutput" and hasattr(obj, "whole"):
-            from treesens.frontends.registry import load
-            from treesens.frontends.sklearn.outputs import OneOutput, read_output
-
-            if isinstance(obj, OneOutput):
-                return read_output(obj, load, source, name)
-        if is_blend(obj):
-            from treesens.frontends.registry import load
-
-            return read_blend(obj, load, source, name)
         read = read_estimator(obj, place)
         ensemble = ensemble_of(read.nodes, read.features, place, name=name, source=source, **read.facts())
         rows = RowMaker(
@@ -128,24 +109,6 @@ class SklearnFrontend:
         return LoadedModel(
             ensemble, self.name, margins, leaf_ids, notes, predicts=predicts, inputs=rows, monotone=monotone
         )
-
-    @staticmethod
-    def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
-        """A wrapped model, of any library, that decides by the cut-off of its wrapper."""
-        from treesens.frontends.registry import load
-        from treesens.frontends.sklearn.calibrated import calibrated
-        from treesens.frontends.sklearn.rows import replayer
-
-        model = load(outside.model)
-        if outside.calibration is not None:
-            model = calibrated(model, outside.calibration, place)
-        if outside.threshold is not None and len(model.ensemble.classes) != 2:
-            raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
-        source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
-        ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
-        # What predicts is the wrapper itself, with its cut-off and its calibration.
-        predicts = replayer(obj, model.inputs or (lambda rows: rows), ensemble)
-        return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes), predicts=predicts)
 
 
 def open_skops(data: bytes, place: str) -> Any:

@@ -4,7 +4,7 @@ Later versions have more of them, most of which are about training: an attribute
 `treesens info MODEL --check` compares what is read with the estimator's own predict.
 """
 
-from treesens.frontends.known_fields import Table, irrelevant, optional, used
+from treesens.frontends.documents import Table, irrelevant, optional, used
 
 _READ = optional(
     "an estimator of another class, or of an older version",

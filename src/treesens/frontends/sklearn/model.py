@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.builtin import WHOLE, has_extensions
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Feature, Link, Task
+from treesens.compiler.model import Accumulation, Feature, Task
 from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, bits_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.rows import NAN_ALONE
 from treesens.frontends.sklearn.trees import check_outputs, histogram_nodes, member_nodes, tree_nodes
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 Call = Callable[[Any, Any], Any]
 
@@ -118,6 +120,8 @@ _OTHERS = {
 
 
 def _remedy_of(kind: type) -> str:
+    if not has_extensions():
+        return f"supported: {', '.join(sorted(_READERS))}; for pipelines, linear models and models of models {WHOLE}"
     if kind.__module__.startswith("sklearn.linear_model") or kind.__name__ in ("LinearSVC", "LinearSVR"):
         return _OF_NUMBERS
     if kind.__name__ in _PARTS:
@@ -164,7 +168,7 @@ def mean_of_trees(estimator: Any, nodes: Nodes, classes: tuple[str | int, ...], 
         features=feature_tuple(names_of(estimator), place),
         outputs=nodes.leaf_value.shape[1],
         task=_task(classes),
-        link=Link.IDENTITY,
+        link=Identity(),
         margins=call,
         leaf_ids=leaf_ids,
         average=len(nodes.tree_offset) - 1,
@@ -182,6 +186,9 @@ def _forest(estimator: Any, place: str) -> Read:
 
 def _bagging(estimator: Any, place: str) -> Read:
     """The mean of trees that were trained on samples of the rows, and perhaps of the columns (Breiman 1996)."""
+    others = [kind for member in estimator.estimators_ if (kind := type(member).__name__) not in SINGLE_TREES]
+    if others:
+        raise ModelError(f"a bag of {others[0]} is a model of models", place=place, remedy=WHOLE)
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     columns = [np.asarray(used, dtype=np.int64) for used in estimator.estimators_features_]
     members = zip(estimator.estimators_, columns, strict=True)
@@ -211,7 +218,7 @@ def _gradient_boosting(estimator: Any, place: str) -> Read:
     classes = plain_classes(estimator, place) if _is_classifier(estimator) else ()
     rounds, outputs = estimator.estimators_.shape
     scaled = bool(classes) and estimator.loss == "exponential"
-    link = Link.IDENTITY if not classes else Link.SOFTMAX if outputs > 1 else Link.RAW if scaled else Link.LOGISTIC
+    link = Identity() if not classes else Softmax() if outputs > 1 else Raw() if scaled else Logistic()
     nodes = stack_trees([tree_nodes(tree, place) for tree in estimator.estimators_.ravel()])
     return Read(
         nodes=nodes,
@@ -262,9 +269,9 @@ def _histogram_boosting(estimator: Any, place: str) -> Read:
     outputs = int(estimator.n_trees_per_iteration_)
     predictors = [p for iteration in estimator._predictors for p in iteration]
     if classes:
-        link = Link.SOFTMAX if outputs > 1 else Link.LOGISTIC
+        link: Link = Softmax() if outputs > 1 else Logistic()
     else:
-        link = {"LogLink": Link.EXP, "IdentityLink": Link.IDENTITY}[type(estimator._loss.link).__name__]
+        link = {"LogLink": Exp(), "IdentityLink": Identity()}[type(estimator._loss.link).__name__]
     return Read(
         nodes=stack_trees([histogram_nodes(p, columns, known, marks, place) for p in predictors]),
         features=tuple(features),
@@ -314,7 +321,7 @@ def _ada_boost(estimator: Any, place: str) -> Read:
         features=feature_tuple(names_of(estimator), place),
         outputs=1 if k == 2 else k,
         task=_task(classes),
-        link=Link.RAW,
+        link=Raw(),
         margins=_ada_boost_votes,
         leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
         classes=classes,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import Predicted, positions
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
 
@@ -97,11 +97,11 @@ def replayer(estimator: Any, make_rows: Callable[[NDArray[np.float64]], Any], en
     labels = predictor(estimator, make_rows, lambda e, x: e.predict(x), None)
     shown = labels
     if ensemble.classes:
-        known = ensemble.link not in (Link.RAW, Link.COUNTED) and hasattr(estimator, "predict_proba")
+        known = ensemble.link.is_known and not ensemble.link.votes and hasattr(estimator, "predict_proba")
         shown = predictor(estimator, make_rows, lambda e, x: e.predict_proba(x), None) if known else None
 
     def predicts(rows: NDArray[np.float64]) -> Predicted:
-        width = len(ensemble.classes) if ensemble.link is Link.BLENDED else ensemble.n_outputs
+        width = len(ensemble.classes) if ensemble.link.averages else ensemble.n_outputs
         found = None if shown is None else shown(rows).reshape(len(rows), -1)[:, -width:]
         return Predicted(found, positions(labels(rows), ensemble.classes) if ensemble.classes else None)
 

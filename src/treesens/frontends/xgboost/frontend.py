@@ -23,13 +23,11 @@ from typing import Any
 
 from treesens.compiler.model import Ensemble, ModelSource
 from treesens.errors import ModelError
-from treesens.frontends.base import LoadedModel
+from treesens.frontends.base import LoadedModel, note_of_output, source_of_output
+from treesens.frontends.columns import directions_of
 from treesens.frontends.documents import Field, is_json, is_ubjson, parse_document
-from treesens.frontends.monotone import directions_of
-from treesens.frontends.outputs import note_of_output, source_of_output
 from treesens.frontends.xgboost.categories import cut_names
-from treesens.frontends.xgboost.linear import is_linear
-from treesens.frontends.xgboost.model import count_outputs, read_ensemble
+from treesens.frontends.xgboost.model import count_outputs, is_linear, read_ensemble
 from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
 from treesens.frontends.xgboost.trees import InexactDecimalError, weights_in_model
 

@@ -1,6 +1,6 @@
 """Every field of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
 
-from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, optional, used
+from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
 TABLE: Table = {
     "model": {**used("version"), "learner": inside("learner")},

@@ -1,24 +1,33 @@
-"""The document of an XGBoost model as an Ensemble: objective, base margin, features; the trees are in
-xgboost_trees.py."""
+"""The document of an XGBoost model as an Ensemble: objective, base margin, features, linear boosters. Trees are in trees.py.
+
+How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin, takes the
+columns in their order, leaves out those that are missing, and rounds to float32 after each. Whether a product is rounded before
+it is added depends on the compiler, so that the sum is known up to a bound alone.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
-from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
-from treesens.frontends.outputs import check_output, of_output
+from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.compiler.model.numbers import OpenNumber
+from treesens.frontends.base import check_output, of_output
+from treesens.frontends.blending import blend_of
+from treesens.frontends.documents import Field, check_document
+from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
 from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
-from treesens.frontends.xgboost.linear import is_linear, read_linear
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 # More would only be a damaged number.
 _MAX_OUTPUTS = 100_000
@@ -39,16 +48,16 @@ class _Objective:
     inverse: _Inverse
 
 
-_IDENTITY = _Objective(Task.REGRESSION, Link.IDENTITY, _Inverse.NONE)
-_LOG = _Objective(Task.REGRESSION, Link.EXP, _Inverse.LOG)
-_SOFTMAX = _Objective(Task.MULTICLASS, Link.SOFTMAX, _Inverse.NONE)
-_RANK = _Objective(Task.RANKING, Link.IDENTITY, _Inverse.NONE)
+_IDENTITY = _Objective(Task.REGRESSION, Identity(), _Inverse.NONE)
+_LOG = _Objective(Task.REGRESSION, Exp(), _Inverse.LOG)
+_SOFTMAX = _Objective(Task.MULTICLASS, Softmax(), _Inverse.NONE)
+_RANK = _Objective(Task.RANKING, Identity(), _Inverse.NONE)
 _OBJECTIVES = {
-    "binary:logistic": _Objective(Task.BINARY, Link.LOGISTIC, _Inverse.LOGIT),
-    "binary:logitraw": _Objective(Task.BINARY, Link.IDENTITY, _Inverse.NONE),
+    "binary:logistic": _Objective(Task.BINARY, Logistic(), _Inverse.LOGIT),
+    "binary:logitraw": _Objective(Task.BINARY, Identity(), _Inverse.NONE),
     # Predicts 1 for positive margins and 0 otherwise.
-    "binary:hinge": _Objective(Task.BINARY, Link.RAW, _Inverse.NONE),
-    "reg:logistic": _Objective(Task.REGRESSION, Link.LOGISTIC, _Inverse.LOGIT),
+    "binary:hinge": _Objective(Task.BINARY, Raw(), _Inverse.NONE),
+    "reg:logistic": _Objective(Task.REGRESSION, Logistic(), _Inverse.LOGIT),
     "multi:softmax": _SOFTMAX,
     "multi:softprob": _SOFTMAX,
     "reg:squarederror": _IDENTITY,
@@ -177,7 +186,7 @@ def _linear(
         task=objective.task,
         decides_at=0.5 if named.text() == "binary:logitraw" else None,
         # A hinge predicts 1 for positive sums.
-        ranks_scores=objective.link is Link.RAW,
+        ranks_scores=not objective.link.is_known,
     )
 
 
@@ -265,3 +274,55 @@ def _logit(field: Field, score: float, version: list[int]) -> float:
             "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
         )
     return -libm_float32("logf", float(one / p - one))
+
+
+_ONE = "train one model for each output, or trees"
+
+
+def is_linear(learner: Field) -> bool:
+    """Whether the booster is a linear one."""
+    return learner["gradient_booster"]["name"].text() == "gblinear"
+
+
+def read_linear(
+    model: Field,
+    features: tuple[Feature, ...],
+    base: NDArray[np.float64],
+    place: str,
+    narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
+    **facts: Any,
+) -> Ensemble:
+    """The open ensemble of a linear booster; `base` float32[outputs]. ModelError for several outputs, and for categories."""
+    field = model["weights"]
+    if len(base) != 1:
+        raise field.error("a linear booster of several outputs is not supported", _ONE)
+    if len(features) > MOST_TERMS:
+        raise field.error(f"a linear booster of more than {MOST_TERMS} features is not supported", "leave some out")
+    if any(feature.kind is FeatureKind.CATEGORICAL for feature in features):
+        raise field.error("a linear booster over categories is not supported", "encode them as columns of 0 and 1")
+    weights = narrow(field.floats(), field)
+    if not len(weights):
+        raise field.error(
+            "a linear booster that was trained for no round has no weights", "train it for a round or more"
+        )
+    if len(weights) != len(features) + 1:
+        raise field.error(f"{len(weights)} weights for {len(features)} features and a bias")
+    if not np.isfinite(weights).all():
+        raise field.error("a weight is not finite")
+    numbers = [number_term(OpenNumber(f, _as_read, 0.0), features, place) for f in range(len(features))]
+    return blend_of(
+        numbers,
+        [Fraction(w) for w in weights[:-1].tolist()],
+        Way.SINGLE,
+        [feature.name for feature in features],
+        place,
+        weights=weights[:-1].tolist(),
+        intercept=float(np.float32(weights[-1]) + np.float32(base[0])),
+        is_sum=True,
+        **facts,
+    )
+
+
+def _as_read(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers as the library reads them: in float32."""
+    return NumberType.FLOAT32.cast(values).astype(np.float64)

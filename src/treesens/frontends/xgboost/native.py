@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 
 _FEW_ROWS = 64
@@ -100,7 +100,7 @@ class NativeXGBoost:
         if not ensemble.classes:
             return Predicted(found, None)
         if ensemble.n_outputs == 1:
-            return Predicted(None if ensemble.link is Link.RAW else found, (found[:, 0] > 0.5).astype(np.int64))
+            return Predicted(None if not ensemble.link.is_known else found, (found[:, 0] > 0.5).astype(np.int64))
         if found.shape[1] == 1:
             return Predicted(None, found[:, 0].astype(np.int64))
         return Predicted(found, found.argmax(axis=1).astype(np.int64))

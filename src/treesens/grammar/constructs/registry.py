@@ -6,14 +6,18 @@ import functools
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from treesens.compiler.base.plugins import Registry
+from treesens.errors import UsageError
 from treesens.grammar.tree.words import QUANTITIES
 
 if TYPE_CHECKING:
     from treesens.grammar.constructs.construct import Construct
 
 _SHARED = {"__init__", "construct", "registry"}
+PLUGINS: Final = Registry(kind="predicate", group="treesens.predicates", builtin={}, error=UsageError)
+"""Predicates of other distributions by their words, each a `Construct` without a grammar of its own."""
 
 
 @functools.cache
@@ -28,6 +32,14 @@ def predicates() -> Mapping[str, Construct]:
     """The constructs that begin with a call, by their words."""
     calls = [found for found in constructs().values() if not found.grammar or "PREDICATE" in found.grammar]
     return {word: found for found in calls for word in found.functions}
+
+
+@functools.cache
+def predicate(word: str) -> Construct | None:
+    """The construct of a constraint that begins with a call; None for other words. Plug-ins are looked up for unknown words."""
+    if word in functions():
+        return predicates().get(word)
+    return PLUGINS.get(word) if word in PLUGINS.names() else None
 
 
 @functools.cache

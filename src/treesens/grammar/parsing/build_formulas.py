@@ -6,7 +6,7 @@ from typing import cast
 
 from lark import Tree
 
-from treesens.grammar.constructs.registry import constructs, predicates
+from treesens.grammar.constructs.registry import constructs, predicate
 from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder, branches
 from treesens.grammar.tree import ast
 
@@ -33,7 +33,9 @@ class FormulaBuilder(TermBuilder):
             case "comparison":
                 return self._comparison(tree)
             case "predicate":
-                return predicates()[str(parts[0])].build(self, tree)
+                found = predicate(str(parts[0]))
+                assert found is not None
+                return found.build(self, tree)
             case rule:
                 return constructs()[rule].build(self, tree)
 

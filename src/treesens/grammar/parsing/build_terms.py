@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 from lark import Token, Tree
 
 from treesens.compiler.base.diagnostics import Code, Diagnostics, Source, Span, did_you_mean
-from treesens.grammar.constructs.registry import functions
+from treesens.grammar.constructs.registry import functions, predicate
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import NORMS, QUANTITIES, TYPICAL_WAYS
 
@@ -270,10 +270,12 @@ class TermBuilder:
 
     def wrong_call(self, function: Child, span: Span) -> Malformed:
         """The mistake of an unknown function or of arguments that it does not take."""
-        if str(function) not in functions():
+        found = predicate(str(function))
+        forms = functions() if found is None else found.functions
+        if str(function) not in forms:
             message = f"there is no function `{function}`"
-            return self.fail("S040", message, self.span(function), did_you_mean(str(function), functions()))
-        return self.fail("S041", f"`{function}` takes other arguments", span, f"write {functions()[str(function)]}")
+            return self.fail("S040", message, self.span(function), did_you_mean(str(function), forms))
+        return self.fail("S041", f"`{function}` takes other arguments", span, f"write {forms[str(function)]}")
 
     def way_of(self, part: Child) -> str:
         """A way to tell what is typical, by its word."""

@@ -105,6 +105,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     """
     if not _is_text(source, diagnostics):
         return None
+    from treesens.grammar.constructs.registry import predicate
     from treesens.grammar.parsing import layout, terminals
     from treesens.grammar.parsing.build import Builder
     from treesens.grammar.parsing.recover import DeclarationParser
@@ -115,6 +116,9 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
         diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
         return None
     found = [token for token in found if token.type != "COMMENT"]
+    for token in found:
+        if token.type == "FUNCTION" and predicate(str(token)) is not None:
+            token.type = "PREDICATE"  # one of a plug-in, which the grammar does not name
     tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:

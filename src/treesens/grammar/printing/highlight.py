@@ -20,6 +20,7 @@ from pygments.token import (
     _TokenType,
 )
 
+from treesens.grammar.constructs.registry import PLUGINS
 from treesens.grammar.printing.textmate import patterns
 
 _COLOURS: Final[dict[str, _TokenType]] = {
@@ -50,7 +51,7 @@ class SensLexer(RegexLexer):
     tokens: ClassVar[dict[str, list[tuple[str, _TokenType]]]] = {
         "root": [
             (r"\s+", Whitespace),
-            *((pattern, _COLOURS[scope]) for scope, pattern in patterns()),
+            *((pattern, _COLOURS[scope]) for scope, pattern in patterns(PLUGINS.names())),
             (r"[(){}\[\],:;.]", Punctuation),
         ]
     }

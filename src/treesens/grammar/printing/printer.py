@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.print_terms import (
     Unwritable,
     decimal,
@@ -228,3 +229,15 @@ def _sensitive(body: ast.Sensitive) -> str:
         using = "" if body.near.using == "both" else f" using {body.near.using}"
         parts.append(f"near {name_text(body.near.data)}{using}")
     return " ".join([*parts, *_tail(body.top, body.share, body.expect)])
+
+
+def placed(file: ast.File, name: str) -> ast.File:
+    """The tree read back from its text, so that messages show lines of it.
+
+    A name with a backquote or a line break is in no text: then it is the tree as it was built.
+    """
+    try:
+        text = to_text(file)
+    except Unwritable:
+        return file
+    return parse(text, name)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from treesens.grammar.constructs.registry import functions
@@ -15,8 +16,10 @@ from treesens.grammar.tree import words
 SCOPE: Final = "source.sens"
 
 
-def patterns() -> tuple[tuple[str, str], ...]:
-    """Scope and regular expression of everything that has a colour, in the order in which they are tried."""
+def patterns(plugins: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+    """Scope and regular expression of everything that has a colour, in the order in which they are tried; `plugins` are the
+    words of predicates that plug-ins bring.
+    """
     from treesens.grammar.parsing.terminals import build, operators
 
     terminals = {terminal.name: str(terminal.pattern.value) for terminal in build().terminals}
@@ -27,7 +30,7 @@ def patterns() -> tuple[tuple[str, str], ...]:
         # Names after a dot are features, even if they read like a word of the language.
         ("variable.other.member", r"(?<=\.)\s*" + terminals["NAME"]),
         ("constant.numeric", rf"(?<![\w.]){terminals['NUMBER']}"),
-        ("entity.name.function", rf"\b({_either(dict(functions()))})(?=[ \t]*\()"),
+        ("entity.name.function", rf"\b({_either((*functions(), *plugins))})(?=[ \t]*\()"),
         ("storage.type", rf"\b({_either(words.TYPES)})\b"),
         ("keyword.declaration", rf"^\s*({_either(words.DECLARATIONS)})\b"),
         ("keyword.control", rf"\b({_either((*words.VERBS, *words.DECLARATIONS))})\b"),

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse as parse_text
-from treesens.grammar.placed import placed
-from treesens.grammar.printing.printer import shown_text, to_text
+from treesens.grammar.printing.printer import placed, shown_text, to_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import NEARNESS
 from treesens.python.builder.arguments import (

@@ -34,8 +34,8 @@ from treesens.compiler.result import ObjectiveValue, Result
 from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.sum_tables import Table, front_of, window_of
-from treesens.solve.methods.trees_optimum import shown_optimum
-from treesens.values.witness import Witness
+from treesens.solve.methods.trees import shown_optimum
+from treesens.values.verify import Witness
 
 MOST_CHOICES = 20_000
 """Combinations of cells of one part."""

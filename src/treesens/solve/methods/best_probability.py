@@ -14,8 +14,8 @@ from fractions import Fraction
 from math import lcm
 
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.dyadic import nearest_double
 from treesens.compiler.base.floats import NumberType, ceil_to, next_down, next_up
-from treesens.compiler.base.units import nearest_double
 from treesens.compiler.query.curves import share_bounds
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import (

@@ -20,8 +20,7 @@ from treesens.solve.options import Options
 from treesens.values.distance_costs import distances_of_values, distances_reached
 from treesens.values.objective_ranges import objective_range
 from treesens.values.relations import relates_values
-from treesens.values.verify import verify_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells
 
 MOST_PAIRS = 20_000
 """Values or cells, and pairs of them, whose distances are listed; beyond them the interval is halved instead."""

@@ -23,13 +23,13 @@ from treesens.solve.conclude import (
     shown_objective,
 )
 from treesens.solve.fits import MOST_COMBINATIONS, sums_scores
-from treesens.solve.methods.trees_optimum import shown_optimum
+from treesens.solve.methods.trees import shown_optimum
 from treesens.solve.options import Options
 from treesens.values.combinations import Combinations
 from treesens.values.decide_values import Z3
 from treesens.values.enumeration import Enumeration
 from treesens.values.joined_cells import best_cells
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 _BACKEND = "native"
 

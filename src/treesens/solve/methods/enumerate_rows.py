@@ -29,7 +29,7 @@ from treesens.solve.methods.enumerate_combinations import (
 from treesens.solve.options import Options
 from treesens.values.combinations import Combinations, Exact
 from treesens.values.enumeration import Enumeration
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 MOST = 2_000_000
 """Combinations times rows."""

@@ -24,8 +24,7 @@ from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
 from treesens.solve.reasons.decisions import Features, TimeUp, hitting_set
 from treesens.values.stated_changes import changes_wanted, implied_changes
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _PART = 1 / 8
 """Of the time that is left, for one set."""

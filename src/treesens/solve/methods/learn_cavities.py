@@ -6,25 +6,26 @@ A candidate in an unknown cavity teaches the largest maximal boxes around it, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from math import inf
 
-from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.budget import LEAST, Budget, OutOfTime, working_within
 from treesens.compiler.query.evaluate import holds, inputs_of, objective_form_value
 from treesens.compiler.query.known_cavities import all_cavities_in, with_known
-from treesens.compiler.query.query import Query
-from treesens.compiler.result import Attempt, ObjectiveValue, Result, Sense, Verdict
+from treesens.compiler.query.query import AvoidCavities, CellCost, LinearForm, Objective, Query
+from treesens.compiler.result import Attempt, ObjectiveValue, Region, Result, Sense, Verdict
 from treesens.data.cavities import learn_at
 from treesens.data.regions import RegionFinder
-from treesens.data.towards_rows import density, towards_rows
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.conclude import conclude_found, shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.nearest_pair import distance_of
-from treesens.values.verify import verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SHARE = 0.5
 """Of the time that is left, for one search for the best answer; whatever its candidate is, its bound holds."""
@@ -165,3 +166,47 @@ def search_cavities(question: OpenQuestion, budget: Budget) -> Result:
     if question.query.objective is not None and found.verdict is Verdict.FOUND:
         found = learning.best(found)
     return learning.done(found)
+
+
+_SHIFT = 16
+"""Logarithms of numbers of rows are whole multiples of 2**-16: they only guide."""
+_TRIED = 20
+"""Rows whose cells are tried."""
+
+
+def density(query: Query) -> Objective:
+    """How many rows share each cell of the points, in logarithms: points among many rows lie in few cavities."""
+    costs: list[CellCost] = []
+    for constraint in query.constraints:
+        if isinstance(constraint, AvoidCavities):
+            cavities = constraint.cavities
+            ends = np.append(constraint.start, len(constraint.coarse))
+            for column, f in enumerate(cavities.features):
+                present = cavities.rows[:, column]
+                counts = np.bincount(present[present >= 0], minlength=int(cavities.n_cells[f]))
+                logs = np.round(np.log(np.maximum(counts, 0.5)) * 2**_SHIFT).astype(np.int64)
+                costs.append(CellCost(constraint.point, int(f), logs[constraint.coarse[ends[f] : ends[f + 1]]], _SHIFT))
+    return Objective(LinearForm(costs=tuple(costs)), True, "log-likelihood")
+
+
+def towards_rows(region: Region, cells: Int32Array, constraint: AvoidCavities) -> Iterator[Int32Array]:
+    """Cells int32[points, features] of a region that agree with a row in the most features; the best rows first."""
+    cavities, point = constraint.cavities, constraint.point
+    ends = np.append(constraint.start, len(constraint.coarse))
+    choice: list[dict[int, int]] = []  # of each feature: a cell of the region for each coarse cell
+    reached = np.zeros(cavities.rows.shape, bool)
+    for column, f in enumerate(cavities.features):
+        owner = constraint.coarse[ends[f] : ends[f + 1]]
+        inside = np.flatnonzero(region.boxes[point][f])
+        own = int(owner[cells[point, f]])
+        choice.append({int(owner[c]): int(c) for c in inside[::-1]} | {own: int(cells[point, f])})
+        reached[:, column] = np.isin(cavities.rows[:, column], list(choice[-1]))
+    order = np.argsort(-reached.sum(axis=1), kind="stable")[:_TRIED]
+    for row in order:
+        moved = cells.copy()
+        for column, f in enumerate(cavities.features):
+            if reached[row, column]:
+                places = range(len(cells)) if int(f) in region.shared else (point,)
+                for place in places:
+                    moved[place, f] = choice[column][int(cavities.rows[row, column])]
+        yield moved

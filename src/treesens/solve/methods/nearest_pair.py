@@ -20,8 +20,7 @@ import numpy as np
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate_rows import holds_everywhere, many_inputs
@@ -36,8 +35,7 @@ from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options, for_engine
 from treesens.values.relations import relates_values
-from treesens.values.verify import verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SLICE = 2.0
 """Most seconds on one group before it is split."""

@@ -19,12 +19,10 @@ from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termin
 from treesens.backends.native.backend import NativeBackend
 from treesens.backends.solver_processes import start_loading
 from treesens.backends.worker import Worker, run_all
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.checkpoints import Flag, OutOfTime, working_within
+from treesens.compiler.base.budget import Budget, Flag, OutOfTime, working_within
 from treesens.compiler.base.interruption import Hurry
-from treesens.compiler.compilation import Compilation, compile_query
 from treesens.compiler.passes.base import size_of
-from treesens.compiler.pipeline import pipeline_for
+from treesens.compiler.pipeline import Compilation, compile_query, pipeline_for
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import BackendError
@@ -42,7 +40,7 @@ from treesens.solve.driver import (
 )
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 RACERS = ("cpsat", "highs", "z3")
 """Solvers of the default installation, in the order in which cores are given to them."""

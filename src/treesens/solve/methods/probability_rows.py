@@ -23,8 +23,7 @@ from treesens.solve.conclude import shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.nearest_pair import distance_of
 from treesens.solve.options import Options
-from treesens.values.verify import Rejected, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Rejected, Witness, verify_values
 
 Ask = Callable[..., Result]
 

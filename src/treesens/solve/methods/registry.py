@@ -1,6 +1,6 @@
 """All methods that answer a question, in the order in which they are asked.
 
-This list alone says which method is asked when, and for how long. docs/solving.md is made from it; `solve/dispatch.py` asks.
+This list alone says which method is asked when, and for how long. docs/solving.md is made from it; `solve/question.py` asks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ METHODS: Final = (
         questions="`explain row`",
         fits=lambda query, _: query.explained is not None,
         proves="that the named features decide the class of the row, or that they do not",
-        run="reasons.search:search_reason",
+        run="reasons.reason:search_reason",
         always=True,
     ),
     Method(
@@ -102,7 +102,7 @@ METHODS: Final = (
         questions="the same, if something is open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="verdict and optimum, from the answers to one question per alternative, which share the time",
-        run="methods.split_disjunction:search_cases",
+        run="methods.steps:search_cases",
         stage=Stage.STEP,
         share=0.5,
     ),
@@ -135,7 +135,7 @@ METHODS: Final = (
         questions="the least linf distance from a row",
         fits=lambda query, options: fits.by_engine(options) and fits.is_radius(query),
         proves="verdict and bound, exactly: below this radius there is no answer",
-        run="methods.least_radius:search_least_radius",
+        run="methods.least_cost:search_least_radius",
         share=0.9,  # the rest is for what it leaves open
     ),
     Method(

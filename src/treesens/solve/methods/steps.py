@@ -1,19 +1,25 @@
-"""Short methods: what is known without a search, and a search that gets little time before something else is tried."""
+"""Short methods: what is known without a search, a search that gets little time, and searches of the cases of a disjunction."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, isinf
 
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.compilation import Contradiction
+from treesens.compiler.base.budget import LEAST, Budget
+from treesens.compiler.pipeline import Contradiction
+from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.solve.bounds import within_range
-from treesens.solve.conclude import conclude_contradiction, shown_objective
-from treesens.solve.dispatch import ask_methods
+from treesens.solve.combine import combine_cases
+from treesens.solve.conclude import conclude_contradiction, leave_open, shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.registry import SEARCHES
+from treesens.solve.options import Options
+from treesens.solve.question import ask_methods
+from treesens.values.verify import Witness, verify_values
 
 
 def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
@@ -43,3 +49,45 @@ def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
 def search_briefly(question: OpenQuestion, budget: Budget) -> Result:
     """One search of what is asked, in a short time."""
     return ask_methods(replace(question, known=None), budget, SEARCHES)
+
+
+Search = Callable[[Query, Budget], Result]
+"""Answers one case within its time."""
+
+
+def answer_by_cases(query: Query, options: Options, cases: list[Query], search: Search, budget: Budget) -> Result:
+    """The answer to a question from those to its cases, which share the time; what a case leaves stays for the next ones.
+
+    A case is often far simpler than the whole: `changes(a, b) = 0` makes one point of two, and `margin(a) <= -9` may hold
+    nowhere. The cases cover the question, so it has no answer if none of them has, and its best answer is the best of theirs.
+    """
+    results: list[Result] = []
+    for number, case in enumerate(cases):
+        if results and budget.over:
+            results.append(leave_open(query.name, budget.reason, backend=options.backend))
+            continue
+        result = search(case, budget.share(1 / (len(cases) - number)).at_least(LEAST))
+        results.append(_verified(query, options, result))
+        if query.objective is None and result.verdict is Verdict.FOUND:
+            break
+    return combine_cases(query, results)
+
+
+def _verified(query: Query, options: Options, result: Result) -> Result:
+    """An answer to a case as one to the whole question: its witness is replayed on that."""
+    if result.witness is None:
+        return result
+    witness = verify_values(query, result.witness.values, library_predict=options.library_predict)
+    if isinstance(witness, Witness):
+        return replace(result, witness=witness)
+    reason = "an answer to one case of a disjunction is none to the question"
+    return leave_open(query.name, reason, backend=result.backend, attempts=result.attempts)
+
+
+def search_cases(question: OpenQuestion, budget: Budget) -> Result:
+    """The method, as `solve/methods/registry.py` names it."""
+
+    def one(case: Query, part: Budget) -> Result:
+        return question.ask(case, question.options, part, on_better=question.on_better)
+
+    return answer_by_cases(question.query, question.options, cases_of_one(question.query), one, budget)

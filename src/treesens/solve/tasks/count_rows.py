@@ -5,7 +5,7 @@ With one point the row decides everything, and all rows are judged at once. With
 1. constraints on the row alone rule rows out;
 2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; if one of
    them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
-3. if these features have few combinations of cells, all of them are tried (all_partners.py);
+3. if these features have few combinations of cells, all of them are tried (`partners_of`);
 4. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
 5. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
 
@@ -15,9 +15,10 @@ does; it does not count if exact arithmetic proves so; all others are undecided,
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,12 +26,19 @@ import numpy as np
 from treesens.backends.native.incremental import IncrementalSearch
 from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import LEAST, Budget
-from treesens.compiler.base.units import Unit
-from treesens.compiler.model.predicted import LibraryReplay
-from treesens.compiler.query.dependencies import points_in
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.query.dependencies import decided_by_cells, points_in
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate import linear_constraints, reads_scores
-from treesens.compiler.query.evaluate_rows import ManyInputs, form_values, holds_everywhere, many_inputs, with_margins
+from treesens.compiler.query.evaluate_rows import (
+    ManyInputs,
+    form_values,
+    holds_everywhere,
+    many_inputs,
+    sums_of_cells,
+    with_margins,
+)
 from treesens.compiler.query.query import AtLeast, CellSet, Query, RowSet, SameExcept
 from treesens.compiler.query.rounding import in_every_order, told_apart_anywhere
 from treesens.compiler.query.values import DistanceTerm
@@ -40,11 +48,9 @@ from treesens.data.rows import cells_of_rows
 from treesens.errors import BackendError
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.options import Options, for_engine
-from treesens.solve.tasks.all_partners import partners_of
 from treesens.values.contradictions import without_clashes
 from treesens.values.relations import firm_relations
-from treesens.values.verify import verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells, verify_values
 
 _CHUNK = 512
 """Rows that are swept between two looks at the clock."""
@@ -345,3 +351,60 @@ class _Counter:
         if count.rows:
             return conclude_found(bare, "verified" if not count.undecided else f"between two numbers: {reason}")
         return bare if count.undecided else conclude_none(bare, "no row counts")
+
+
+MOST_COMBINATIONS = 2048
+"""Most combinations of cells of the features that may differ."""
+_INPUTS = 1 << 14
+"""Pairs that are judged between two looks at the clock."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partners:
+    """The partners of some rows: `holds` bool[rows, combinations], and the cells of each, int32[combinations, varied]."""
+
+    places: Int64Array
+    holds: BoolArray
+    combinations: Int32Array
+
+
+def partners_of(
+    query: Query,
+    varied: tuple[int, ...],
+    cells: Int32Array,
+    places: Int64Array,
+    legal: Sequence[BoolArray],
+    budget: Budget,
+) -> Iterator[Partners]:
+    """For the rows at `places` of cells int32[rows, features], part by part until the time is over, which combinations hold.
+
+    A disjunction has no extreme score that decides it, and a search for each row is slow. If cells alone decide whether a pair
+    satisfies the question, all combinations of cells are tried at once: a row of which none holds does not count, by exact
+    arithmetic, and one that holds is a partner to be replayed. Nothing if values decide a constraint, or if there are too many
+    combinations. `legal[f]` flags the cells of feature f that the second point may have.
+    """
+    constraints = [c for c in query.constraints if not isinstance(c, SameExcept)]
+    size = math.prod(int(legal[f].sum()) for f in varied)
+    if len(query.points) != 2 or size > MOST_COMBINATIONS or not all(map(decided_by_cells, constraints)):
+        return
+    options = np.meshgrid(*(np.flatnonzero(legal[f]) for f in varied), indexing="ij")
+    combinations = np.stack([o.ravel() for o in options], axis=1).astype(np.int32)
+    step = max(1, _INPUTS // size)
+    for start in range(0, len(places), step):
+        if budget.over:
+            return
+        chosen = places[start : start + step]
+        own = np.repeat(cells[chosen], size, axis=0)
+        other = own.copy()
+        other[:, varied] = np.tile(combinations, (len(chosen), 1))
+        held = holds_everywhere(constraints, _pairs(query, cells[chosen], size, own, other))
+        yield Partners(chosen, held.reshape(len(chosen), size), combinations)
+
+
+def _pairs(query: Query, rows: Int32Array, size: int, own: Int32Array, other: Int32Array) -> ManyInputs:
+    """The pairs with their exact scores; of the row itself, which is the same in `size` of them, they are made once."""
+    first = sums_of_cells(query, query.points[0].model, np.ascontiguousarray(rows))
+    second = sums_of_cells(query, query.points[1].model, other)
+    # No constraint reads values.
+    values = np.empty((2, len(own), 0))
+    return ManyInputs(values, np.stack([own, other]), (first[np.repeat(np.arange(len(rows)), size)], second))

@@ -12,7 +12,7 @@ import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
-from treesens.compiler.base.units import Unit
+from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_form_value
 from treesens.compiler.query.query import AtLeast, Query, Space
@@ -24,8 +24,7 @@ from treesens.data.rows import cells_of_rows
 from treesens.solve.bounds import ContradictoryBound, consistent, value_of
 from treesens.solve.conclude import conclude_found, leave_open
 from treesens.solve.options import Options
-from treesens.values.verify import verify_cells, verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_cells, verify_values
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""

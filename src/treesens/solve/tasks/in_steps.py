@@ -32,8 +32,7 @@ from treesens.compiler.result import Attempt, Certified, ObjectiveValue, Proof, 
 from treesens.solve.bounds import ContradictoryBound, consistent, shown_value
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.options import Options
-from treesens.values.verify import verify_values
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness, verify_values
 
 _SHARE = 0.4
 """Of the time that is left, for one search."""

@@ -16,7 +16,7 @@ from treesens.compiler.base.budget import LEAST, Budget
 from treesens.compiler.query.query import AnyOf, CellSet, Constraint, Query, SameExcept
 from treesens.compiler.result import Masks, Ranked, Result, Verdict
 from treesens.data.regions import RegionFinder, box_of_leaves
-from treesens.values.witness import Witness
+from treesens.values.verify import Witness
 
 
 def answer_top(

@@ -7,8 +7,7 @@ from typing import ClassVar
 from treesens.backends.base import Artifact, Backend, Capabilities, Limits, OnIncumbent, Proof, RawOutcome, Termination
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.evaluate import brute_force
-from treesens.compiler.ir.parser import parse_module
-from treesens.compiler.ir.printer import print_module
+from treesens.compiler.ir.text import parse_module, print_module
 from treesens.errors import UsageError
 
 COMBINATIONS = 100_000

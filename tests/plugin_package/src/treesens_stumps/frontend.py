@@ -5,7 +5,8 @@
     base 0.25
     age 0.5 -1.0 2.0
 
-The last line is a tree: inputs with age < 0.5 get -1, the others 2. Numbers are float64; missing values go right.
+The last line is a tree: inputs with age < 0.5 get -1, the others 2. Numbers are float64; missing values go right. A line
+`link softsign` replaces the logistic link.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model.ensemble import Ensemble
-from treesens.compiler.model.kinds import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model.kinds import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel
+from treesens.links import Link, Logistic
+from treesens_stumps.softsign import Softsign
 
 MAGIC = b"stumps 1"
 
@@ -32,7 +35,7 @@ def predict(text: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     lines = [line.split() for line in text.splitlines()[1:] if line.strip()]
     columns = {name: i for i, name in enumerate(lines[0][1:])}
     margins = np.full(len(rows), float(lines[1][1]))
-    for name, threshold, low, high in lines[2:]:
+    for name, threshold, low, high in (line for line in lines[2:] if line[0] != "link"):
         margins += np.where(rows[:, columns[name]] < float(threshold), float(low), float(high))
     return margins[:, None]
 
@@ -52,7 +55,7 @@ class StumpsFrontend:
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
         text = data.decode("utf-8", errors="replace")
-        names, base, stumps = read(text, str(path))
+        names, base, link, stumps = read(text, str(path))
         count = len(stumps)
         # Three nodes per tree: the root and its two leaves.
         root = np.tile(np.array([True, False, False]), count)
@@ -82,7 +85,7 @@ class StumpsFrontend:
             tree_output=np.zeros(count),
             tree_weight=np.ones(count),
             base=np.array([base]),
-            link=Link.LOGISTIC,
+            link=link,
             task=Task.BINARY,
             accumulation=Accumulation.FLOAT64_BASE_FIRST,
             source=ModelSource("stumps", "1", hashlib.sha256(data).hexdigest(), str(path)),
@@ -91,10 +94,13 @@ class StumpsFrontend:
         return LoadedModel(ensemble, self.name, lambda rows: predict(text, rows))
 
 
-def read(text: str, place: str) -> tuple[list[str], float, list[tuple[str, float, float, float]]]:
-    """Feature names, base margin and stumps; ModelError naming the line."""
+LINKS: dict[str, Link] = {"logistic": Logistic(), "softsign": Softsign()}
+
+
+def read(text: str, place: str) -> tuple[list[str], float, Link, list[tuple[str, float, float, float]]]:
+    """Feature names, base margin, link and stumps; ModelError naming the line."""
     names: list[str] = []
-    base = 0.0
+    base, link = 0.0, LINKS["logistic"]
     stumps: list[tuple[str, float, float, float]] = []
     for number, line in enumerate(text.splitlines()[1:], 2):
         words = line.split()
@@ -106,6 +112,8 @@ def read(text: str, place: str) -> tuple[list[str], float, list[tuple[str, float
                     names = given
                 case ["base", value]:
                     base = finite(value)
+                case ["link", given] if given in LINKS:
+                    link = LINKS[given]
                 case [name, cut, low, high] if name in names:
                     stumps.append((name, finite(cut), finite(low), finite(high)))
                 case _:
@@ -115,7 +123,7 @@ def read(text: str, place: str) -> tuple[list[str], float, list[tuple[str, float
             raise ModelError(str(error), place=f"{place}:{number}", remedy=remedy) from None
     if not stumps:
         raise ModelError("the file holds no stump", place=place, remedy="add a line `FEATURE THRESHOLD LOW HIGH`")
-    return names, base, stumps
+    return names, base, link, stumps
 
 
 def finite(text: str) -> float:

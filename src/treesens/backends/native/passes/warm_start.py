@@ -19,7 +19,7 @@ from treesens.backends.native.solver import HELP_BYTES, Solver
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.ir import Module, Start
 from treesens.compiler.ir.evaluate import satisfies
-from treesens.compiler.ir.literals import leaf_implications, literal_values
+from treesens.compiler.ir.module import leaf_implications, literal_values
 from treesens.compiler.passes.base import PassResult, Relation
 from treesens.errors import BackendError
 

@@ -29,7 +29,7 @@ from treesens.compiler.ir import (
     Op,
     Order,
 )
-from treesens.compiler.ir.literals import negative, positive
+from treesens.compiler.ir.module import negative, positive
 
 BIG = 2**70
 """Beyond int64, beyond the 2**62 of CP-SAT and beyond what a double holds to the unit."""

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.floats import NumberType
-from treesens.compiler.base.numbers import float_of
-from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.base.floats import NumberType, float_of
+from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.catboost.known import TABLE
 from treesens.extensions.formats.catboost.library import NativeCatBoost
@@ -42,24 +41,23 @@ from treesens.extensions.formats.catboost.questions import (
 )
 from treesens.extensions.formats.catboost.trees import MAX_DEPTH, nested, nested_leaves, oblivious
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.columns import Nodes, as_categorical, ensemble_of, feature_tuple, stack_trees
-from treesens.frontends.documents import Field, is_json, parse_document
-from treesens.frontends.known_fields import check_document
-from treesens.frontends.monotone import directions_of
+from treesens.frontends.columns import Nodes, as_categorical, directions_of, ensemble_of, feature_tuple, stack_trees
+from treesens.frontends.documents import Field, check_document, is_json, parse_document
+from treesens.links import Exp, Identity, Link, Logistic, Softmax
 
 _MAX_OUTPUTS = 100_000
 _LINKS = {
-    "Logloss": (Task.BINARY, Link.LOGISTIC),
-    "CrossEntropy": (Task.BINARY, Link.LOGISTIC),
-    "MultiClass": (Task.MULTICLASS, Link.SOFTMAX),
-    "MultiClassOneVsAll": (Task.MULTICLASS, Link.LOGISTIC),
-    "Poisson": (Task.REGRESSION, Link.EXP),
-    "Tweedie": (Task.REGRESSION, Link.EXP),
+    "Logloss": (Task.BINARY, Logistic()),
+    "CrossEntropy": (Task.BINARY, Logistic()),
+    "MultiClass": (Task.MULTICLASS, Softmax()),
+    "MultiClassOneVsAll": (Task.MULTICLASS, Logistic()),
+    "Poisson": (Task.REGRESSION, Exp()),
+    "Tweedie": (Task.REGRESSION, Exp()),
     **dict.fromkeys(
-        ("RMSE", "MAE", "Quantile", "Huber", "Expectile", "MAPE", "Lq", "MultiRMSE"), (Task.REGRESSION, Link.IDENTITY)
+        ("RMSE", "MAE", "Quantile", "Huber", "Expectile", "MAPE", "Lq", "MultiRMSE"), (Task.REGRESSION, Identity())
     ),
     **dict.fromkeys(
-        ("QueryRMSE", "PairLogit", "PairLogitPairwise", "YetiRank", "YetiRankPairwise"), (Task.RANKING, Link.IDENTITY)
+        ("QueryRMSE", "PairLogit", "PairLogitPairwise", "YetiRank", "YetiRankPairwise"), (Task.RANKING, Identity())
     ),
 }
 

@@ -1,6 +1,6 @@
 """Every field of CatBoost's JSON (1.2)."""
 
-from treesens.frontends.known_fields import ANY, Table, inside, irrelevant, optional, refused, used
+from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, refused, used
 
 _OTHER = "a question of another kind"
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import Predicted, positions
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
+from treesens.links import Exp, Identity
 
 
 class NativeCatBoost:
@@ -79,7 +80,7 @@ class NativeCatBoost:
 
     def predicts(self, rows: NDArray[np.float64], ensemble: Ensemble) -> Predicted:
         """Probabilities, exponents or raw values, and the class, as CatBoost names these kinds of prediction."""
-        kind = {Link.EXP: "Exponent", Link.IDENTITY: "RawFormulaVal"}.get(ensemble.link, "Probability")
+        kind = {Exp(): "Exponent", Identity(): "RawFormulaVal"}.get(ensemble.link, "Probability")
         found = self._call("predict", rows, prediction_type=kind).reshape(len(rows), -1)
         if not ensemble.classes:
             return Predicted(found, None)

@@ -27,15 +27,14 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.compiler.model.calibration import Odds
 from treesens.compiler.model.ties import CutShares, HashedTies
 from treesens.errors import ModelError
 from treesens.extensions.formats.h2o.archive import Mojo, open_mojo
-from treesens.extensions.formats.h2o.encoding import ONE_HOT, Encoding, encoding_of, without_encoding
 from treesens.extensions.formats.h2o.known import TABLE
 from treesens.extensions.formats.h2o.library import GenModel
-from treesens.extensions.formats.h2o.trees import tree_of
+from treesens.extensions.formats.h2o.trees import ONE_HOT, Encoding, encoding_of, tree_of, without_encoding
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
@@ -46,7 +45,8 @@ from treesens.frontends.columns import (
     labels_of_texts,
     stack_trees,
 )
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
+from treesens.links import Calibrated, Exp, Identity, Link, Logistic, Raw, Softmax
 
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
@@ -67,14 +67,14 @@ _BOTH = (
 )
 _BALANCED = "prob(P) is corrected for balanced classes, margin(P) is the score before that"
 _FAMILIES = {
-    "bernoulli": ("logit", Link.LOGISTIC),
-    "gaussian": ("identity", Link.IDENTITY),
-    "laplace": ("identity", Link.IDENTITY),
-    "quantile": ("identity", Link.IDENTITY),
-    "huber": ("identity", Link.IDENTITY),
-    "poisson": ("log", Link.EXP),
-    "gamma": ("log", Link.EXP),
-    "tweedie": ("log", Link.EXP),
+    "bernoulli": ("logit", Logistic()),
+    "gaussian": ("identity", Identity()),
+    "laplace": ("identity", Identity()),
+    "quantile": ("identity", Identity()),
+    "huber": ("identity", Identity()),
+    "poisson": ("log", Exp()),
+    "gamma": ("log", Exp()),
+    "tweedie": ("log", Exp()),
 }
 """The link of every family that is read: its name, and ours."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
@@ -151,7 +151,6 @@ class H2OFrontend:
             average=trees if forest and not scoring.weighted else 1,
             classes=classes,
             cutoff=None if several or not classes else _cutoff(mojo),
-            calibration=scoring.odds,
             ties=scoring.ties,
         )
         notes += scoring.notes
@@ -172,7 +171,6 @@ class _Scoring:
     base: list[float]
     link: Link
     signs: tuple[float, ...] = (1.0,)
-    odds: Odds | None = None
     ties: HashedTies | CutShares | None = None
     weighted: bool = False
     shares_only: bool = False
@@ -190,13 +188,13 @@ def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
             _link(mojo)
         start, sign = (1.0, -1.0) if forest else (mojo.number("init_f"), 1.0)
         return _Scoring(
-            names, [0] * trees, ones, [start], Link.CALIBRATED, (sign,), odds, shares_only=forest, notes=(_BALANCED,)
+            names, [0] * trees, ones, [start], Calibrated(odds), (sign,), shares_only=forest, notes=(_BALANCED,)
         )
     if forest and classes:
         # The trees of a forest say how probable the first class is; the second has what is left of 1.
-        return _Scoring(names, [-1] * trees, ones, [0.0, 1.0], Link.IDENTITY, (1.0, -1.0))
+        return _Scoring(names, [-1] * trees, ones, [0.0, 1.0], Identity(), (1.0, -1.0))
     base = [0.0] if forest else [mojo.number("init_f")]
-    return _Scoring(names, [0] * trees, ones, base, Link.IDENTITY if forest else _link(mojo))
+    return _Scoring(names, [0] * trees, ones, base, Identity() if forest else _link(mojo))
 
 
 def _doubled(mojo: Mojo, classes: int) -> bool:
@@ -230,7 +228,7 @@ def _many_classes(mojo: Mojo, classes: int, encoding: Encoding | None) -> _Scori
         outputs,
         [factors[c] if forest else 1.0 for c in outputs],
         [0.0] * classes if forest else [math.log(factor) for factor in factors],
-        Link.RAW if forest else Link.SOFTMAX,
+        Raw() if forest else Softmax(),
         ties=ties,
         weighted=forest and balanced and classes > 2,
         notes=(*([_SHARES] if forest else []), _BOTH if classes == 2 else _TIES),
@@ -276,10 +274,10 @@ def _refuse(mojo: Mojo) -> None:
         raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
     if mojo.text("endianness") != "LITTLE_ENDIAN":
         raise mojo.error("its numbers have their highest byte first", "save it on a machine of a usual kind")
-    if mojo.info.get("_genmodel_encoding", "AUTO") not in _ENCODINGS:
+    if mojo.info.get("_genmodel_encoding", "AUTO") not in (_ENCODINGS if version >= 1.4 else _ENCODINGS[:2]):
         raise mojo.error(
-            f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read",
-            "train with categorical_encoding=Enum, or OneHotExplicit",
+            f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read in version {version:g} of MOJO",
+            "train with categorical_encoding=Enum, or OneHotExplicit (from version 1.4 on)",
         )
     if not mojo.flag("supervised"):
         raise mojo.error("a model without a target is not read", _ANOTHER)

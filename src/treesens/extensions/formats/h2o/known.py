@@ -1,6 +1,6 @@
 """Every line of the first section of `model.ini` in a MOJO of trees, and what it means."""
 
-from treesens.frontends.known_fields import Table, irrelevant, optional, refused, used
+from treesens.frontends.documents import Table, irrelevant, optional, refused, used
 
 _BESIDE = "calibrated probabilities come beside the others, and decide no class"
 _ENCODED = ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")

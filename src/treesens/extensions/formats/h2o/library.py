@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
-from treesens.extensions.formats.h2o.encoding import Encoding
+from treesens.extensions.formats.h2o.trees import Encoding
 from treesens.extensions.formats.java import java_with
 
 VARIABLE = "TREESENS_H2O_JAR"
@@ -72,7 +72,7 @@ class GenModel:
             told[number] = [float(scores[place]) for place in range(width)]
         if not self._ensemble.classes:
             return Predicted(told[:, :1], None)
-        shown = None if self._ensemble.link is Link.RAW else told[:, width - self._ensemble.n_outputs :]
+        shown = None if not self._ensemble.link.is_known else told[:, width - self._ensemble.n_outputs :]
         return Predicted(shown, told[:, 0].astype(np.int64))
 
     def inputs(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,22 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.interpret.known import TABLE
 from treesens.extensions.formats.interpret.library import NativeAdditive
 from treesens.frontends.additive import MAX_LEAVES, Axis, Categories, Numbers, labels_of_codes, leaves_of, term_tree
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_CATEGORIES, Nodes, as_categorical, ensemble_of, feature_tuple, stack_trees
-from treesens.frontends.documents import Field, is_json, parse_document
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document, is_json, parse_document
+from treesens.links import Exp, Identity, Link, Logistic, Softmax
 
 _LINKS = {
-    "logit": (Task.BINARY, Link.LOGISTIC),
-    "mlogit": (Task.MULTICLASS, Link.SOFTMAX),
-    "vlogit": (Task.MULTICLASS, Link.LOGISTIC),
-    "identity": (Task.REGRESSION, Link.IDENTITY),
-    "log": (Task.REGRESSION, Link.EXP),
+    "logit": (Task.BINARY, Logistic()),
+    "mlogit": (Task.MULTICLASS, Softmax()),
+    "vlogit": (Task.MULTICLASS, Logistic()),
+    "identity": (Task.REGRESSION, Identity()),
+    "log": (Task.REGRESSION, Exp()),
 }
 _ESTIMATORS = (
     "ExplainableBoostingClassifier",

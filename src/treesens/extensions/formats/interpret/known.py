@@ -1,6 +1,6 @@
 """Every field of the JSON that InterpretML writes of an explainable boosting machine (0.6, 0.7)."""
 
-from treesens.frontends.known_fields import Table, inside, irrelevant, optional, used
+from treesens.frontends.documents import Table, inside, irrelevant, optional, used
 
 _MEASURED = "what training has measured"
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted, positions
+from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
 from treesens.frontends.sklearn.rows import RowMaker
 

@@ -1,6 +1,6 @@
 """Every attribute of ONNX's TreeEnsembleClassifier and TreeEnsembleRegressor (ai.onnx.ml 1 to 3)."""
 
-from treesens.frontends.known_fields import Table, irrelevant, optional, refused, used
+from treesens.frontends.documents import Table, irrelevant, optional, refused, used
 
 _COMMON = {
     **used(

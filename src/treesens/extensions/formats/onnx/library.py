@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import Predicted, positions
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.graph import onnx_library, parsed_graph, tree_node
 
@@ -106,7 +106,7 @@ class NativeONNX:
         found = self._run(rows, transformed=True)
         scores = np.asarray(found[-1]).reshape(len(rows), -1)
         scores = scores[:, -1:] if self._outputs == 1 else scores
-        shown = None if ensemble.link is Link.RAW else scores
+        shown = None if not ensemble.link.is_known else scores
         return Predicted(shown, positions(np.asarray(found[0]), ensemble.classes) if ensemble.classes else None)
 
 

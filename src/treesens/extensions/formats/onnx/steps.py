@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
+from treesens.compiler.base.floats import largest_true
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.known import TABLE
 from treesens.extensions.formats.onnx.trees import Attributes
 from treesens.frontends.columns import Nodes
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
 
 Float32 = NDArray[np.float32]
 _FLOAT = 1

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType, next_down_array
-from treesens.compiler.model import Link, Task
+from treesens.compiler.model import Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.onnx.known import TABLE
 from treesens.frontends.columns import Nodes
-from treesens.frontends.known_fields import check_names
+from treesens.frontends.documents import check_names
+from treesens.links import Identity, Link, Logistic, Raw, Softmax
 
-_LINKS = {"NONE": Link.IDENTITY, "LOGISTIC": Link.LOGISTIC, "SOFTMAX": Link.SOFTMAX}
+_LINKS = {"NONE": Identity(), "LOGISTIC": Logistic(), "SOFTMAX": Softmax()}
 _MODES = (b"BRANCH_LEQ", b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_GT", b"LEAF")
 _MAX_OUTPUTS = 100_000
 
@@ -93,7 +94,7 @@ def read_trees(operator: str, a: Attributes) -> Read:
     if transform not in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
         raise a.error("post_transform", f"`{transform[:20]}` of a classifier is not supported")
     if len(classes) > 2:
-        return _many_classes(a, classes, _LINKS.get(transform, Link.RAW), base)
+        return _many_classes(a, classes, _LINKS.get(transform, Raw()), base)
     ids = set(a.ints("class_ids").tolist())
     if ids == {0, 1} and not named and classes != (0, 1):
         # The runtime then returns 0 and 1, whatever the labels are.
@@ -114,7 +115,7 @@ def _regressor(a: Attributes, transform: str, base: NDArray[np.float64]) -> Read
     trees = len(nodes.tree_offset) - 1
     base = _base(a, base, outputs)
     _check_bases(a, base, given)
-    link = Link.IDENTITY if outputs == 1 else _LINKS[transform]
+    link = Identity() if outputs == 1 else _LINKS[transform]
     return Read(nodes, output, base, link, Task.REGRESSION, average=trees if how == "AVERAGE" else 1)
 
 
@@ -145,10 +146,10 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
     base = base if len(base) else np.zeros(1)
     _check_bases(a, base, given)
     if not _positive(a):
-        link = Link.LOGISTIC if transform == "LOGISTIC" else Link.RAW
+        link = Logistic() if transform == "LOGISTIC" else Raw()
         return Read(nodes, output, base, link, Task.BINARY, classes)
     if transform == "LOGISTIC":
-        return Read(nodes, output, base, Link.LOGISTIC, Task.BINARY, classes, decides_at=0.5)
+        return Read(nodes, output, base, Logistic(), Task.BINARY, classes, decides_at=0.5)
     if base.any():
         raise a.error("base_values", "probabilities with a base value are not supported")
     # The runtime subtracts the whole sum from 1; adding up negated weights and then 1 rounds in the same way. The second score
@@ -162,7 +163,7 @@ def _one_score(a: Attributes, classes: tuple[str | int, ...], transform: str, ba
         nodes.default_left,
         np.concatenate([-nodes.leaf_value, nodes.leaf_value], axis=1),
     )
-    return Read(both, np.full(len(output), -1), np.array([1.0, 0.0]), Link.IDENTITY, Task.BINARY, classes)
+    return Read(both, np.full(len(output), -1), np.array([1.0, 0.0]), Identity(), Task.BINARY, classes)
 
 
 def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, base: NDArray[np.float64]) -> Read:
@@ -178,7 +179,7 @@ def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, b
         raise a.error("base_values", "two base values where both classes have scores are not supported")
     # Of a single base value only the first class gets one, if it has a score.
     base = np.array([base[0] if len(base) and not alone else 0.0, 0.0])
-    link = {"NONE": Link.IDENTITY, "SOFTMAX": Link.SOFTMAX}.get(transform, Link.RAW)
+    link = {"NONE": Identity(), "SOFTMAX": Softmax()}.get(transform, Raw())
     decides_at = 0.5 if alone and _positive(a) else 0.0
     return Read(nodes, output, base, link, Task.BINARY, classes, decides_at=decides_at)
 

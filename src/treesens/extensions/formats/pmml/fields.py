@@ -16,8 +16,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import Float64, largest_true
-from treesens.compiler.base.floats import NumberType, float32_of_decimals, next_up, round_to_float32
+from treesens.compiler.base.floats import (
+    Float64,
+    NumberType,
+    float32_of_decimals,
+    largest_true,
+    next_up,
+    round_to_float32,
+)
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.xml import Element
 

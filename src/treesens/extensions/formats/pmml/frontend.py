@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Ensemble, Feature, FeatureKind, Link, ModelSource, Task
+from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
@@ -24,6 +24,7 @@ from treesens.extensions.formats.pmml.known import check_attributes
 from treesens.extensions.formats.pmml.library import Evaluator
 from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
 from treesens.extensions.formats.pmml.xml import Element, parse
+from treesens.extensions.formats.voting import vote_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import (
@@ -35,7 +36,7 @@ from treesens.frontends.columns import (
     stack_trees,
 )
 from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
-from treesens.frontends.voting import vote_of
+from treesens.links import Identity
 
 _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
@@ -148,7 +149,7 @@ def _over_numbers(
     members = [number_term(_open(slope.number), features, place) for slope in value.slopes]
     weights = [-slope.coefficient if slope.number.falls else slope.coefficient for slope in value.slopes]
     for tree in value.trees:
-        alone = Read((replace(value, trees=(tree,), slopes=(), base=0.0),), Task.REGRESSION, Link.IDENTITY)
+        alone = Read((replace(value, trees=(tree,), slopes=(), base=0.0),), Task.REGRESSION, Identity())
         members.append(_ensemble(alone, features, model, place, facts))
         weights.append(1.0)
     return blend_of(

@@ -2,7 +2,7 @@
 
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.xml import Element
-from treesens.frontends.known_fields import Meaning, Table, check_names, irrelevant, optional, refused, used
+from treesens.frontends.documents import Meaning, Table, check_names, irrelevant, optional, refused, used
 
 _NAMES = irrelevant("a name for people", ("algorithmName", "displayName", "modelName", "name"))
 _COUNTED = irrelevant("what training has counted", ("confidence", "recordCount", "importance"))

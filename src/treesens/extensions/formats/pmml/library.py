@@ -15,8 +15,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Ensemble, Link
-from treesens.compiler.model.predicted import Predicted, positions
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
 from treesens.extensions.formats.java import java_with
 from treesens.extensions.formats.pmml.fields import Column
@@ -63,7 +63,7 @@ class Evaluator:
         if not ensemble.classes:
             return Predicted(np.array([[_number(answer)] for answer in answers]), None)
         labels = np.array([str(_target(answer)) for answer in answers])
-        voted = ensemble.link in (Link.RAW, Link.COUNTED)
+        voted = not ensemble.link.is_known or ensemble.link.votes
         shown = None if voted else self._shares(rows)[:, -ensemble.n_outputs :]
         return Predicted(shown, positions(labels, ensemble.classes))
 
@@ -93,7 +93,7 @@ class Evaluator:
 
     def _opened(self, part: Sum) -> Any:
         """The evaluator of one sum."""
-        if part.model is self._model and not self._read.classes and self._read.link is Link.IDENTITY:
+        if part.model is self._model and not self._read.classes and self._read.link.is_linear:
             return self._whole()
         if part not in self._asked:
             model = part.model if part.table is None else _of_table(part.model, part.table)
@@ -120,7 +120,7 @@ class Evaluator:
         outer = _path(self._within or self._model, around or model)
         local = [child for holder in outer[:-1] for child in holder.each("LocalTransformations")]
         shared = [child for holder in local for child in holder.children]
-        voted = self._read.link in (Link.RAW, Link.COUNTED)
+        voted = not self._read.link.is_known or self._read.link.votes
         outputs = "" if alone or voted else _outputs(self._read.classes)
         body = _written(
             model,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.model import Accumulation, Link, Task
+from treesens.compiler.model import Accumulation, Task
 from treesens.extensions.formats.pmml.fields import NUMBERS, Bins, Category, Fields, Number, parse_number
 from treesens.extensions.formats.pmml.predicates import Always, predicate_of
 from treesens.extensions.formats.pmml.tree_model import (
@@ -32,8 +32,9 @@ from treesens.extensions.formats.pmml.tree_model import (
 )
 from treesens.extensions.formats.pmml.votes import labels_of, score_decides, vote_score, vote_values
 from treesens.extensions.formats.pmml.xml import Element
+from treesens.extensions.formats.voting import MOST_COMBINATIONS, task_of
 from treesens.frontends.columns import Nodes
-from treesens.frontends.voting import MOST_COMBINATIONS, task_of
+from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax, Votes
 
 MODELS = ("MiningModel", "TreeModel", "RegressionModel", "Scorecard")
 _PARTS = (
@@ -45,6 +46,7 @@ _PARTS = (
     "ModelExplanation",
     "ModelVerification",
 )
+_IDENTITY = Identity()
 _CONTEXTS = ("double", "float")
 _VOTES = ("majorityVote", "weightedMajorityVote")
 _MOST_VOTES = 16
@@ -161,7 +163,7 @@ def _read(model: Element, fields: Fields, context: _Context) -> Read:
     raise model.error(f"{model.tag} is not supported", f"supported: {', '.join(MODELS)}")
 
 
-def _regression(value: Sum, link: Link = Link.IDENTITY) -> Read:
+def _regression(value: Sum, link: Link = _IDENTITY) -> Read:
     return Read((value,), Task.REGRESSION, link)
 
 
@@ -227,7 +229,7 @@ def _targeted(model: Element, read: Read, arithmetic: str) -> Read:
         return read
     found = list(targets.each("Target"))
     targets.only("Target")
-    if len(found) != 1 or read.task is not Task.REGRESSION or read.link is not Link.IDENTITY:
+    if len(found) != 1 or read.task is not Task.REGRESSION or not read.link.is_linear:
         raise targets.error("targets of anything but one sum are not supported", _EXPORT)
     target = found[0]
     for name in ("min", "max", "castInteger"):
@@ -266,7 +268,7 @@ def _chain(model: Element, segments: Sequence[Element], fields: Fields, context:
     inside = _Context(context.arithmetic, outputs)
     for segment in segments[:-1]:
         read = _read(segment, fields, inside)
-        if read.task is not Task.REGRESSION or read.link is not Link.IDENTITY:
+        if read.task is not Task.REGRESSION or not read.link.is_linear:
             raise segment.error("only sums can be handed on in a chain", "train one model for the decision")
         own: dict[str, Sum] = {}
         for output in segment.need("Output").each("OutputField"):
@@ -323,7 +325,7 @@ def _classification(
     score = class_score(labels)
     grown = tuple(tree_of(tree, fields, _checked(tree, "classification", score), len(labels)) for tree in trees)
     value = Sum(grown, arithmetic, model, average=len(grown))
-    return Read((value,), task_of(labels), Link.IDENTITY, tuple(labels), width=len(labels))
+    return Read((value,), task_of(labels), Identity(), tuple(labels), width=len(labels))
 
 
 def _ballots(
@@ -343,7 +345,7 @@ def _ballots(
     )
     value = Sum(grown, arithmetic, model)
     ballots = tuple(zip(trees, values, strict=True))
-    return Read((value,), task_of(labels), Link.RAW, tuple(labels), width=len(labels), ballots=ballots)
+    return Read((value,), task_of(labels), Raw(), tuple(labels), width=len(labels), ballots=ballots)
 
 
 def _elected(
@@ -389,7 +391,7 @@ def _elected(
             "of the votes, and there are too many orders",
             'export the probabilities (multipleModelMethod="average")',
         )
-    return Read((), task_of(classes), Link.COUNTED, classes, voters=tuple(voters))
+    return Read((), task_of(classes), Votes(), classes, voters=tuple(voters))
 
 
 def _trees_alone(model: Element) -> list[Element]:
@@ -426,7 +428,7 @@ def _regressions(model: Element, function: str, fields: Fields, context: _Contex
     if function == "regression":
         if len(tables) != 1:
             raise model.error("a regression of several tables")
-        links = {"none": Link.IDENTITY, "exp": Link.EXP, "logit": Link.LOGISTIC, "softmax": Link.LOGISTIC}
+        links = {"none": Identity(), "exp": Exp(), "logit": Logistic(), "softmax": Logistic()}
         if method not in links:
             raise model.error(f"the normalisation `{method[:40]}` is not supported", f"supported: {', '.join(links)}")
         value = _table(tables[0], model, inner, context)
@@ -441,10 +443,10 @@ def _regressions(model: Element, function: str, fields: Fields, context: _Contex
         raise model.error("a classifier needs a table for each of its classes")
     if method == "logit" and len(tables) == 2 and _is_empty(tables[1]):
         value = _table(tables[0], model, inner, context)
-        return Read((value,), Task.BINARY, Link.LOGISTIC, labels[::-1], chosen_from_half=True)
+        return Read((value,), Task.BINARY, Logistic(), labels[::-1], chosen_from_half=True)
     if method == "softmax":
         sums = tuple(_table(table, model, inner, context) for table in tables)
-        return Read(sums, task_of(labels), Link.SOFTMAX, labels)
+        return Read(sums, task_of(labels), Softmax(), labels)
     raise model.error(
         f"the normalisation `{method[:40]}` of {len(tables)} tables is not supported",
         "supported: logit of two tables of which the second is empty, and softmax",

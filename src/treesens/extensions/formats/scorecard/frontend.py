@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
-from treesens.compiler.model import Accumulation, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.scorecard.bins import Interval, Listed, Word, parse_bin
 from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_CATEGORIES, as_categorical, ensemble_of, feature_tuple, stack_trees
+from treesens.links import Identity
 
 _COLUMNS = {
     "feature": ("feature", "variable", "characteristic"),
@@ -78,7 +79,7 @@ class ScorecardFrontend:
             tree_output=np.zeros(len(terms), np.int32),
             tree_weight=np.ones(len(terms)),
             base=np.array([base]),
-            link=Link.IDENTITY,
+            link=Identity(),
             task=Task.REGRESSION,
             accumulation=Accumulation.FLOAT64_BASE_FIRST,
         )

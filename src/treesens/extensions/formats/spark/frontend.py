@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.folders import folder_digest
-from treesens.compiler.model import Accumulation, Ensemble, Feature, Link, ModelSource, Task
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.compiler.model.ties import Thresholds
 from treesens.errors import ModelError
 from treesens.extensions.formats.spark.folder import DAMAGED, Folder, folder_of, open_folder
@@ -38,8 +38,8 @@ from treesens.extensions.formats.spark.trees import Grown, by_labels, grow
 from treesens.frontends.archives import zip_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_FEATURES, Nodes, as_categorical, ensemble_of, feature_tuple, labels_of_texts
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
+from treesens.links import Identity, Logistic
 
 _CLASSES = "org.apache.spark.ml.classification."
 _NUMBERS = "org.apache.spark.ml.regression."
@@ -239,7 +239,7 @@ def _loaded(
         tree_output=np.full(trees, -1 if read.votes else 0),
         tree_weight=np.ones(trees),
         base=np.zeros(read.votes or 1),
-        link=Link.LOGISTIC if kind.boosted and read.classes else Link.IDENTITY,
+        link=Logistic() if kind.boosted and read.classes else Identity(),
         task={0: Task.REGRESSION, 2: Task.BINARY}.get(read.classes, Task.MULTICLASS),
         accumulation=Accumulation.FLOAT64_ANY_ORDER if kind.boosted else Accumulation.FLOAT64_BASE_LAST,
         average=1 if kind.boosted else trees,

@@ -1,6 +1,6 @@
 """Every field of the metadata of Spark's tree models, and every setting of them, and what it means."""
 
-from treesens.frontends.known_fields import ANY, Meaning, Table, inside, irrelevant, optional, used
+from treesens.frontends.documents import ANY, Meaning, Table, inside, irrelevant, optional, used
 
 _TRAINING = "a setting of training"
 _COLUMN = "the name of a column"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble
-from treesens.compiler.model.predicted import Predicted
+from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 from treesens.extensions.formats.spark.folder import Folder
 from treesens.extensions.formats.spark.stages import OF_VECTORS, OUTPUTS, PIPELINE, Slot, Stage

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from treesens.compiler.base.packages import imported
 from treesens.errors import ModelError
+from treesens.extensions.formats.apart import read_apart
 from treesens.extensions.formats.spark.folder import DAMAGED, Folder
-from treesens.frontends.apart import read_apart
 
 _IMPORTS = "import json, numpy, pyarrow, pyarrow.parquet"
 _READ = """

@@ -23,8 +23,7 @@ from treesens.extensions.formats.spark.known import TABLE
 from treesens.extensions.formats.spark.parquet import Rows
 from treesens.extensions.formats.spark.steps import Float64, Operation, Step, follow
 from treesens.frontends.columns import MAX_CATEGORIES, MAX_FEATURES
-from treesens.frontends.documents import Field
-from treesens.frontends.known_fields import check_document
+from treesens.frontends.documents import Field, check_document
 
 PIPELINE = "org.apache.spark.ml.PipelineModel"
 _FEATURE = "org.apache.spark.ml.feature."
@@ -186,7 +185,7 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
             continue
         check_document(TABLE, metadata.value, metadata.place, "pipeline")
         names = metadata["paramMap"]["stageUids"].texts()
-        if len(found) + len(waiting) + len(names) > _MOST_STAGES:
+        if not 0 < len(found) + len(waiting) + len(names) <= _MOST_STAGES:
             raise metadata.error(f"{len(names)} stages make no sense")
         digits = len(str(len(names)))
         waiting += [here.inside(f"stages/{i:0{digits}d}_{uid}") for i, uid in reversed(list(enumerate(names)))]

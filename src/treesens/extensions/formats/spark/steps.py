@@ -17,7 +17,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from treesens.compiler.base.bisection import largest_true
+from treesens.compiler.base.floats import largest_true
 from treesens.errors import ModelError
 from treesens.frontends.columns import Nodes
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.extensions.studies.commands.study_outputs import Outputs, PictureOutputs, say_favourable
-from treesens.extensions.studies.report.csv_file import write_csv
 from treesens.extensions.studies.report.plots import certified_plot, reasons_plot, sets_plot
-from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets
+from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets, write_csv
 from treesens.extensions.studies.study import Found
 from treesens.report.reason_words import reason_words
 from treesens.report.terminal import say_wrapped

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,19 +28,19 @@ from treesens.commands.common import (
     quiet_option,
     trust_option,
 )
-from treesens.commands.journal import journal_option, open_journal
-from treesens.commands.kept_answer import kept_answer
+from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.interruption import interruptible
-from treesens.errors import InternalError, UsageError, told
-from treesens.extensions.certify.manifests import ManifestRecord, manifest_record
+from treesens.compiler.result import have_own_fault
+from treesens.errors import InternalError, TreesensError, UsageError, told
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
+from treesens.extensions.studies.shared_records import ManifestRecord, manifest_record
 from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
-from treesens.solve.afterwards import have_own_fault
 
 if TYPE_CHECKING:
     from treesens.records.journal import Entry, Journal
@@ -109,7 +110,7 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     if not given["as_json"]:
         outputs.show(records, document, shown)
     folder = None if required else getattr(asked.options, "certificates", None)
-    with kept_answer(document, folder, study.name) if folder and given["as_json"] else nullcontext():
+    with _kept_answer(document, folder, study.name) if folder and given["as_json"] else nullcontext():
         certified = certified or _certified(study, asked, found)
         if certified.manifest is not None:
             document = {**document, "manifest": plain(certified.manifest)}
@@ -123,6 +124,23 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
         return VIOLATED
     code = exit_code(study, found, list(map(plain, found.records)), given.get("fail_on"))
     return certified.code if code == EXPECTED else code
+
+
+@contextmanager
+def _kept_answer(document: dict[str, Any], folder: Path, name: str) -> Iterator[None]:
+    """Keeps the document as a file of the folder while its certificates are made: they are printed with it, and a process
+    can be killed. The file is removed at the end unless that is never reached.
+    """
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, default=str, indent=2) + "\n"
+    path = folder / f"{name}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.answer.json"
+    written = False
+    with suppress(TreesensError, OSError):  # what cannot be written here costs no answer: it is printed all the same
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+        written = True
+    yield
+    if written:
+        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import click
 from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base import option_kinds as kinds
-from treesens.compiler.base.numbers import fraction_of
+from treesens.compiler.base.floats import fraction_of
 from treesens.errors import UsageError
 from treesens.extensions.studies.study import REQUIRED, Declared
 

@@ -6,7 +6,7 @@ from typing import Literal
 from treesens.extensions.studies.python.rows import Reasons, Robustness, Sets
 from treesens.extensions.studies.python.studies import Audit, Count, Diff, Gap, Repair, Rules
 from treesens.extensions.studies.python.study_results import StudyResult
-from treesens.python.types import Data, Model
+from treesens.python.arguments import Data, Model
 
 __all__ = [
     "audit",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import inspect
+import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from inspect import Parameter
 from pathlib import Path
@@ -15,7 +19,6 @@ from treesens.compiler.base.files import check_output, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
 from treesens.extensions.studies.python.study_results import RESULTS, Called, StudyResult
-from treesens.extensions.studies.report.notebook_progress import progress_bar
 from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 from treesens.python.arguments import bound_arguments
 from treesens.python.questions import load, table_of
@@ -116,7 +119,7 @@ def stub() -> str:
     for study in studies:
         kind = result_of(study)
         modules.setdefault(kind.__module__, []).append(kind.__name__)
-    modules["treesens.python.types"] = ["Data", "Model"]
+    modules["treesens.python.arguments"] = ["Data", "Model"]
     lines = [
         "# Made from the declarations of the studies: python -m tests.extensions.studies.calls_stub --write",
         "from collections.abc import Collection, Mapping, Sequence",
@@ -147,3 +150,43 @@ def _stub_of(study: Study[Any, Any]) -> Iterator[str]:
     yield f'    """{text[0]}'
     yield from (f"    {line}".rstrip() for line in text[1:])
     yield '    """'
+
+
+_SECONDS = 0.2
+"""Between two looks at the bar: a page that is drawn for every record is slower than the study."""
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook, and no terminal or program."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and hasattr(shell.get_ipython(), "kernel")
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[Any], None]]:
+    """The value of the block is called with every record that is done; outside of a notebook it does nothing."""
+    if not in_notebook():
+        yield lambda _: None
+        return
+    from IPython.display import HTML, display
+
+    place = display(HTML(_bar(what, 0, total)), display_id=True)
+    done, shown = 0, time.monotonic()
+
+    def advance(_: Any) -> None:
+        nonlocal done, shown
+        done += 1
+        if time.monotonic() - shown >= _SECONDS:
+            shown = time.monotonic()
+            place.update(HTML(_bar(what, done, total)))
+
+    try:
+        yield advance
+    finally:
+        place.update(HTML(""))
+
+
+def _bar(what: str, done: int, total: int | None) -> str:
+    words = f"{html.escape(what)}: {done}" + (f" of {total}" if total is not None else " done")
+    limits = "" if total is None else f' value="{done}" max="{max(total, 1)}"'
+    return f'<label>{words} <progress{limits} aria-label="{html.escape(what)}"></progress></label>'

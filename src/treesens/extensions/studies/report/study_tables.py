@@ -4,9 +4,13 @@ list of names, and those of `range`, `gap`, `count`, `robust`, `sets` and `reaso
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.tolerance import Closeness, Tolerance
 from treesens.extensions.studies.report.audit_table import classes_of
 from treesens.extensions.studies.report.fact_words import MEANINGS, who_of
@@ -14,7 +18,7 @@ from treesens.report.share_words import estimated, interval, percent
 from treesens.report.show import out
 from treesens.report.tables import Table
 from treesens.report.terminal import say_wrapped
-from treesens.visible import visible
+from treesens.visible import spreadsheet, visible
 
 
 def show_records(records: Sequence[dict[str, Any]]) -> None:
@@ -234,3 +238,12 @@ def show_denials(document: dict[str, Any]) -> None:
 
 def _words(reason: dict[str, Any]) -> str:
     return reason["phrase"] if reason["code"] is None else f"{reason['phrase']} ({reason['code']})"
+
+
+def write_csv(path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
+    """A header and a line per row. No spreadsheet computes a text of either."""
+    with io.StringIO(newline="") as file:
+        writer = csv.writer(file)
+        for line in (header, *lines):
+            writer.writerow([spreadsheet(visible(cell)) if isinstance(cell, str) else cell for cell in line])
+        write_atomically(path, file.getvalue())

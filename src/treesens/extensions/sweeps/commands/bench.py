@@ -20,8 +20,7 @@ from treesens.commands.common import (
     seed_option,
     split,
 )
-from treesens.commands.journal import warn_of_journal
-from treesens.commands.outputs import OutputFile
+from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.interruption import interruptible
 from treesens.report.terminal import say, say_json

@@ -29,8 +29,7 @@ from treesens.commands.common import (
     seed_option,
     trust_option,
 )
-from treesens.commands.journal import warn_of_journal
-from treesens.commands.outputs import OutputFile
+from treesens.commands.outputs import OutputFile, warn_of_journal
 from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:

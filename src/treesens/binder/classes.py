@@ -1,0 +1,277 @@
+"""Constraints on the class of a point: what the library predicts, by the rule of its link or by its scores.
+
+Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Of several best classes that is the
+first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0. If a hash of the input breaks ties, the
+constraint is that the class may be predicted, and that another one may be is its negation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.binder.inputs import NEGATED, all_of, any_of
+from treesens.binder.scope import Pending, Scope
+from treesens.binder.scores import (
+    compare,
+    compare_by_score,
+    compare_one,
+    compare_probabilities,
+    compare_terms,
+    row_name,
+)
+from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.diagnostics import Span
+from treesens.compiler.model.blend import Blend
+from treesens.compiler.model.calibration import Sigmoid
+from treesens.compiler.model.ties import CutShares, HashedTies, Thresholds, Ties
+from treesens.compiler.query import query as q
+from treesens.compiler.query.bounds import LogRational
+from treesens.grammar.tree import ast
+from treesens.links import ClassRule, ScorePlace
+from treesens.links.votes import score_of_class
+
+_Predicts = Callable[[int, int, bool], Pending]
+"""(member, class, whether it does) -> the constraint that the member predicts the class, or that it does not."""
+
+
+def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
+    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by so much."""
+    point = scope.point(node.point)
+    wanted = class_index(scope, point, node.label)
+    if node.factor is not None and node.factor.value < 1:
+        raise scope.fail("E212", "a factor is at least 1", node.factor.span, "use a number from 1 on")
+    if node.margin is not None and node.margin.value < 0:
+        raise scope.fail("E212", "a margin is not negative", node.margin.span, "use a number from 0 on")
+    factor = node.factor.value if node.factor else Fraction(1)
+    margin = node.margin.value if node.margin else Fraction(0)
+    link = scope.model(point).ensemble.link
+    if (refusal := link.refuse_lead(node.point.text, factor, margin)) is not None:
+        span = node.span if node.margin is None or link.votes else node.margin.span
+        raise scope.fail("E219", refusal[0], span, refusal[1])
+    return class_wins(scope, point, wanted, factor, margin, positive)
+
+
+def class_wins(
+    scope: Scope,
+    point: int,
+    wanted: int,
+    factor: Fraction = Fraction(1),
+    margin: Fraction = Fraction(0),
+    positive: bool = True,
+) -> Pending:
+    """Class `wanted` is predicted, with a lead in probability ratio and margin; `positive` False is the negation."""
+    ensemble = scope.model(point).ensemble
+    rules = ensemble.link.class_rules(ensemble, wanted, factor)
+    if rules is None:
+        return _predicts(scope, ScorePlace(point, ensemble, ensemble), wanted, factor, margin, positive)
+    name = f"class.{scope.points[point]}"
+
+    def holds(rule: ClassRule) -> Pending:
+        if set(rule.terms) == {1} and ensemble.link.least_score(rule.number, strict=False) is not None:
+            return compare_by_score(
+                scope, point, rule.operator if positive else NEGATED[rule.operator], rule.number, name
+            )
+        terms = {LinkedAtom(point, output, ensemble.link): c for output, c in rule.terms.items()}
+        return compare_probabilities(scope, terms, rule.operator, rule.number, positive, ast.NOWHERE, name)
+
+    return (all_of if positive else any_of)([holds(rule) for rule in rules])
+
+
+def _score(voter: ScorePlace, output: int) -> ScoreAtom:
+    return ScoreAtom(voter.point, voter.first + output)
+
+
+def _predicts(
+    scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool
+) -> Pending:
+    """The class follows from scores of the voter itself, or from what those predict whose votes it counts."""
+    ensemble = voter.model
+    if ensemble.link.votes:
+        assert ensemble.blend is not None
+        if ensemble.link.compares_members:
+            return _compared(scope, voter.point, wanted, positive)
+        members = [replace(voter, model=m, first=voter.first + first) for m, first, _ in ensemble.blend.parts()]
+
+        def of_member(number: int, own: int, does: bool) -> Pending:
+            return _predicts(scope, members[number], own, factor, margin, does)
+
+        return _elected(ensemble.blend, len(ensemble.classes), wanted, positive, of_member)
+    if ensemble.cutoff is not None:
+        parts = [_past_threshold(scope, voter, wanted, ensemble.cutoff, positive)]
+    elif isinstance(ensemble.ties, Thresholds | CutShares):
+        parts = [_may_win(scope, voter, ensemble.ties, wanted, positive)]
+    elif ensemble.decides_at is not None:
+        parts = [_past_score(scope, voter, wanted, ensemble.decides_at, positive)]
+    else:
+        return _leads(scope, voter, wanted, factor, margin, positive)
+    if _bounds(factor, margin):
+        parts.append(_leads(scope, voter, wanted, factor, margin, positive))
+    return (all_of if positive else any_of)(parts)
+
+
+def _compared(scope: Scope, point: int, wanted: int, positive: bool) -> Pending:
+    """The calibrated score of a class is ahead of that of every other one: the sum of all, which divides them, is the same."""
+    ensemble, parts = scope.model(point).ensemble, []
+    assert ensemble.blend is not None
+    place, mine = ScorePlace(point, ensemble, ensemble), ensemble.blend.members[wanted].calibration
+    for other, member in enumerate(ensemble.blend.members):
+        if other == wanted:
+            continue
+        operator: ast.Operator = ">=" if wanted < other else ">"
+        lead = tuple(score_of_class(place, k, Fraction(s)) for k, s in ((wanted, 1), (other, -1)))
+        rows = [compare_terms(lead, operator, Fraction(0), positive, f"class.{scope.points[point]}")]
+        if isinstance(mine, Sigmoid) and isinstance(member.calibration, Sigmoid):
+            # Of two sigmoids the same says a row of scores, which is proved at once.
+            theirs, zero = member.calibration, Fraction(mine.intercept) - Fraction(member.calibration.intercept)
+            ahead = {
+                ScoreAtom(point, wanted): -Fraction(mine.slope),
+                ScoreAtom(point, other): Fraction(theirs.slope),
+            }
+            rows.append(compare(scope, ahead, operator, LogRational(zero), positive, row_name(scope, ahead)))
+        parts.append(all_of(rows))
+    return (all_of if positive else any_of)(parts)
+
+
+def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fraction, positive: bool) -> Pending:
+    """The second class has at least this probability, or (the first is wanted) less."""
+    ensemble, name = voter.model, f"class.{scope.points[voter.point]}"
+    operator: ast.Operator = ">=" if wanted == 1 else "<"
+    shown = q.Shown(voter.point, threshold, (wanted == 1) is positive, (wanted == 1) is not positive)
+    if predicts_probabilities(ensemble):
+        votes = {_score(voter, 1): Fraction(1)}
+        return _about(shown, compare(scope, votes, operator, LogRational(threshold), positive, name))
+    bound = ensemble.link.least_score(threshold, strict=False)
+    if isinstance(bound, LogRational):
+        return _about(shown, compare(scope, {_score(voter, 0): Fraction(1)}, operator, bound, positive, name))
+    return compare_one(scope, LinkedAtom(voter.point, 1, ensemble.link), operator, threshold, positive, ast.NOWHERE)
+
+
+def _about(shown: q.Shown, row: Pending) -> Pending:
+    """A row of scores that is about a probability."""
+
+    def made(space: q.Space) -> q.Constraint:
+        found = row(space)
+        assert isinstance(found, q.AtLeast)
+        return replace(found, shown=shown)
+
+    return made
+
+
+def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float, positive: bool) -> Pending:
+    """The last margin is above what the library compares it with, or (the first class is wanted) it is not."""
+    last = {_score(voter, voter.model.n_outputs - 1): Fraction(1)}
+    operator: ast.Operator = ">" if wanted == 1 else "<="
+    name = f"class.{scope.points[voter.point]}"
+    return compare(scope, last, operator, LogRational(Fraction(decides_at)), positive, name)
+
+
+def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
+    """Class `wanted` is ahead of every other one; without a lead it wins ties as the library breaks them."""
+    ensemble, bounds = voter.model, _bounds(factor, margin)
+    name = f"class.{scope.points[voter.point]}"
+    first: ast.Operator = ">="
+    parts: list[Pending] = []
+    if ensemble.n_outputs == 1:
+        sign = Fraction(1 if wanted == 1 else -1)
+        if not bounds:
+            bounds, first = [LogRational()], ">=" if wanted == ensemble.class_at_zero else ">"
+        # ln(p1 / p0) is the margin itself.
+        parts += [compare(scope, {_score(voter, 0): sign}, first, bound, positive, name) for bound in bounds]
+        return (all_of if positive else any_of)(parts)
+    if isinstance(ensemble.ties, HashedTies) and not bounds:
+        return _may_win(scope, voter, ensemble.ties, wanted, positive)
+    # The shares of a sum have the ratios of what is added up.
+    votes = predicts_probabilities(ensemble) or (isinstance(ensemble.ties, HashedTies) and not ensemble.link.is_known)
+    for other in range(ensemble.n_outputs):
+        if other == wanted:
+            continue
+        one, two = _score(voter, wanted), _score(voter, other)
+        plain = {one: Fraction(1), two: Fraction(-1)}
+        if not bounds:
+            parts.append(compare(scope, plain, ">=" if wanted < other else ">", LogRational(), positive, name))
+        elif votes:
+            parts.append(compare(scope, {one: Fraction(1), two: -factor}, ">=", LogRational(), positive, name))
+            if margin:
+                parts.append(compare(scope, plain, ">=", LogRational(margin), positive, name))
+        else:
+            parts += [compare(scope, plain, ">=", bound, positive, name) for bound in bounds]
+    return (all_of if positive else any_of)(parts)
+
+
+def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive: bool) -> Pending:
+    """Class `wanted` may be predicted, or (`positive` False) another one may be: at a tie several of them. Replay asks for one
+    that is ahead of all others, so that what is found is no tie.
+    """
+    name, classes = f"class.{scope.points[voter.point]}", range(voter.model.n_outputs)
+    rest = [other for other in classes if other != wanted]
+
+    def reaches(one: int, other: int) -> Pending:
+        lead = {_score(voter, one): ties.factors[one], _score(voter, other): -ties.factors[other]}
+        return compare(scope, lead, ">=", LogRational(), True, name)
+
+    def is_best(one: int) -> Pending:
+        return all_of([reaches(one, other) for other in classes if other != one])
+
+    if not positive:
+        return any_of([is_best(other) for other in rest])
+    if not ties.may_stray(wanted):
+        return is_best(wanted)
+    # Two of the others are the best ones, and the class is on the list: it equals the best of those before it, or is the first.
+    strays = [any_of([reaches(two, one) for two in rest if two != one]) for one in rest]
+    if wanted:
+        strays += [reaches(wanted, other) for other in range(wanted)]
+        strays.append(any_of([reaches(other, wanted) for other in range(wanted)]))
+    return any_of((is_best(wanted), all_of(strays)))
+
+
+def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
+    """What the lead of a class must reach: ln factor and the margin, each if it says more than 0."""
+    return [*([LogRational.ln(factor)] if factor > 1 else []), *([LogRational(margin)] if margin else [])]
+
+
+def same_class(scope: Scope, left: int, right: int, positive: bool, span: Span) -> Pending:
+    """`class(P) = class(Q)`, or `!=`: some pair of equal (different) classes, by name where the models differ."""
+    one, other = (scope.model(point).ensemble.classes for point in (left, right))
+    if not one or not other:
+        raise scope.fail("E219", "a regressor has no classes", span, "compare `value(P)`")
+    if positive and not set(map(str, one)) & set(map(str, other)):
+        raise scope.fail("E216", "the models have no class in common", span, "compare with a class by name")
+    pairs = [
+        all_of((class_wins(scope, left, i), class_wins(scope, right, j)))
+        for i, first in enumerate(one)
+        for j, second in enumerate(other)
+        if (str(first) == str(second)) is positive
+    ]
+    return any_of(pairs)
+
+
+def _elected(blend: Blend, classes: int, wanted: int, positive: bool, predicts: _Predicts) -> Pending:
+    """Class `wanted` has the most votes, or (`positive` False) another one has."""
+    shape = (classes,) * len(blend.members)
+    votes = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
+    table = ((blend.elected(votes, classes) == wanted) == positive).reshape(shape)
+    if table.all() or not table.any():
+        return all_of(()) if table.all() else any_of(())
+    return _formula(table, 0, predicts)
+
+
+def _formula(table: BoolArray, member: int, predicts: _Predicts) -> Pending:
+    """What the members from this one on must predict, of a table that is neither true nor false everywhere."""
+    parts: list[Pending] = []
+    for rest in {left.tobytes(): left for left in table if left.any()}.values():
+        allowed = [bool(left[rest].all()) for left in table]
+        needed = [] if all(allowed) else [_one_of(member, allowed, predicts)]
+        parts.append(all_of((*needed, *([] if rest.all() else [_formula(rest, member + 1, predicts)]))))
+    return any_of(parts)
+
+
+def _one_of(member: int, allowed: list[bool], predicts: _Predicts) -> Pending:
+    """The member predicts one of the allowed classes, told by those that it does or does not predict, whichever are fewer."""
+    positive = 2 * sum(allowed) <= len(allowed)
+    named = [predicts(member, c, positive) for c, fine in enumerate(allowed) if fine is positive]
+    return (any_of if positive else all_of)(named)

@@ -1,0 +1,74 @@
+"""Why a question about scores alone has no answer: the proof of the search on the tree path that has decided it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treesens.backends.native.solver import certified
+from treesens.backends.native.tree_question import RunningSearch, ask
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.kept import reuse
+from treesens.compiler.query.query import Query
+
+if TYPE_CHECKING:
+    from treesens._engine import ProofFacts
+
+_NODES = 1 << 40
+"""Time is the limit."""
+
+
+@dataclass(frozen=True)
+class TreeProof:
+    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and what they stand for.
+
+    Attributes:
+        found: the proof; None if no search was needed.
+        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses leave nothing.
+        places: (point, feature) of every variable.
+        cells: int32[positions] per variable: the cell with which a position begins.
+        groups: the points and the tree of every group.
+        units: how many units of a row make one of a score.
+    """
+
+    found: ProofFacts | None
+    failing_row: int
+    places: list[tuple[int, int]]
+    cells: list[Int32Array]
+    groups: list[tuple[tuple[int, ...], int]]
+    units: list[Fraction]
+
+
+def prove_on_trees(query: Query, seconds: float) -> TreeProof | None:
+    """Why a question without an objective has no answer; None if it needs the compiled path."""
+    running = reuse(query, ("tree path",), lambda: ask(query, None, 0, None))
+    return None if running is None else proof_of(running, seconds)
+
+
+def proof_of(running: RunningSearch, seconds: float) -> TreeProof:
+    """The proof of a search, of the rows that it was given."""
+    search, variable = running.search, running.trees.variable
+    left, places = search.left(), _places(variable)
+    offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)
+    groups = running.trees.groups
+    found = None
+    if left["problem"]:
+        found = certified(lambda limit: search.certify(seconds=limit, node_limit=_NODES), seconds, search.stop)
+    return TreeProof(
+        found,
+        left["failing_row"],
+        [places[v] for v in left["variable"]],
+        [cell[start:end] for start, end in itertools.pairwise(offset)],
+        [groups[g] for g in left["group"]],
+        [1 / row.unit for row in running.question.rows],
+    )
+
+
+def _places(variable: Int32Array) -> dict[int, tuple[int, int]]:
+    """The (first) point and the feature of every variable."""
+    points, features = variable.shape
+    return {int(variable[p, f]): (p, f) for p in reversed(range(points)) for f in range(features)}

@@ -1,0 +1,366 @@
+"""Models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
+
+All of them average: probabilities, values, or either with coefficients that were learnt. The members may be of any library.
+A forest is a sum, and so is an average of forests. Of models with a link or a calibration each score stays by itself
+(`treesens.compiler.model.blend`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.calibrated import (
+    calibrated,
+    calibration_of,
+    folds_of,
+    is_calibrated,
+    read_calibrated_classes,
+    read_fold,
+)
+from treesens.extensions.formats.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
+from treesens.extensions.formats.sklearn.linear import LINEAR, LOGISTIC, check_finite, is_softmax
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.blending import blend_of
+from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
+from treesens.frontends.sklearn.rows import predictor, replayer, rows_of_members
+from treesens.links import Identity, Logistic, Mean, Softmax
+
+_BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
+_ONE_BY_ONE = "give the models inside it one by one"
+_STACK_FORESTS = f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}"
+_VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
+_BAGGING = ("BaggingClassifier", "BaggingRegressor")
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The members with what each counts, and how the library makes one prediction of theirs."""
+
+    members: Sequence[LoadedModel]
+    shares: Sequence[Fraction]
+    way: Way
+    weights: Sequence[float] | None = None
+    intercept: float = 0.0
+    decides: bool = False
+    """Whether a logistic function stands behind the sum."""
+
+
+def is_blend(obj: Any) -> bool:
+    """Whether an estimator predicts what several others predict together."""
+    kind = type(obj)
+    if not kind.__module__.startswith("sklearn."):
+        return False
+    if is_calibrated(obj):
+        return len(folds_of(obj)) > 1 or len(getattr(obj, "classes_", ())) > 2
+    if kind.__name__ in _BAGGING:
+        return any(type(member).__name__ not in SINGLE_TREES for member in getattr(obj, "estimators_", ()))
+    return kind.__name__ in (*_VOTING, *_STACKING)
+
+
+def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
+    """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
+    place, kind = source.path, type(obj).__name__
+    if is_calibrated(obj) and len(obj.classes_) > 2 and len(folds_of(obj)) < 2:
+        return read_calibrated_classes(obj, load, source, name)
+    if not is_calibrated(obj) and not hasattr(obj, "estimators_"):
+        raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
+    classes = plain_classes(obj, place) if hasattr(obj, "classes_") else ()
+    try:
+        if counts_votes(obj):
+            return read_hard_votes(obj, load, source, name)
+        parts = _parts_of(obj, load, source, name)
+    except AttributeError as error:
+        message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+    for model in parts.members:
+        _check(model.ensemble, len(classes), place)
+    if parts.decides and len(classes) > 2:
+        return _of_classes(obj, parts, classes, source, name)
+    shown = [model.ensemble for model in parts.members]
+    is_sum = all(_is_sum(e) for e in shown)
+    if parts.decides and not is_sum:
+        raise ModelError(
+            _BOOSTED_INSIDE,
+            place=place,
+            remedy=_STACK_FORESTS,
+        )
+    if not classes and not is_sum:
+        raise ModelError("a mean of exponentials is not supported", place=place, remedy=_ONE_BY_ONE)
+    members = list(parts.members)
+    if not is_sum and len(classes) == 2:
+        members = [_of_second_class(model) for model in members]
+    link = (Logistic() if parts.decides else Identity()) if is_sum else Mean()
+    names = names_of(obj)
+    ensemble = blend_of(
+        [model.ensemble for model in members],
+        parts.shares,
+        parts.way,
+        names,
+        place,
+        weights=parts.weights,
+        intercept=parts.intercept,
+        is_sum=is_sum,
+        name=name,
+        source=source,
+        classes=classes,
+        link=link,
+        task={0: Task.REGRESSION, 2: Task.BINARY}.get(len(classes), Task.MULTICLASS),
+        ranks_scores=is_sum,
+    )
+    rows = rows_of_members(obj, members, ensemble, place)
+    margins = predictor(_in_one_thread(obj), rows, _predict(parts, classes), ensemble.n_outputs) if is_sum else None
+    note = f"{kind} over {len(members)} models: {_few([m.ensemble.source.format for m in members])}"
+    others = tuple(note for model in members for note in model.notes)
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        margins or (lambda x: np.concatenate([np.asarray(m.margins(x), np.float64) for m in members], axis=1)),
+        None,
+        tuple(dict.fromkeys((note, *others))),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source: ModelSource, name: str) -> LoadedModel:
+    """A stack with a score for each class."""
+    place, names = source.path, names_of(obj)
+    if not all(_is_sum(model.ensemble) for model in parts.members):
+        raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
+    shown = [model.ensemble for model in parts.members]
+    ensemble = stack_of_classes(shown, obj.final_estimator_, names, place, name=name, source=source, classes=classes)
+    rows = rows_of_members(obj, parts.members, ensemble, place)
+    margins = predictor(_in_one_thread(obj), rows, _predict(parts, classes), len(classes))
+    note = f"{type(obj).__name__} over {len(shown)} models: {_few([e.source.format for e in shown])}"
+    return LoadedModel(ensemble, "sklearn", margins, None, (note,), predicts=replayer(obj, rows, ensemble), inputs=rows)
+
+
+def _parts_of(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> _Parts:
+    kind, place = type(obj).__name__, source.path
+    if is_calibrated(obj):
+        return _folds_of_classes(obj, load, source, name) if len(obj.classes_) > 2 else _folds(obj, load, place)
+    if kind in _VOTING:
+        return _votes(obj, load, place)
+    return _stack(obj, load, place) if kind in _STACKING else _bag(obj, load)
+
+
+def _few(formats: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(formats))
+
+
+def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]:
+    if parts.decides:
+        return lambda e, x: e.decision_function(x)
+    return (lambda e, x: e.predict_proba(x)) if classes else (lambda e, x: e.predict(x))
+
+
+def _in_one_thread(obj: Any) -> Any:
+    """A copy whose forests add up in one thread, which has one order."""
+    fixed = copy.copy(obj)
+    fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
+    for member in fixed.estimators_:
+        if getattr(member, "n_jobs", None) is not None:
+            member.n_jobs = 1
+    return fixed
+
+
+def _is_sum(e: Ensemble) -> bool:
+    """Whether what a model predicts is a sum of its leaves."""
+    return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
+
+
+def _check(e: Ensemble, classes: int, place: str) -> None:
+    if len(e.classes) != classes:
+        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
+        raise ModelError(message, place=place, remedy="train all of them on all classes")
+    votes = e.link.votes and not e.compares_classes
+    if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
+        message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
+        raise ModelError(
+            message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
+        )
+    if not classes and e.n_outputs > 1:
+        raise ModelError("several targets at once are not supported", place=place, remedy="give one model per target")
+
+
+def _of_second_class(model: LoadedModel) -> LoadedModel:
+    """A forest of two classes by the share of votes of the second one alone."""
+    e = model.ensemble
+    if not _is_sum(e):
+        return model
+    trees = e.tree_output if e.leaf_value.shape[1] == 1 else np.full(e.n_trees, 1)
+    if (trees != 1).any() or e.blend is not None:
+        raise ModelError("a vote inside of a vote with boosted models is not supported", remedy=_ONE_BY_ONE)
+    second = replace(e, leaf_value=e.leaf_value[:, 1:], tree_output=np.zeros(e.n_trees, np.int32), base=e.base[1:])
+    return replace(model, ensemble=second, margins=lambda rows: np.asarray(model.margins(rows))[:, 1:])
+
+
+# --- which models, and how much each counts -----------------------------------------------------------------------------------
+
+
+def _folds(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    folds = folds_of(obj)
+    members = []
+    for number in range(len(folds)):
+        inner, calibration = calibration_of(obj, place, number)
+        members.append(calibrated(load(inner), calibration, place))
+    return _Parts(members, [Fraction(1, len(folds))] * len(folds), Way.SUM)
+
+
+def _folds_of_classes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> _Parts:
+    """Each fold divides the calibrated scores of its classes by their sum."""
+    count = len(folds_of(obj))
+    members = [read_fold(obj, load, source, name, fold) for fold in range(count)]
+    inside = [replace(m, ensemble=replace(m.ensemble, source=replace(source, format=m.notes[0]))) for m in members]
+    return _Parts([replace(m, notes=m.notes[1:]) for m in inside], [Fraction(1, count)] * count, Way.SUM)
+
+
+def _votes(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    classifier = type(obj).__name__ == "VotingClassifier"
+    weights = weights_of(obj, place)
+    written = [Fraction(repr(w)) for w in weights or [1.0] * len(obj.estimators_)]
+    shares = [w / sum(written) for w in written]
+    return _Parts([load(e) for e in obj.estimators_], shares, Way.AVERAGE if classifier else Way.ROWS, weights)
+
+
+def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
+    classifier, final = type(obj).__name__ == "StackingClassifier", obj.final_estimator_
+    known = LOGISTIC if classifier else LINEAR
+    if type(final).__name__ not in known or not type(final).__module__.startswith("sklearn."):
+        raise ModelError(
+            f"its last model is {type(final).__name__}, which asks for the predictions of the others",
+            place=f"{place}.final_estimator",
+            remedy=f"use one of {', '.join(known)}, or {_ONE_BY_ONE}",
+        )
+    if obj.passthrough:
+        message = "its last model sees the columns themselves, too (passthrough=True)"
+        raise ModelError(message, place=place, remedy="use passthrough=False")
+    if classifier and set(obj.stack_method_) != {"predict_proba"}:
+        message = "a stack over decision functions, or over predicted classes, is not supported"
+        raise ModelError(message, place=place, remedy="use stack_method='predict_proba'")
+    if classifier and len(obj.classes_) > 2:
+        if not is_softmax(final, len(obj.classes_)):
+            message = "its last model asks about each class against all others"
+            raise ModelError(message, place=place, remedy="use LogisticRegression() as it is: a softmax of all classes")
+        members = [load(e) for e in obj.estimators_]
+        return _Parts(members, [Fraction(1)] * len(members), Way.MATRIX, None, 0.0, True)
+    check_finite(final, place)
+    weights = np.ravel(final.coef_).astype(np.float64)
+    members = [load(e) for e in obj.estimators_]
+    if len(weights) != len(members):
+        raise ModelError(f"{len(weights)} coefficients for {len(members)} models", place=place, remedy="fit it again")
+    shares = [Fraction(w) for w in weights.tolist()]
+    intercept = float(np.ravel(final.intercept_)[0]) if np.size(final.intercept_) else 0.0
+    way = Way.DECISION if classifier else Way.LINEAR
+    return _Parts(members, shares, way, weights.tolist(), intercept, classifier)
+
+
+def _bag(obj: Any, load: Callable[[Any], LoadedModel]) -> _Parts:
+    names, count = names_of(obj), len(obj.estimators_)
+    members = []
+    for estimator, used in zip(obj.estimators_, obj.estimators_features_, strict=True):
+        members.append(_over_all(load(estimator), np.asarray(used, np.int64), names))
+    return _Parts(members, [Fraction(1, count)] * count, Way.SUM)
+
+
+def _over_all(model: LoadedModel, used: NDArray[np.int64], names: Sequence[str]) -> LoadedModel:
+    """A model of some columns as one of all."""
+    e = model.ensemble
+    if np.array_equal(used, np.arange(len(names))):
+        return model
+    if e.open_features:
+        message = "a linear model inside sees some of the columns alone (max_features, or columns drawn twice)"
+        raise ModelError(message, place=e.source.path, remedy="bag it over all columns, or give the models one by one")
+    features = [replace(e.features[0], name=name, categories=0, labels=None) for name in names]
+    for own, f in zip(e.features, used.tolist(), strict=True):
+        features[f] = replace(own, name=names[f])
+    feature = np.where(e.node_feature >= 0, used[np.maximum(e.node_feature, 0)], -1)
+    ensemble = replace(e, features=tuple(features), node_feature=feature)
+    return replace(model, ensemble=ensemble, margins=lambda rows: model.margins(rows[:, used]), leaf_ids=None)
+
+
+def stack_of_classes(
+    members: Sequence[Ensemble],
+    final: Any,
+    names: Sequence[str],
+    place: str,
+    *,
+    name: str,
+    source: ModelSource,
+    classes: tuple[str | int, ...],
+) -> Ensemble:
+    """The ensemble of a stack over members whose probabilities are sums of leaves, with one score for each class.
+
+    The last model gives each class k the score b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij
+    of a forest is a sum of leaves, and so the score of a class is one, too: an ensemble of one output over the columns (i, j),
+    once for each k.
+    """
+    check_finite(final, place)
+    weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)
+    columns = [_column(member, j) for member in members for j in range(len(classes))]
+    if weights.shape != (len(classes), len(columns)) or len(intercepts) not in (1, len(classes)):
+        message = f"{weights.shape[0]} x {weights.shape[1]} coefficients for {len(columns)} probabilities"
+        raise ModelError(message, place=place, remedy="fit it again")
+    scores = [
+        blend_of(
+            columns,
+            [Fraction(w) for w in row.tolist()],
+            Way.LINEAR,
+            names,
+            place,
+            weights=row.tolist(),
+            intercept=float(intercept),
+            is_sum=True,
+            name=name,
+            source=source,
+            classes=(),
+            link=Identity(),
+            task=Task.REGRESSION,
+        )
+        for row, intercept in zip(weights, np.broadcast_to(intercepts, len(classes)).tolist(), strict=True)
+    ]
+    return blend_of(
+        scores,
+        [Fraction(1)] * len(scores),
+        Way.MATRIX,
+        names,
+        place,
+        is_sum=False,
+        name=name,
+        source=source,
+        classes=classes,
+        link=Softmax(),
+        task=Task.MULTICLASS,
+        ranks_scores=True,
+    )
+
+
+def _column(e: Ensemble, j: int) -> Ensemble:
+    """The probability of one class alone, of a model whose probabilities are sums of leaves."""
+    if e.blend is not None:
+        raise ModelError("a vote inside of a stack of several classes is not supported", remedy="stack its members")
+    if e.leaf_value.shape[1] > 1:
+        value = e.leaf_value[:, j : j + 1]
+    else:
+        value = np.where((e.tree_output == j)[e.leaf_tree][:, None], e.leaf_value, 0.0)
+    trees = np.zeros(e.n_trees, np.int32)
+    base = e.base[j : j + 1]
+    return replace(
+        e,
+        leaf_value=value,
+        tree_output=trees,
+        base=base,
+        classes=(),
+        task=Task.REGRESSION,
+        cutoff=None,
+    )

@@ -1,0 +1,420 @@
+"""What preprocessing makes of each of the user's columns: monotone functions of numbers, images of categories.
+
+Every column that reaches the model stems from one column of the user's. Steps for which that is not so, or whose functions
+are not monotone, are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import largest_true
+from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.rough import (
+    Float64,
+    Function,
+    Rough,
+    falls_of,
+    normal_function,
+    power_function,
+    quantile_function,
+    thresholds_behind,
+)
+from treesens.frontends.sklearn.rows import NAN_ALONE
+
+
+def _same(x: Float64) -> Float64:
+    return x
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column on its way to the model.
+
+    `source` is the user's column. `present` maps its numbers, never decreasing; `images` [n + 1] hold what became of its
+    `categories` and of every other value once it is encoded; `missing` is what became of NaN. `filled` replaces missing
+    raw values before an encoder. If `present` takes few values only, `levels` are these, ascending; `picks` is what a
+    column is at each of them if that does not ascend, as of a bin of its own.
+    """
+
+    source: int
+    present: Function = _same
+    missing: float = float("nan")
+    categories: tuple[Any, ...] | None = None
+    images: Float64 | None = None
+    filled: Any = None
+    levels: Float64 | None = None
+    picks: Float64 | None = None
+    falls: Float64 | None = None
+    """Values [n, 2] between which `present` may fall by its last digit: no split may stand between the two."""
+    rough: Rough | None = None
+    """What `present` is if one of its steps is known up to its last digits; `falls` are of what is before that step then."""
+    mark: str | None = None
+    """How an encoder knows a missing value, `None` or `NaN`; the other one is a category that it does not know."""
+
+    def mapped(self, function: Function) -> Column:
+        """The column after an increasing function (of NaN too)."""
+        earlier = self.present
+        return replace(
+            self,
+            present=earlier if self.picks is not None else (lambda x: function(earlier(x))),
+            missing=float(function(np.array([self.missing]))[0]),
+            images=None if self.images is None else function(self.images),
+            levels=self.levels if self.levels is None or self.picks is not None else function(self.levels),
+            picks=None if self.picks is None else function(self.picks),
+            falls=self.falls if self.falls is None or self.rough is not None else function(self.falls),
+            rough=None if self.rough is None else self.rough.then(function),
+        )
+
+    def roughly(self, name: str, function: Function, error: Function, place: str) -> Column:
+        """The column after an increasing function that is computed up to `error`."""
+        if self.rough is not None:
+            raise ModelError(f"{name} follows {self.rough.name}", place=place, remedy="use one of them")
+        if self.images is not None or self.levels is not None:
+            return self.mapped(function)
+        made = replace(self, falls=None).mapped(function)
+        return replace(made, falls=self.falls, rough=Rough(name, self.present, function, error, _same))
+
+    @property
+    def raw(self) -> bool:
+        """Whether it still holds what the user gave."""
+        return self.present is _same and self.images is None
+
+
+def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int, place: str) -> Float64:
+    """The last number of the user's column that goes left at each of `count` splits of what was made of it, as `goes` says.
+
+    ModelError for a split that would hold, fail and hold again, because the column falls by a last digit there.
+    """
+    before = column.present
+    if column.rough is not None and count:
+        last = thresholds_behind(column.rough, goes, count, place, falls=column.falls is not None)
+        before = column.rough.before
+
+        def goes(values: Float64) -> NDArray[np.bool_]:
+            return np.asarray(values <= last)
+
+    for low, high in column.falls if column.falls is not None else ():
+        if (goes(np.full(count, low)) != goes(np.full(count, high))).any():
+            raise ModelError(
+                "a split stands where the interpolation of QuantileTransformer falls by its last digit",
+                place=place,
+                remedy="leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
+            )
+    return largest_true(lambda x: goes(before(x)), count)
+
+
+def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    """The columns after a fitted transformer; ModelError names steps that cannot be followed."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return list(columns)
+    kind = type(step)
+    follow = _STEPS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    if follow is None and kind.__name__ in _NO_STEPS:
+        message, remedy = _NO_STEPS[kind.__name__]
+        raise ModelError(f"the step {kind.__name__} cannot be traced back: {message}", place=place, remedy=remedy)
+    if follow is None:
+        raise ModelError(
+            f"the step {kind.__name__} cannot be traced back to the columns it is made of",
+            place=place,
+            remedy=f"supported: {', '.join(sorted(_STEPS))}; or give the model behind it alone",
+        )
+    try:
+        return follow(step, columns, place)
+    except AttributeError as error:
+        message = f"the step {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have"
+        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+
+
+def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    for name, part in step.steps:
+        columns = transform_columns(part, columns, f"{place}.{name}")
+    return list(columns)
+
+
+def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    result = []
+    indices = step._transformer_to_input_indices
+    for name, part, _ in step.transformers_:
+        if isinstance(part, str) and part == "drop":
+            continue
+        chosen = [columns[i] for i in indices[name]]
+        if chosen:
+            result += transform_columns(part, chosen, f"{place}.{name}")
+    return result
+
+
+def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if step.func is not None:
+        name = getattr(step.func, "__name__", "a function")
+        # Logarithms and powers are monotone, but their last digit is not, and differs between processors.
+        rounds = isinstance(step.func, np.ufunc) and name in _ROUNDED
+        why = "whose last digit differs between processors" if rounds else "which may be anything"
+        raise ModelError(
+            f"FunctionTransformer applies {name}, {why}",
+            place=place,
+            remedy="trees do not need logarithms or powers: leave them out; or give the model behind it alone",
+        )
+    return list(columns)
+
+
+def _selected(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    """The columns that a selection of features keeps."""
+    kept = [column for column, keep in zip(columns, step.get_support(), strict=True) if keep]
+    if not kept:
+        raise ModelError(f"{type(step).__name__} keeps no column", place=place, remedy="select at least one")
+    return kept
+
+
+def _bins(step: Any, columns: Sequence[Column], _place: str) -> list[Column]:
+    number = np.float64 if step.dtype is None else step.dtype
+    result = []
+    for column, edges in zip(columns, step.bin_edges_, strict=True):
+        bins = np.arange(len(edges) - 1, dtype=np.float64)
+        made = replace(column.mapped(_binned(np.asarray(edges[1:-1], np.float64), number)), levels=bins)
+        # The library puts no missing value into a bin.
+        place = float("nan") if np.isnan(column.missing) else made.missing
+        if step.encode == "ordinal":
+            result.append(replace(made, missing=place))
+            continue
+        for k in bins:
+            missing = place if np.isnan(place) else float(place == k)
+            result.append(replace(made, picks=(bins == k).astype(np.float64), missing=missing))
+    return result
+
+
+def _binned(edges: Float64, number: type) -> Function:
+    return lambda x: np.searchsorted(edges, x.astype(number), side="right").astype(np.float64)
+
+
+def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    del place
+    threshold = step.threshold
+    made = [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
+    return [replace(column, levels=np.array([0.0, 1.0])) for column in made]
+
+
+def _quantiles(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    normal = step.output_distribution == "normal"
+    references = np.asarray(step.references_, np.float64)
+    result = []
+    for i, column in enumerate(columns):
+        if column.falls is not None or column.rough is not None:
+            raise ModelError(
+                "one transformation of a distribution follows another", place=place, remedy="use one of them"
+            )
+        knots = np.asarray(step.quantiles_[:, i], np.float64)
+        function, marks = quantile_function(knots, references, place, _BOUND if normal else 0.0)
+        made = replace(column.mapped(function), falls=falls_of(function, marks))
+        result.append(made.roughly("QuantileTransformer", *normal_function(_BOUND), place) if normal else made)
+    return result
+
+
+def _powers(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if step.method != "yeo-johnson":
+        message = "PowerTransformer(method='box-cox') predicts nothing for numbers that are not positive"
+        raise ModelError(message, place=place, remedy="use method='yeo-johnson'")
+    powers = [float(power) for power in step.lambdas_]
+    functions = [power_function(step, power, place) for power in powers]
+    made = [c.roughly("PowerTransformer", *f, place) for c, f in zip(columns, functions, strict=True)]
+    return _standard(step._scaler, made, place) if step.standardize else made
+
+
+def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
+    """Elementwise operations with one constant per column, in the order of the library."""
+    result = []
+    for i, given in enumerate(columns):
+        column = given
+        for name, values in operations:
+            if values is None:
+                continue
+            constant = np.float64(values[i])
+            if name in ("/", "*") and not constant > 0:
+                raise ModelError(f"column {i} is scaled by {constant}", place=place, remedy="remove that column")
+            column = column.mapped(_OPERATIONS[name](constant))
+        result.append(column)
+    return result
+
+
+_OPERATIONS: dict[str, Callable[[np.float64], Function]] = {
+    "-": lambda c: lambda x: x - c,
+    "+": lambda c: lambda x: x + c,
+    "*": lambda c: lambda x: x * c,
+    "/": lambda c: lambda x: x / c,
+}
+
+
+def _standard(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    return _scaled(
+        columns, place, ("-", step.mean_ if step.with_mean else None), ("/", step.scale_ if step.with_std else None)
+    )
+
+
+def _min_max(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    result = _scaled(columns, place, ("*", step.scale_), ("+", step.min_))
+    if not step.clip:
+        return result
+    low, high = step.feature_range
+    return [column.mapped(lambda x: np.clip(x, low, high)) for column in result]
+
+
+def _max_abs(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if getattr(step, "clip", False):
+        raise ModelError("MaxAbsScaler with clip is not supported", place=place, remedy="set clip=False")
+    return _scaled(columns, place, ("/", step.scale_))
+
+
+def _robust(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    return _scaled(
+        columns,
+        place,
+        ("-", step.center_ if step.with_centering else None),
+        ("/", step.scale_ if step.with_scaling else None),
+    )
+
+
+def _imputer(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
+        raise ModelError(
+            f"SimpleImputer replaces the value {step.missing_values!r}",
+            place=place,
+            remedy="use NaN for missing values",
+        )
+    result = []
+    for column, value in zip(columns, step.statistics_, strict=True):
+        if isinstance(value, (str, bool, np.bool_)):
+            if not column.raw:
+                raise ModelError("a text is filled into numbers", place=place, remedy="impute before encoding")
+            result.append(replace(column, filled=value))
+        elif np.isnan(value):
+            raise ModelError("SimpleImputer drops a column without values", place=place, remedy="remove that column")
+        else:
+            result.append(column.mapped(_filler(np.float64(value))))
+    if step.add_indicator:
+        flags = [columns[i] for i in step.indicator_.features_]
+        told = [column.mapped(lambda x: np.isnan(x).astype(np.float64)) for column in flags]
+        result += [replace(column, levels=np.zeros(1)) for column in told]
+    return result
+
+
+def _filler(value: np.float64) -> Function:
+    return lambda x: np.where(np.isnan(x), value, x)
+
+
+def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
+    """Per column: itself, its categories that are present, and the place of NaN among all."""
+    if getattr(step, "_infrequent_enabled", False):
+        raise ModelError(
+            f"{type(step).__name__} merges infrequent categories",
+            place=place,
+            remedy="set no min_frequency, max_categories",
+        )
+    result = []
+    for column, values in zip(columns, step.categories_, strict=True):
+        if not column.raw:
+            raise ModelError(
+                f"{type(step).__name__} encodes what another step has changed",
+                place=place,
+                remedy="encode columns directly",
+            )
+        absent = [i for i, v in enumerate(values) if v is None or (isinstance(v, float) and np.isnan(v))]
+        if len(absent) > 1 or (absent and absent[0] != len(values) - 1):
+            raise ModelError("None and NaN are two categories", place=place, remedy=NAN_ALONE)
+        mark = None if not absent else "None" if values[absent[0]] is None else "NaN"
+        if column.filled is not None and mark == "None":
+            message = "SimpleImputer replaces NaN alone, and the encoder behind it knows None"
+            raise ModelError(message, place=place, remedy=NAN_ALONE)
+        present = [v.item() if isinstance(v, np.generic) else v for v in values if v is not None]
+        known = replace(column, mark="NaN" if column.filled is not None else mark)
+        result.append((known, present[: len(values) - len(absent)], absent[0] if absent else None))
+    return result
+
+
+def _encoded(column: Column, present: list[Any], images: Float64, missing: float) -> Column:
+    """A column with the images of its categories; NaN that was filled before follows the filling."""
+    if column.filled is not None:
+        place = present.index(column.filled) if column.filled in present else len(present)
+        missing = float(images[place])
+    return Column(column.source, missing=missing, categories=tuple(present), images=images, mark=column.mark)
+
+
+def _one_hot(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    result = []
+    for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
+        dropped = None if step.drop_idx_ is None else step.drop_idx_[i]
+        for k in range(len(present) + (absent is not None)):
+            if k != dropped:
+                images = (np.arange(len(present) + 1) == k).astype(np.float64)
+                images[-1] = 0.0
+                result.append(_encoded(column, present, images, float(k == absent)))
+    return result
+
+
+def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    unknown = float(step.unknown_value) if step.handle_unknown == "use_encoded_value" else 0.0
+    result = []
+    for column, present, absent in _categories(step, columns, place):
+        images = np.append(np.arange(len(present), dtype=np.float64), unknown)
+        # `encoded_missing_value` is for NaN; None has the code of its place.
+        missing = unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else absent)
+        result.append(_encoded(column, present, images, missing))
+    return result
+
+
+def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
+    """The mean of the target per category, as `transform` gives it (what `fit_transform` gave in training is another one)."""
+    means = np.ravel(np.asarray(step.target_mean_, dtype=np.float64))
+    result = []
+    for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
+        for k, mean in enumerate(means):
+            encoding = np.asarray(step.encodings_[i * len(means) + k], dtype=np.float64)
+            images = np.append(encoding[: len(present)], mean)
+            result.append(_encoded(column, present, images, float(mean if absent is None else encoding[absent])))
+    return result
+
+
+_BOUND = 1e-7
+"""How close to the ends of its quantiles QuantileTransformer takes a number for an end, and levels for 0 and 1."""
+_ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
+_MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
+_SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
+_NO_STEPS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
+    "SplineTransformer": _SPREAD,
+}
+_SELECTIONS = (
+    "GenericUnivariateSelect",
+    "RFE",
+    "RFECV",
+    "SelectFdr",
+    "SelectFpr",
+    "SelectFromModel",
+    "SelectFwe",
+    "SelectKBest",
+    "SelectPercentile",
+    "SequentialFeatureSelector",
+    "VarianceThreshold",
+)
+_STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
+    "Pipeline": _pipeline,
+    "ColumnTransformer": _column_transformer,
+    "FunctionTransformer": _function,
+    "StandardScaler": _standard,
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": _max_abs,
+    "RobustScaler": _robust,
+    "SimpleImputer": _imputer,
+    "OneHotEncoder": _one_hot,
+    "OrdinalEncoder": _ordinal,
+    "TargetEncoder": _target,
+    "KBinsDiscretizer": _bins,
+    "PowerTransformer": _powers,
+    "QuantileTransformer": _quantiles,
+    "Binarizer": _binarized,
+    **dict.fromkeys(_SELECTIONS, _selected),
+}

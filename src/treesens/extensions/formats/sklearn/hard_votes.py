@@ -1,0 +1,130 @@
+"""`VotingClassifier(voting="hard")`: the class that most members predict, the first one of several.
+
+Votes of single trees are sums of leaves: each leaf votes for one class. Members of other kinds keep scores of their own, and
+the class is a formula about what each of them predicts (`binder/classes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import ModelSource
+from treesens.compiler.model.blend import Way
+from treesens.errors import ModelError
+from treesens.extensions.formats.voting import adds_up, task_of, vote_of
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import ensemble_of, feature_tuple, stack_trees
+from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain_classes
+from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
+from treesens.frontends.sklearn.trees import tree_nodes
+from treesens.links import Raw
+
+_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"
+
+
+def counts_votes(obj: Any) -> bool:
+    """Whether a vote of scikit-learn counts classes, and does not average probabilities."""
+    return type(obj).__name__ == "VotingClassifier" and obj.voting == "hard"
+
+
+def weights_of(obj: Any, place: str) -> list[float] | None:
+    """What the members of a vote count; None if all count the same. ModelError for weights that make no vote."""
+    try:
+        given = obj._weights_not_none
+        weights = None if given is None else [float(w) for w in given]
+    except (IndexError, TypeError, ValueError):
+        message = "the models of the vote, or their weights, are no lists of either"
+        raise ModelError(message, place=place, remedy="the file is damaged; save the model again") from None
+    if weights is None:
+        return None
+    if len(weights) != len(obj.estimators_):
+        message = f"{len(weights)} weights for {len(obj.estimators_)} models"
+        raise ModelError(message, place=place, remedy="the file is damaged; save the model again")
+    if not np.isfinite(weights).all():
+        raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
+    if min(weights) < 0 or not any(weights):
+        message = "a weight of the vote is negative, or all are 0"
+        raise ModelError(message, place=place, remedy="give the models inside it one by one")
+    return weights
+
+
+def read_hard_votes(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
+    """The model of a fitted vote. ModelError for members whose class is no function of their scores here."""
+    place, classes = source.path, plain_classes(obj, source.path)
+    weights = weights_of(obj, place)
+    trees = all(type(e).__name__ in SINGLE_TREES and type(e).__module__.startswith("sklearn.") for e in obj.estimators_)
+    # Sums that are rounded are told by the table of all combinations.
+    if trees and adds_up(weights):
+        return _of_trees(obj, weights, classes, source, name)
+    members = [load(e) for e in obj.estimators_]
+    ensemble = vote_of(
+        [model.ensemble for model in members],
+        weights,
+        Way.COUNT,
+        names_of(obj),
+        place,
+        classes=classes,
+        remedy=_SOFT,
+        name=name,
+        source=source,
+    )
+    rows = rows_of_members(obj, members, ensemble, place)
+    formats = ", ".join(dict.fromkeys(model.ensemble.source.format for model in members))
+    note = f"VotingClassifier over {len(members)} models, whose classes are counted: {formats}"
+    others = tuple(note for model in members for note in model.notes)
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        lambda x: np.concatenate([np.asarray(m.margins(x), np.float64) for m in members], axis=1),
+        None,
+        tuple(dict.fromkeys((note, *others))),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _of_trees(
+    obj: Any, weights: Sequence[float] | None, classes: tuple[str | int, ...], source: ModelSource, name: str
+) -> LoadedModel:
+    """Each leaf holds the votes of its tree: its weight for the first of its most likely classes, and 0 for the others."""
+    count = len(classes)
+    trees = []
+    for tree, weight in zip(obj.estimators_, weights or [1.0] * len(obj.estimators_), strict=True):
+        if len(tree.classes_) != count:
+            message = f"a tree knows {len(tree.classes_)} classes, and the whole {count}"
+            raise ModelError(message, place=source.path, remedy="train all of them on all classes")
+        trees.append(tree_nodes(tree, source.path, votes=np.eye(count) * weight))
+    read = Read(
+        nodes=stack_trees(trees),
+        features=feature_tuple(names_of(obj), source.path),
+        outputs=count,
+        task=task_of(classes),
+        link=Raw(),
+        margins=_votes,
+        leaf_ids=lambda e, x: np.stack([tree.apply(x) for tree in e.estimators_], axis=1),
+        classes=classes,
+        ranks_scores=True,
+    )
+    ensemble = ensemble_of(read.nodes, read.features, source.path, name=name, source=source, **read.facts())
+    rows = RowMaker({}, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None)
+    assert read.leaf_ids is not None
+    return LoadedModel(
+        ensemble,
+        "sklearn",
+        predictor(obj, rows, read.margins, count),
+        predictor(obj, rows, read.leaf_ids, ensemble.n_trees),
+        ("margins are votes",),
+        predicts=replayer(obj, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _votes(estimator: Any, x: Any) -> NDArray[np.float64]:
+    """The votes for every class as scikit-learn counts them, float64[rows, classes]."""
+    weights, count = estimator._weights_not_none, len(estimator.classes_)
+    counted = [np.bincount(row, weights=weights, minlength=count) for row in np.asarray(estimator.transform(x))]
+    return np.asarray(counted, np.float64).reshape(-1, count)

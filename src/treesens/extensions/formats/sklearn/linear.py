@@ -1,0 +1,179 @@
+"""Linear models behind encoders and bins: a coefficient times a column of finitely many values is a table.
+
+Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
+and the model is their sum with the coefficients as weights, as a scorecard is. Of three classes or more each has a sum of its
+own over the same columns. A column that is a number is open until a question gives it a domain
+(`treesens.frontends.tables_of_numbers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.compiler.model.numbers import OpenNumber
+from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.columns import Column, thresholds_of
+from treesens.frontends.additive import Axis, Categories, Numbers
+from treesens.frontends.blending import blend_of
+from treesens.frontends.sklearn.model import plain_classes
+from treesens.frontends.tables_of_numbers import number_term, table_of_feature
+from treesens.links import Identity, Link, Logistic, Raw, Softmax
+
+LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
+LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
+_VALUES = (
+    *LINEAR,
+    "ARDRegression",
+    "BayesianRidge",
+    "HuberRegressor",
+    "LinearSVR",
+    "SGDRegressor",
+    "TheilSenRegressor",
+)
+_CLASSES = (
+    *LOGISTIC,
+    "LinearSVC",
+    "PassiveAggressiveClassifier",
+    "Perceptron",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+    "SGDClassifier",
+)
+_HOMES = ("sklearn.linear_model", "sklearn.svm")
+_ONE_EACH = "give one model per target or label, with dense columns"
+_DIGITS = "leave it out, or put the column into bins (KBinsDiscretizer)"
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A linear model, and the call that returns its margins."""
+
+    ensemble: Ensemble
+    margins: Callable[[Any, Any], Any]
+
+
+def is_linear(estimator: Any) -> bool:
+    """Whether an estimator of scikit-learn predicts by one product of columns and coefficients."""
+    kind = type(estimator)
+    return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
+
+
+def is_softmax(final: Any, classes: int) -> bool:
+    """Whether a logistic regression is a softmax of one sum for each class, and not one against all others."""
+    own = getattr(final, "multi_class", "auto")
+    return (
+        len(final.classes_) == classes > 2
+        and final.solver != "liblinear"
+        and own in ("auto", "multinomial", "deprecated")
+    )
+
+
+def _link_of(estimator: Any, classes: int) -> Link:
+    """What makes a probability of the sums; of margins (SVMs, perceptrons, ridges) nothing does. If each class is asked about
+    against all others, its probability is a quotient of several sums, which no link here is.
+    """
+    name = type(estimator).__name__
+    if name in _VALUES:
+        return Identity()
+    if classes > 2:
+        return Softmax() if name in LOGISTIC and is_softmax(estimator, classes) else Raw()
+    logistic = name in LOGISTIC or (name == "SGDClassifier" and estimator.loss in ("log_loss", "log"))
+    return Logistic() if logistic else Raw()
+
+
+def check_finite(estimator: Any, place: str) -> None:
+    """ModelError for a coefficient or an intercept that is no number."""
+    if not all(np.isfinite(np.asarray(part, np.float64)).all() for part in (estimator.coef_, estimator.intercept_)):
+        raise ModelError("a coefficient is not finite", place=place, remedy="the file is damaged; fit it again")
+
+
+def read_linear(
+    estimator: Any, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, sparse: bool
+) -> Linear:
+    """The model over the user's columns. ModelError for several targets or labels, and for numbers up to their last digits."""
+    if not hasattr(estimator, "coef_"):
+        raise ModelError("the linear model has not been fitted", place=place, remedy="fit it first")
+    classifier = type(estimator).__name__ in _CLASSES
+    if getattr(getattr(estimator, "_label_binarizer", None), "y_type_", "").startswith("multilabel"):
+        raise ModelError("a linear model of several labels is not supported", place=place, remedy=_ONE_EACH)
+    classes = plain_classes(estimator, place) if classifier else ()
+    weights, intercepts = (
+        np.asarray(estimator.coef_, np.float64),
+        np.ravel(np.asarray(estimator.intercept_, np.float64)),
+    )
+    scores = len(classes) if len(classes) > 2 else 1
+    if weights.size != scores * len(columns) or len(intercepts) not in (1, scores):
+        message = f"{weights.size} coefficients and {len(intercepts)} intercepts for {len(columns)} columns: these are "
+        message += "those of several targets, or of another model"
+        raise ModelError(message, place=place, remedy=_ONE_EACH)
+    check_finite(estimator, place)
+    needs = {column.source for column in columns if np.isnan(column.missing)}
+    known = tuple(replace(f, needs_value=i in needs) for i, f in enumerate(features))
+    members, names = [_table(column, known, place) for column in columns], [f.name for f in features]
+    way = Way.SPARSE if sparse else Way.DECISION if weights.ndim == 2 else Way.LINEAR
+    task = Task.MULTICLASS if scores > 1 else Task.BINARY if classifier else Task.REGRESSION
+    facts: dict[str, Any] = {
+        "name": "model",
+        "source": ModelSource(format="sklearn", path=place),
+        "classes": classes,
+        "link": _link_of(estimator, len(classes)),
+        "task": task,
+        "ranks_scores": True,
+    }
+
+    def added_up(row: list[float], intercept: float, way: Way, **facts: Any) -> Ensemble:
+        shares = [Fraction(w) for w in row]
+        return blend_of(members, shares, way, names, place, weights=row, intercept=intercept, is_sum=True, **facts)
+
+    if scores == 1:
+        ensemble = added_up(weights.ravel().tolist(), float(intercepts[0]), way, **facts)
+    else:
+        inside = {**facts, "classes": (), "link": Identity(), "task": Task.REGRESSION, "ranks_scores": False}
+        rows = zip(weights.reshape(scores, -1).tolist(), np.broadcast_to(intercepts, scores).tolist(), strict=True)
+        of_classes = [added_up(row, intercept, Way.LINEAR, **inside) for row, intercept in rows]
+        ensemble = blend_of(of_classes, [Fraction(1)] * scores, Way.MATRIX, names, place, is_sum=False, **facts)
+        # One product makes all scores, of rows that may be sparse, in an order that is not known.
+        ensemble = replace(ensemble, accumulation=Accumulation.FLOAT64_ANY_ORDER)
+    return Linear(ensemble, (lambda e, x: e.decision_function(x)) if classifier else (lambda e, x: e.predict(x)))
+
+
+def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensemble:
+    """The values of a column as a tree of one feature; a number is open."""
+    if column.images is None and column.levels is None:
+        return number_term(_number(column, features, place), features, place)
+    axis, values = _axis(column, place)
+    return table_of_feature(axis, values, column.missing, features, place)
+
+
+def _axis(column: Column, place: str) -> tuple[Axis, NDArray[np.float64]]:
+    """The bins of a column, and its value in each."""
+    if column.images is not None:
+        known = np.where(np.isnan(column.images), 0.0, column.images)
+        values, bins = np.unique(known, return_inverse=True)
+        return Categories(column.source, bins.astype(np.int64) + 1), values
+    assert column.levels is not None
+    levels = np.unique(column.levels)
+    below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1, place)
+    values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
+    cuts = np.nextafter(below, np.inf)
+    # A level that no number reaches has no bin of its own.
+    kept = np.isfinite(cuts) & (np.append(cuts[1:], np.inf) > cuts) if len(cuts) else np.zeros(0, np.bool_)
+    return Numbers(column.source, cuts[kept]), np.append(values[:1], values[1:][kept])
+
+
+def _number(column: Column, features: tuple[Feature, ...], place: str) -> OpenNumber:
+    """A column that is a number. ModelError if the last digits of what it is made of are not known."""
+    if column.rough is not None:
+        message = (
+            f"`{features[column.source].name}` reaches a linear model behind {column.rough.name}, up to its last digits"
+        )
+        raise ModelError(message, place=place, remedy=_DIGITS)
+    return OpenNumber(column.source, column.present, column.missing)

@@ -1,0 +1,205 @@
+"""Pipelines in front of a tree model: its splits, pulled back to the user's own columns.
+
+A split "cast(g(x)) is left of the cut" of a column that a monotone g made of x holds for all floats up to some threshold.
+That threshold is found by bisection over the floats, with the arithmetic of the library, so the same leaf is reached bit for
+bit. Splits of encoded categories become sets of categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Ensemble, Feature
+from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.columns import Column, thresholds_of, transform_columns
+from treesens.extensions.formats.sklearn.linear import is_linear, read_linear
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
+from treesens.frontends.sklearn.rows import RowMaker, add_mark, predictor, replayer
+
+Float64 = NDArray[np.float64]
+
+
+def is_pipeline(obj: Any) -> bool:
+    """Whether an object is a pipeline of scikit-learn, or of imbalanced-learn."""
+    kind = type(obj)
+    return kind.__name__ == "Pipeline" and kind.__module__ in ("sklearn.pipeline", "imblearn.pipeline")
+
+
+def predicting(pipeline: Any) -> Any:
+    """The pipeline as it predicts: steps that draw rows anew (imbalanced-learn) do so in training alone."""
+    from sklearn.pipeline import Pipeline
+
+    steps = getattr(pipeline, "steps", None)
+    if not isinstance(steps, list) or not steps or not all(isinstance(s, tuple | list) and len(s) == 2 for s in steps):
+        raise ModelError("a pipeline has no list of steps", remedy="the file is damaged; save the model again")
+    kept = [(name, step) for name, step in pipeline.steps if not hasattr(step, "fit_resample")]
+    return Pipeline(kept) if type(pipeline) is not Pipeline else pipeline
+
+
+def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
+    """The model at the end of a pipeline, over the columns that the pipeline takes."""
+    pipeline = predicting(given)
+    first = next((step for _, step in pipeline.steps if step is not None and not isinstance(step, str)), None)
+    if first is None or not hasattr(first, "n_features_in_"):
+        raise ModelError("the pipeline has not been fitted", place=place, remedy="fit it first")
+    names = getattr(first, "feature_names_in_", None)
+    n = int(first.n_features_in_)
+    columns: Sequence[Column] = [Column(i) for i in range(n)]
+    for name, step in pipeline.steps[:-1]:
+        columns = transform_columns(step, columns, f"{place}.{name}")
+    last = pipeline.steps[-1][1]
+    model = None if is_linear(last) else load(last)
+    if model is not None and len(columns) != model.ensemble.n_features:
+        raise ModelError(
+            f"{len(columns)} columns reach a model of {model.ensemble.n_features} features",
+            place=place,
+            remedy="report this pipeline, please",
+        )
+    if model is not None and model.ensemble.open_features:
+        # A linear model is read with the columns that reach it: what stands around it stands around the pipeline, too.
+        message = f"{type(last).__name__} over a linear model stands behind other steps"
+        remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
+        if model.frontend != "sklearn":
+            message = f"{type(last).__name__} with a linear booster stands behind other steps"
+            remedy = "use a linear model of scikit-learn at the end, or give the booster alone"
+        raise ModelError(message, place=place, remedy=remedy)
+    categories = _categories(columns, place)
+    features = list(feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place))
+    marks = _marks(columns, place)
+    for source, values in categories.items():
+        features[source] = as_categorical(features[source], max(1, len(values)), values, mark=marks.get(source))
+    rows = RowMaker(categories, None if names is None else list(names), marks)
+    front = type(pipeline)(list(pipeline.steps[:-1]))
+    if model is None:
+        try:
+            sparse = bool(
+                predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n)))
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            message = f"the library cannot transform a row with the steps of the pipeline: {str(error)[:200]}"
+            raise ModelError(message, place=place, remedy="save the model again with the library") from None
+        linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
+        margins = predictor(pipeline, rows, linear.margins, linear.ensemble.n_outputs)
+        predicts = replayer(pipeline, rows, linear.ensemble)
+        return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
+    ensemble = pulled_back(model.ensemble, columns, tuple(features), place)
+
+    def before(function: Callable[[Any], Any], outputs: int) -> Any:
+        def call(step: Any, x: Any) -> Any:
+            made = step.transform(x) if len(step.steps) else x
+            return function(np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64))
+
+        return predictor(front, rows, call, outputs)
+
+    return LoadedModel(
+        ensemble,
+        model.frontend,
+        before(model.margins, ensemble.n_outputs),
+        before(model.leaf_ids, ensemble.n_trees) if model.leaf_ids else None,
+        (*model.notes, *_about_digits(columns)),
+        predicts=replayer(pipeline, rows, ensemble),
+        inputs=rows,
+    )
+
+
+def _about_digits(columns: Sequence[Column]) -> tuple[str, ...]:
+    names = dict.fromkeys(column.rough.name for column in columns if column.rough is not None)
+    return tuple(
+        f"thresholds behind {name} are those of the processor and the libraries that are here" for name in names
+    )
+
+
+def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, ...]]:
+    """The categories of encoded columns; a column cannot be a number and a category at once."""
+    result: dict[int, tuple[Any, ...]] = {}
+    numbers = {column.source for column in columns if column.categories is None}
+    for column in columns:
+        if column.categories is None:
+            continue
+        if column.source in numbers or result.get(column.source, column.categories) != column.categories:
+            raise ModelError(
+                f"column {column.source} reaches the model in two ways", place=place, remedy="encode or pass it once"
+            )
+        result[column.source] = column.categories
+    return result
+
+
+def _marks(columns: Sequence[Column], place: str) -> dict[int, str]:
+    """How a missing value of each column is written, where a step knows one of the two ways alone."""
+    result: dict[int, str] = {}
+    for column in columns:
+        if column.mark is not None:
+            add_mark(result, column.source, column.mark, place)
+    return result
+
+
+def read_alone(estimator: Any, place: str) -> LoadedModel:
+    """A linear model that takes the user's columns as they are."""
+    if not hasattr(estimator, "n_features_in_"):
+        raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
+    names = getattr(estimator, "feature_names_in_", None)
+    n = int(estimator.n_features_in_)
+    features = feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place)
+    rows = RowMaker({}, None if names is None else list(names))
+    linear = read_linear(estimator, [Column(i) for i in range(n)], features, place, sparse=False)
+    margins = predictor(estimator, rows, linear.margins, linear.ensemble.n_outputs)
+    predicts = replayer(estimator, rows, linear.ensemble)
+    return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
+
+
+def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature, ...], place: str) -> Ensemble:
+    """The ensemble over the user's columns, in float64 with `<=`."""
+    if any(f.categories for f in e.features) or e.zero_missing.any():
+        raise ModelError(
+            "the model behind the pipeline has categories, or missing zeros, of its own",
+            place=place,
+            remedy="encode categories in the pipeline, or give the model alone",
+        )
+    threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
+    source = np.full(e.n_nodes, -1, dtype=np.int32)
+    masks: dict[int, NDArray[np.bool_]] = {}
+    if any(column.picks is not None for column in columns):
+        raise ModelError(
+            "KBinsDiscretizer makes a column of every bin",
+            place=place,
+            remedy="use encode='ordinal': trees split numbers of bins as well",
+        )
+    for f, column in enumerate(columns):
+        nodes = np.flatnonzero(e.node_feature == f)
+        source[nodes] = column.source
+        cut = e.node_cut[nodes]
+
+        def goes(values: Float64, cut: Float64 = cut) -> NDArray[np.bool_]:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return np.asarray(e.number_type.cast(values) < cut)
+
+        if not np.isnan(column.missing):
+            default[nodes] = goes(np.full(len(nodes), column.missing))
+        if column.images is None:
+            threshold[nodes] = thresholds_of(column, goes, len(nodes), place)
+            continue
+        for node, c in zip(nodes.tolist(), cut, strict=True):
+            left = goes(column.images, c)
+            masks[node] = np.where(np.isnan(column.images), e.default_left[node], left)
+    category_set, set_offset, set_codes = pack_sets(masks, e.n_nodes, place)
+    return replace(
+        e,
+        features=features,
+        number_type=NumberType.FLOAT64,
+        comparison="<=",
+        node_feature=source,
+        threshold=threshold,
+        default_left=default,
+        category_set=category_set,
+        set_offset=set_offset,
+        set_codes=set_codes,
+        zero_band=0.0,
+        source=replace(e.source, path=place),
+    ).validate()

@@ -1,0 +1,56 @@
+"""The service "compositions": estimators of scikit-learn that are more than the trees of one ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sklearn
+
+from treesens.compiler.model import ModelSource
+from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.blends import is_blend, read_blend
+from treesens.extensions.formats.sklearn.calibrated import calibrated
+from treesens.extensions.formats.sklearn.linear import is_linear
+from treesens.extensions.formats.sklearn.outputs import OneOutput, one_output, read_output
+from treesens.extensions.formats.sklearn.pipeline import is_pipeline, read_alone, read_pipeline
+from treesens.extensions.formats.sklearn.wrappers import Unwrapped, unwrap
+from treesens.frontends.base import LoadedModel, source_of_output
+from treesens.frontends.registry import load
+from treesens.frontends.sklearn.rows import replayer
+
+__all__ = ["one_output", "read"]
+
+
+def read(obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
+    """The model of a wrapper, a pipeline, a linear model, one output or a model of models. None for any other estimator."""
+    outside = unwrap(obj, place)
+    if outside.wrappers:
+        return _inside(obj, outside, place, name, form)
+    if is_pipeline(obj):
+        model = read_pipeline(obj, load, place)
+        found = replace(model.ensemble.source, format=f"{form}-pipeline")
+        if isinstance(last := obj.steps[-1][1], OneOutput):
+            found = source_of_output(found, last.output)
+        return replace(model, ensemble=replace(model.ensemble, name=name, source=found))
+    source = ModelSource(format=form, version=sklearn.__version__, path=place)
+    if is_linear(obj):
+        model = read_alone(obj, place)
+        return replace(model, ensemble=replace(model.ensemble, name=name, source=source))
+    if isinstance(obj, OneOutput):
+        return read_output(obj, load, source, name)
+    return read_blend(obj, load, source, name) if is_blend(obj) else None
+
+
+def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> LoadedModel:
+    """A wrapped model, of any library, that decides by the cut-off of its wrapper."""
+    model = load(outside.model)
+    if outside.calibration is not None:
+        model = calibrated(model, outside.calibration, place)
+    if outside.threshold is not None and len(model.ensemble.classes) != 2:
+        raise ModelError("a cut-off needs a model of two classes", place=place, remedy="give the model inside")
+    source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
+    ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
+    # What predicts is the wrapper itself, with its cut-off and its calibration.
+    predicts = replayer(obj, model.inputs or (lambda rows: rows), ensemble)
+    return replace(model, ensemble=ensemble, notes=(*outside.notes, *model.notes), predicts=predicts)

@@ -1,0 +1,109 @@
+"""Estimators of scikit-learn that hold one fitted model: searches over settings, cut-offs of the decision, calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from treesens.compiler.model.calibration import Learnt
+from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.calibrated import calibration_of, folds_of, is_calibrated
+
+_SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+_CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
+
+
+@dataclass(frozen=True)
+class Unwrapped:
+    """The model inside, what it was in from the outside inwards, the cut-off of the outermost that has one, and what makes its
+    scores probabilities.
+    """
+
+    model: Any
+    wrappers: tuple[str, ...] = ()
+    threshold: Fraction | None = None
+    calibration: Learnt | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of it."""
+        if not self.wrappers:
+            return ()
+        cut = "" if self.threshold is None else f", which decides by probability >= {float(self.threshold):g}"
+        notes = (f"the model inside of {' of '.join(self.wrappers)}{cut}",)
+        return (
+            notes if self.calibration is None else (*notes, "prob(P) is calibrated, margin(P) is the score before it")
+        )
+
+
+def unwrap(obj: Any, place: str) -> Unwrapped:
+    """The model that predicts in the end. ModelError for a search that kept none, and for cut-offs of other scores."""
+    wrappers: list[str] = []
+    threshold: Fraction | None = None
+    calibration: Learnt | None = None
+    while (name := _name(obj)) is not None:
+        where = ".".join((place, *wrappers[1:])) if wrappers else place
+        wrappers.append(name)
+        if name in _SEARCHES:
+            obj = _fitted(obj, "best_estimator_", where, "fit it with refit=True, which keeps the best estimator")
+        elif name == "CalibratedClassifierCV":
+            if calibration is not None:
+                raise ModelError("the model is calibrated twice", place=where, remedy="calibrate it once")
+            obj, calibration = calibration_of(obj, where)
+        elif name in _CUTOFFS:
+            # What a model decides by itself is nothing to one that calibrates it.
+            threshold = threshold if threshold is not None or calibration else _cutoff(obj, name, where)
+            obj = getattr(obj, "estimator_", None) or _fitted(obj, "estimator", where, "fit it first")
+        else:
+            obj = _fitted(obj, "estimator", where, "fit it first")
+    return Unwrapped(obj, tuple(wrappers), threshold, calibration)
+
+
+def _name(obj: Any) -> str | None:
+    kind = type(obj)
+    known = kind.__name__ in (*_SEARCHES, *_CUTOFFS, "FrozenEstimator")
+    # A mean over folds is a model of its own, and so is a comparison of several classes.
+    known = known or (is_calibrated(obj) and len(folds_of(obj)) <= 1 and len(getattr(obj, "classes_", ())) <= 2)
+    return kind.__name__ if known and kind.__module__.startswith("sklearn.") else None
+
+
+def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
+    inner = getattr(obj, name, None)
+    if inner is None:
+        raise ModelError(f"the {type(obj).__name__} has no `{name}`", place=place, remedy=remedy)
+    return inner
+
+
+def _cutoff(obj: Any, name: str, place: str) -> Fraction:
+    """The least probability of the second class with which it is predicted, as it is written: votes are rounded decimals too,
+    so that 2 of 10 of them reach 0.2.
+    """
+    given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
+    if getattr(obj, "response_method", "auto") == "decision_function":
+        raise ModelError(
+            "the cut-off is one of raw scores",
+            place=place,
+            remedy="use response_method='predict_proba', or give the model",
+        )
+    inner = getattr(obj, "estimator_", None) or obj.estimator
+    if not hasattr(inner, "predict_proba"):
+        raise ModelError("the model inside predicts no probability", place=place, remedy="give the model inside")
+    positive = _positive(obj, name)
+    if positive is not None and positive != inner.classes_[1]:
+        raise ModelError(
+            f"the cut-off is one of the probability of {positive!r}, the first class",
+            place=place,
+            remedy=f"use pos_label={inner.classes_[1]!r} and one minus the cut-off, or give the model inside",
+        )
+    threshold = Fraction(1, 2) if given == "auto" else Fraction(repr(float(given)))
+    if not 0 < threshold < 1:
+        raise ModelError(f"the cut-off {given} is no probability", place=place, remedy="give the model inside")
+    return threshold
+
+
+def _positive(obj: Any, name: str) -> Any:
+    if name == _CUTOFFS[0]:
+        return obj.pos_label
+    scorer = getattr(obj, "_curve_scorer", None)
+    return None if scorer is None else scorer._get_pos_label()

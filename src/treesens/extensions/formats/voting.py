@@ -1,0 +1,85 @@
+"""Models whose predicted classes are counted: each keeps scores of its own, and the class is a formula about what each of them
+predicts (`binder/classes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Ensemble, Task
+from treesens.compiler.model.blend import Way
+from treesens.errors import ModelError
+from treesens.frontends.blending import blend_of
+from treesens.links import Logistic, Votes
+
+MOST_COMBINATIONS = 1024
+"""Of classes that members may predict; the formula of a vote goes through all of them."""
+
+
+def task_of(classes: Sequence[Any]) -> Task:
+    """The task of a classifier."""
+    return Task.BINARY if len(classes) == 2 else Task.MULTICLASS
+
+
+def adds_up(weights: Sequence[float] | None) -> bool:
+    """Whether sums of weights compare as float64 adds them up: 8 times 0.1 is less than 0.8 there, and the same otherwise.
+
+    Sums of equal weights grow with their number, whatever is rounded; others must not be rounded at all.
+    """
+    if weights is None or len(set(weights)) == 1:
+        return True
+    exact = [Fraction(weight) for weight in weights]
+    return sum(exact) * lcm(*(weight.denominator for weight in exact)) <= 1 << NumberType.FLOAT64.precision
+
+
+def vote_of(
+    members: Sequence[Ensemble],
+    weights: Sequence[float] | None,
+    way: Way,
+    names: Sequence[str],
+    place: str,
+    *,
+    classes: tuple[str | int, ...],
+    remedy: str,
+    **facts: Any,
+) -> Ensemble:
+    """The ensemble of models that vote for `classes`, with `weights` (None: one vote each). `way` says how a tie is broken.
+
+    `facts` are its name and source. ModelError with `remedy` for members whose class is no function of their scores here.
+    """
+    for member in members:
+        _check(member, len(classes), place, remedy)
+    if len(classes) ** len(members) > MOST_COMBINATIONS:
+        raise ModelError(
+            f"the votes of {len(members)} models for {len(classes)} classes have too many outcomes",
+            place=place,
+            remedy=f"{remedy}; at most {MOST_COMBINATIONS} combinations are looked at, 10 models of two classes",
+        )
+    shares = [Fraction(1)] * len(members) if weights is None else [Fraction(w) for w in weights]
+    return blend_of(
+        members,
+        shares,
+        way,
+        names,
+        place,
+        weights=weights,
+        is_sum=False,
+        classes=classes,
+        link=Votes(),
+        task=task_of(classes),
+        **facts,
+    )
+
+
+def _check(e: Ensemble, classes: int, place: str, remedy: str) -> None:
+    if len(e.classes) != classes:
+        message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
+        raise ModelError(message, place=place, remedy="train all of them on all classes")
+    cut = e.cutoff is not None and not isinstance(e.link, Logistic) and not (e.link.is_linear and e.n_outputs > 1)
+    if cut or e.compares_classes or e.link.prefers_gaps:
+        message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
+        raise ModelError(message, place=place, remedy=f"leave it out, or {remedy}")

@@ -1,0 +1,29 @@
+"""How raw scores become predictions: one file per link function, behind the base class `Link`.
+
+A reader of a format whose link is here names it; a new link is a subclass of `Link` next to its reader. No other code names
+a concrete link (`tests/house/test_links.py`).
+"""
+
+from treesens.links.calibrated import Calibrated
+from treesens.links.exp import Exp
+from treesens.links.identity import Identity
+from treesens.links.link import ClassRule, Link, Raw, ScorePlace
+from treesens.links.logistic import Logistic
+from treesens.links.mean import Mean
+from treesens.links.softmax import Softmax
+from treesens.links.votes import Compared, Votes
+
+__all__ = [
+    "Calibrated",
+    "ClassRule",
+    "Compared",
+    "Exp",
+    "Identity",
+    "Link",
+    "Logistic",
+    "Mean",
+    "Raw",
+    "ScorePlace",
+    "Softmax",
+    "Votes",
+]

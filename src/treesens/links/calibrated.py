@@ -1,0 +1,81 @@
+"""A probability that a function learnt after training makes of the score (`compiler/model/calibration.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treesens.compiler.model import Ensemble
+from treesens.compiler.model.calibration import Calibration, Isotonic, Odds, Sigmoid
+from treesens.compiler.query.bounds import LogRational
+from treesens.compiler.query.calibrated import bound_of_second, least_margin
+from treesens.compiler.query.query import Exponent, Probability, Summand
+from treesens.errors import InternalError
+from treesens.links.link import ClassRule, Link, Refusal, Require, ScorePlace, second_class_rules
+
+_BY_PROBABILITY = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
+
+
+@dataclass(frozen=True)
+class Calibrated(Link):
+    """The probability of the second class is `function` of the only score, or of its sigmoid."""
+
+    function: Calibration
+
+    name = "calibrated"
+    advice = "prob(P), which is calibrated, and class(P); margin(P) is the score before it"
+    is_probability = True
+    prefers_gaps = True
+    decides_at_zero = False
+    is_noted = True
+
+    @property
+    def calibration(self) -> Calibration:
+        return self.function
+
+    @property
+    def rises(self) -> bool:
+        """False for an isotonic function, which is constant in places."""
+        return not isinstance(self.function, Isotonic)
+
+    @property
+    def varies_by_library(self) -> bool:
+        return isinstance(self.function, Odds)
+
+    def predict(self, ensemble: Ensemble, scores: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
+        one = scores.dtype.type(1)
+        given = one / (one + np.exp(np.negative(scores))) if self.function.of_probability else scores
+        return self.function.after(given)
+
+    def validate(self, ensemble: Ensemble, require: Require) -> None:
+        require(ensemble.n_outputs == 1 and len(ensemble.classes) == 2, "calibration is for one margin of two classes")
+        require(ensemble.decides_at is None, "a score that decides is for two classes, and for them alone")
+
+    def probability_of(self, ensemble: Ensemble, wanted: int) -> tuple[int, bool]:  # noqa: ARG002
+        return 1, wanted == 0
+
+    def least_score(self, number: Fraction, *, strict: bool) -> LogRational | bool:
+        return least_margin(self.function, number, strict=strict)
+
+    def mirrored(self, number: Fraction) -> Fraction:
+        return bound_of_second(self.function, number)
+
+    def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
+        return (_BY_PROBABILITY, "write `by factor g`, or compare `prob(P)` with a number") if margin else None
+
+    def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
+        if isinstance(self.function, Odds):
+            if place.is_inside:
+                raise InternalError("a mean of models with other odds")
+            return None
+        if not place.is_inside and isinstance(self.function, Sigmoid) and not self.function.of_probability:
+            slope, intercept = Fraction(self.function.slope), Fraction(self.function.intercept)
+            return (Probability(factor, (Exponent((place.term(0, slope),), intercept),)),)
+        return (place.curve(0, factor, self.function),)
+
+    def class_rules(self, ensemble: Ensemble, wanted: int, factor: Fraction) -> tuple[ClassRule, ...]:
+        return second_class_rules(ensemble.cutoff, wanted, factor)

@@ -1,0 +1,64 @@
+"""Files that are read in a process of its own: by a fork from the second one on, with the same answers and the same limits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from treesens.compiler.base.processes import environment
+from treesens.errors import ModelError
+from treesens.extensions.formats import apart
+from treesens.extensions.formats.apart import read_apart
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks of a loaded process are for Linux")
+IMPORTS = "import json, os, time"
+
+
+def read(body: str, *arguments: str) -> str:
+    return read_apart(IMPORTS, body, arguments, 10, "the file cannot be read", "f")
+
+
+def test_the_first_is_started_and_the_others_are_forked() -> None:
+    parents = [read("sys.stdout.write(str(os.getppid()))") for _ in range(3)]
+    assert parents[0] == str(os.getpid()) or IMPORTS in apart._asked
+    server = apart._servers.servers[IMPORTS].process.pid
+    assert parents[1:] == [str(server)] * 2
+    assert read("sys.stdout.write(json.dumps(sys.argv[3:]) + 'ü')", "a b", "c") == '["a b", "c"]ü'
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("sys.exit('no trees')", "the file cannot be read: no trees"),
+        ("raise ValueError('odd')", "the file cannot be read: ValueError: odd"),
+        ("os.kill(os.getpid(), 11)", "the file cannot be read: it crashed"),
+        ("x = bytearray(3_000_000_000)", "the file cannot be read: MemoryError"),
+        ("\nwhile True: pass", "the file cannot be read"),
+        ("os.write(1, bytes([255]))", "the file cannot be read"),
+    ],
+)
+def test_a_fork_has_the_limits_of_a_process_of_its_own(body: str, words: str) -> None:
+    for _ in range(2):
+        start = time.monotonic()
+        with pytest.raises(ModelError) as caught:
+            read(body)
+        assert words in str(caught.value)
+        assert time.monotonic() - start < 180
+    assert read("sys.stdout.write('fine')") == "fine", "the server goes on"
+
+
+def test_a_server_that_was_killed_is_started_again() -> None:
+    assert read("pass") == read("pass") == ""
+    apart._servers.servers[IMPORTS].process.send_signal(signal.SIGKILL)
+    assert read("sys.stdout.write('here')") == "here"
+
+
+def test_an_import_that_fails_is_told_every_time() -> None:
+    for _ in range(3):
+        with pytest.raises(ModelError, match="No module named 'nothing_like_it'"):
+            read_apart("import nothing_like_it", "pass", [], 10, "the file cannot be read", "f")
+    assert "PYTHONSAFEPATH" in environment()
