@@ -221,3 +221,24 @@ def test_columns_that_are_called_by_numbers_keep_their_values() -> None:
         "0": [1.0, 4.0],
         "7": [2.0, 5.0],
     }
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("name", ["a\nb", "a\r\nb", 'a "quoted" name', "a,b;c|d\te", "a\n,;|\nb", 'half " a quote'])
+def test_a_quoted_name_of_a_column_is_that_of_pandas(name: str, text: bool, separator: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="writes the file; pip install pandas")
+    values = ["x", "y\nz"] if text else [1.0, 3.0]
+    pandas.DataFrame({name: values, "c": [2.0, 4.0]}).to_csv(tmp_path / "d.csv", sep=separator, index=False)
+    read = read_table(tmp_path / "d.csv")
+    known = pandas.read_csv(tmp_path / "d.csv", sep=separator)
+    assert list(read.columns) == list(known.columns) == [name, "c"]
+    assert [list(read.columns[column]) for column in read.columns] == [list(known[column]) for column in known.columns]
+
+
+def test_a_quote_inside_a_name_does_not_begin_a_quoted_one(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text('5" pipe,b\n1,2\n3,4\n')
+    assert {name: list(values) for name, values in read_table(tmp_path / "d.csv").columns.items()} == {
+        '5" pipe': [1.0, 3.0],
+        "b": [2.0, 4.0],
+    }

@@ -338,15 +338,14 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
 def _read_csv(path: Path, place: str) -> dict[str, Column]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            delimiter = max(_DELIMITERS, key=first.count)
-            names = [field.strip() for field in next(csv.reader([first], delimiter=delimiter), [])]
+            delimiter = max(_DELIMITERS, key=lambda one: len(_header_of(file, one)))
+            names = [field.strip() for field in _header_of(file, delimiter)]
+            begin = file.tell()
             _refuse_duplicates(names, place)
             numbers = _all_numbers(file, delimiter, len(names))
             if numbers is not None:
                 return {name: numbers[:, i].copy() for i, name in enumerate(names)}
-            file.seek(0)
-            file.readline()
+            file.seek(begin)
             return _columns_of(list(csv.reader(file, delimiter=delimiter)), names, place)
     except UnicodeDecodeError:
         raise DataError(
@@ -354,6 +353,12 @@ def _read_csv(path: Path, place: str) -> dict[str, Column]:
         ) from None
     except csv.Error as error:
         raise DataError(f"the data file is no CSV: {error}", place=place) from None
+
+
+def _header_of(file: io.TextIOBase, delimiter: str) -> list[str]:
+    """The first record of a file, which is read to its end: a quoted name may have line breaks."""
+    file.seek(0)
+    return next(csv.reader(iter(file.readline, ""), delimiter=delimiter), [])
 
 
 def _refuse_duplicates(names: list[str], place: str) -> None:
