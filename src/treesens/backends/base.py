@@ -119,7 +119,7 @@ class Artifact:
 
     @property
     def optimises(self) -> bool:
-        """Whether the best value is asked for; an objective may also only guide."""
+        """True if the best value is asked for; an objective may also only guide."""
         return self.has_objective and not self.surrogate
 
     @property

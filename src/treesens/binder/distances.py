@@ -234,7 +234,7 @@ def near_points(
 
 
 def _full_width(limit: Fraction, closed: bool) -> bool:
-    """Whether a whole width, the distance of unequal categories and of missing values, is within the limit."""
+    """True if a whole width, the distance of unequal categories and of missing values, is within the limit."""
     return limit > 1 or (closed and limit == 1)
 
 

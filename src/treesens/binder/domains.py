@@ -76,7 +76,7 @@ class FeatureSpec:
 
     @property
     def whole(self) -> bool:
-        """Whether every legal value is typed as a whole number."""
+        """True if every legal value is typed as a whole number."""
         if isinstance(self.domain, RealDomain):
             return self.domain.whole
         return self.steps or not (self.unit or (self.domain.values % 1).any())

@@ -462,7 +462,7 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
-    """Whether two values of a row's cell may differ in what they satisfy: sums over values (distances, changes)."""
+    """True if two values of a row's cell may differ in what they satisfy: sums over values (distances, changes)."""
     return any(map(_sums_values, constraints))
 
 

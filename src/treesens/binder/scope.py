@@ -173,7 +173,7 @@ def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """Whether no feature may be missing that its library needs a value of."""
+    """True if no feature may be missing that its library needs a value of."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")

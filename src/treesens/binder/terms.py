@@ -236,7 +236,7 @@ def _distance(
 
 
 def predicts_probabilities(ensemble: Ensemble) -> bool:
-    """Whether the outputs themselves are probabilities, one per class (forests that average votes)."""
+    """True if the outputs themselves are probabilities, one per class (forests that average votes)."""
     return ensemble.link.is_linear and len(ensemble.classes) > 1 and ensemble.n_outputs == len(ensemble.classes)
 
 

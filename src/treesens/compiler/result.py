@@ -260,7 +260,7 @@ class Certified:
 
     @property
     def manifest(self) -> bool:
-        """Whether the file is a manifest, which says what other files claim together."""
+        """True if the file is a manifest, which says what other files claim together."""
         return self.path.endswith(MANIFEST)
 
 
@@ -333,16 +333,16 @@ def answered(about: str, work: Callable[[], _Answer], otherwise: Callable[[str],
 
 
 def is_own_fault(text: str | None) -> bool:
-    """Whether a reason or a note tells of an error of treesens itself."""
+    """True if a reason or a note tells of an error of treesens itself."""
     return text is not None and text.startswith(f"error[{InternalError.code}]")
 
 
 def has_own_fault(result: Result) -> bool:
-    """Whether a step after the answer ended in an error of treesens itself."""
+    """True if a step after the answer ended in an error of treesens itself."""
     return any(map(is_own_fault, (*result.notes, *(claim.reason for claim in result.certificates))))
 
 
 def have_own_fault(records: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether an answer among the records of a study, or a step after it, ended in an error of treesens itself."""
+    """True if an answer among the records of a study, or a step after it, ended in an error of treesens itself."""
     parts = [part for one in records for part in (one, one.get("share") or {}, *(one.get("certificates") or ()))]
     return any(is_own_fault(text) for part in parts for text in (part.get("reason"), *(part.get("notes") or ())))

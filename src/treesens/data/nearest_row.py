@@ -37,7 +37,7 @@ def intervals(domain: Domain, grid: FeatureGrid, mask: BoolArray) -> tuple[Float
 
 
 def unordered(space: Space, feature: int) -> bool:
-    """Whether values of a feature are equal or different, and nothing else."""
+    """True if values of a feature are equal or different, and nothing else."""
     domain = space.domains[feature]
     if space.grid[feature].categories:
         return True

@@ -95,7 +95,7 @@ class RowSearch:
 
     @property
     def possible(self) -> bool:
-        """Whether the numbers of the question fit the native search."""
+        """True if the numbers of the question fit the native search."""
         leaves = int(np.abs(self.values_of_leaves).max(initial=0)) * self.model.n_trees
         sums = (self.top, self.bottom, self.swing or 0, self.slack, leaves)
         return (self.sides or self.swing is not None) and all(abs(each) <= BEYOND for each in sums)

@@ -212,7 +212,7 @@ def _listed(known: Categories) -> str:
 
 
 def _looks_like_a_number(text: str) -> bool:
-    """Whether a text is a number as tables do not write it: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
+    """True if a text is a number as tables do not write it: `35,6`, `1.234,5`, `1_000`, digits of other scripts."""
     if _WRITTEN.fullmatch(text.strip()):
         return True
     try:

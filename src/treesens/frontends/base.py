@@ -90,11 +90,11 @@ class Frontend(Protocol):
     """
 
     def recognises_bytes(self, head: bytes) -> bool:
-        """Whether a file that starts with these bytes (up to 64 KiB) may be of this format."""
+        """True if a file that starts with these bytes (up to 64 KiB) may be of this format."""
         ...
 
     def recognises_object(self, obj: object) -> bool:
-        """Whether a live object is a model of this library; must not import the library."""
+        """True if a live object is a model of this library; must not import the library."""
         ...
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
@@ -135,7 +135,7 @@ class FolderFrontend(Protocol):
     """A frontend whose models are folders of files."""
 
     def recognises_folder(self, names: Collection[str]) -> bool:
-        """Whether a folder with files and folders of these names may be such a model."""
+        """True if a folder with files and folders of these names may be such a model."""
         ...
 
     def load_folder(self, path: Path, files: Mapping[str, bytes]) -> LoadedModel:

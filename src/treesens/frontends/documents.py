@@ -29,7 +29,7 @@ def is_ubjson(head: bytes) -> bool:
 
 
 def is_json(head: bytes) -> bool:
-    """Whether bytes may be the start of a JSON object."""
+    """True if bytes may be the start of a JSON object."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)
     return start[:1] == b"{" and start[1:].lstrip(_BLANK)[:1] in (b'"', b"}", b"")
 
@@ -215,7 +215,7 @@ class Meaning:
 
     @property
     def required(self) -> bool:
-        """Whether a file must have it."""
+        """True if a file must have it."""
         return self.what == "used" and not self.absent
 
 

@@ -44,7 +44,7 @@ class Meaning:
         return bool(self.protected or self.classes or self.favourable is not None)
 
     def is_protected(self, features: Sequence[str]) -> bool:
-        """Whether one of the features is protected."""
+        """True if one of the features is protected."""
         return not set(self.protected).isdisjoint(features)
 
 

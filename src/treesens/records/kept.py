@@ -41,7 +41,7 @@ _CLOSE = 1e-9
 
 
 def is_decided(result: Result, tolerance: Tolerance) -> bool:
-    """Whether more time could not improve a result: a verdict, an optimum within the tolerance, all answers, every row."""
+    """True if more time could not improve a result: a verdict, an optimum within the tolerance, all answers, every row."""
     if left_open(result, tolerance=tolerance) or (result.count is not None and result.count.undecided):
         return False
     share = result.share
@@ -187,7 +187,7 @@ def _explanation(
 
 
 def _is_constant(why: Explanation | None) -> bool:
-    """Whether no input has another class than the row: then there is none to show."""
+    """True if no input has another class than the row: then there is none to show."""
     return why is not None and why.features == frozenset() and why.contrast is None
 
 
@@ -224,7 +224,7 @@ def values_of(query: Query, points: Sequence[Sequence[float | None]]) -> FloatAr
 
 
 def _has_value(query: Query, witness: Witness, told: ObjectiveValue | None) -> bool:
-    """Whether the points have the value that is told of them, and the bound allows it; the distance from the nearest row of a
+    """True if the points have the value that is told of them, and the bound allows it; the distance from the nearest row of a
     table is not computed again.
     """
     goal = query.objective

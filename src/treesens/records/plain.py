@@ -90,7 +90,7 @@ def recorded(hint: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """Whether a value has the shape of a type that says more than its name."""
+    """True if a value has the shape of a type that says more than its name."""
     origin = get_origin(hint) or hint
     return (isinstance(value, dict) and (origin is dict or is_dataclass(origin))) or (
         isinstance(value, list) and origin is list

@@ -69,7 +69,7 @@ class Question:
     """How much the features matter to the model: the share of its splits that ask about them."""
 
     def is_harder_than(self, other: Question) -> bool:
-        """Whether every pair that answers this question answers the other."""
+        """True if every pair that answers this question answers the other."""
         return (
             self.family is not None
             and self.family == other.family

@@ -86,7 +86,7 @@ def be_quiet(context: click.Context) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs is to put nothing but JSON on standard output."""
+    """True if the command that runs is to put nothing but JSON on standard output."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(_QUIET))
 

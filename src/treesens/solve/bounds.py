@@ -72,7 +72,7 @@ def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Toleranc
 
 
 def left_open(result: Result, close: float = 0.0, tolerance: Tolerance = EXACT) -> bool:
-    """Whether there is no verdict, or an optimum that is not proved within the tolerance.
+    """True if there is no verdict, or an optimum that is not proved within the tolerance.
 
     If there is a tolerance, distances may be `close` to their bound, which the engine has in units of its own; without one they
     may not. Everything else may be 1e-9 of the value away from it, however small it is.

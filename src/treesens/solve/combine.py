@@ -139,7 +139,7 @@ def _value(result: Result) -> ObjectiveValue:
 
 
 def leans_on(result: Result, backend: str) -> bool:
-    """Whether a `none` or a bound rests on a backend that did not give the answer."""
+    """True if a `none` or a bound rests on a backend that did not give the answer."""
     return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
 
 

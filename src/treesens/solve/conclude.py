@@ -161,7 +161,7 @@ class Incumbent:
 
     @property
     def wants_clearance(self) -> bool:
-        """Whether only the last digits stand against the last point: others may be clear of them."""
+        """True if only the last digits stand against the last point: others may be clear of them."""
         rejected = self.rejected
         return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
 
@@ -233,7 +233,7 @@ def conclude(
 
 
 def proves_none(compilation: Compilation, artifact: Artifact, outcome: RawOutcome) -> bool:
-    """Whether the facts of one solve prove that the question of this compilation has no answer."""
+    """True if the facts of one solve prove that the question of this compilation has no answer."""
     infeasible = outcome.termination is Termination.INFEASIBLE
     return infeasible and not artifact.restricted and compilation.compiled.none_survives
 

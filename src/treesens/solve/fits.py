@@ -23,47 +23,47 @@ MANY_LEAVES = 200_000
 
 
 def by_engine(options: Options) -> bool:
-    """Whether the native engine is asked, alone or first."""
+    """True if the native engine is asked, alone or first."""
     return options.backend in {"auto", "native"}
 
 
 def on_trees(options: Options) -> bool:
-    """Whether the tree path is open: a pipeline that is named is run."""
+    """True if the tree path is open: a pipeline that is named is run."""
     return by_engine(options) and options.pipeline == "default" and not options.verify_each
 
 
 def contradicts_itself(query: Query) -> bool:
-    """Whether constraints contradict each other, as `without_clashes` has found."""
+    """True if constraints contradict each other, as `without_clashes` has found."""
     return NEVER in query.constraints
 
 
 def is_small(query: Query) -> bool:
-    """Whether the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
+    """True if the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
     return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
 def has_cases(query: Query) -> bool:
-    """Whether a disjunction is worth asking about case by case."""
+    """True if a disjunction is worth asking about case by case."""
     return not names_probabilities(query.constraints) and bool(cases_of_one(query))
 
 
 def names_all_cavities(query: Query) -> bool:
-    """Whether all cavities of some width are avoided, which nobody lists."""
+    """True if all cavities of some width are avoided, which nobody lists."""
     return next(all_cavities_in(query.constraints), None) is not None
 
 
 def wants_probability(query: Query) -> bool:
-    """Whether a sum of probabilities is maximised or minimised, which no linear form says."""
+    """True if a sum of probabilities is maximised or minimised, which no linear form says."""
     return query.objective is not None and query.objective.probability is not None
 
 
 def names_rows(query: Query) -> bool:
-    """Whether the distance to the nearest row of a table is minimised."""
+    """True if the distance to the nearest row of a table is minimised."""
     return query.objective is not None and query.objective.nearest is not None
 
 
 def is_cheapest(query: Query) -> bool:
-    """Whether the question is for the least sum of costs of single cells."""
+    """True if the question is for the least sum of costs of single cells."""
     goal = query.objective
     if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
         return False
@@ -82,12 +82,12 @@ def is_cheapest(query: Query) -> bool:
 
 
 def counts_changes(query: Query) -> bool:
-    """Whether the question is for two inputs that differ in as few features as possible, or in a limited number of them."""
+    """True if the question is for two inputs that differ in as few features as possible, or in a limited number of them."""
     return changes_wanted(query) is not None
 
 
 def is_radius(query: Query) -> bool:
-    """Whether the question is for the least largest distance of places from given values, and cells decide it."""
+    """True if the question is for the least largest distance of places from given values, and cells decide it."""
     goal = query.objective
     if goal is None or goal.maximize or not goal.largest or not goal.values:
         return False
@@ -98,18 +98,18 @@ def is_radius(query: Query) -> bool:
 
 
 def needs_refinement(query: Query) -> bool:
-    """Whether one search may leave something open."""
+    """True if one search may leave something open."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
 def is_plain_but_for_values(query: Query) -> bool:
-    """Whether only the objective is about values, and cells decide whether there is an answer."""
+    """True if only the objective is about values, and cells decide whether there is an answer."""
     goal = query.objective
     return goal is not None and bool(goal.values) and not relates_values(replace(query, objective=None))
 
 
 def is_large(query: Query) -> bool:
-    """Whether the trees of the points have so many leaves that no solver but the engine could read a module of them."""
+    """True if the trees of the points have so many leaves that no solver but the engine could read a module of them."""
     return leaves(query) >= MANY_LEAVES
 
 
@@ -119,12 +119,12 @@ def leaves(query: Query) -> int:
 
 
 def names_forests(query: Query) -> bool:
-    """Whether a constraint of a question brings trees along that are learnt from rows."""
+    """True if a constraint of a question brings trees along that are learnt from rows."""
     return any(row.form.forests for row in linear_constraints(query.constraints))
 
 
 def sums_scores(goal: Objective | None) -> bool:
-    """Whether an objective, if there is one, is a sum of scores alone."""
+    """True if an objective, if there is one, is a sum of scores alone."""
     if goal is None:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)
@@ -132,5 +132,5 @@ def sums_scores(goal: Objective | None) -> bool:
 
 
 def may_be_additive(query: Query) -> bool:
-    """Whether the first tree of every model asks for so few features that trees may fall apart into independent groups."""
+    """True if the first tree of every model asks for so few features that trees may fall apart into independent groups."""
     return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)

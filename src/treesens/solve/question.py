@@ -281,7 +281,7 @@ def located(query: ResolvedQuestion, result: Result, options: Options) -> Result
 
 
 def _rests_on_trees(query: Query) -> bool:
-    """Whether constraints contradict each other only since no tree asks for what varies: none of them says that by itself."""
+    """True if constraints contradict each other only since no tree asks for what varies: none of them says that by itself."""
     found = [fits.contradicts_itself(without_clashes(query, across=across)) for across in (True, False)]
     return found == [True, False]
 

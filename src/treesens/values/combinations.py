@@ -92,7 +92,7 @@ class Combinations:
 
     @cached_property
     def leaves_ranges(self) -> bool:
-        """Whether values are related that cells leave a choice of."""
+        """True if values are related that cells leave a choice of."""
         return bool(firm_relations(self.query.constraints)) and any(
             not self.slots[f].split and self.slots[f].wide.any() for f in related_features(self.query)
         )

@@ -37,7 +37,7 @@ class Walk(Protocol):
         """Seconds that are left."""
 
     def better(self, goal: Objective, value: Fraction, than: Fraction | None) -> bool:
-        """Whether a value of the objective is better than another one."""
+        """True if a value of the objective is better than another one."""
 
     def better_question(self) -> Query:
         """The question for what is better than the best known."""

@@ -261,11 +261,11 @@ class Enumeration:
             self.open_bound = value
 
     def better_open(self, goal: Objective) -> bool:
-        """Whether a combination that is done with may hold a better value than the best known one."""
+        """True if a combination that is done with may hold a better value than the best known one."""
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
 
     def library_agrees(self) -> bool:
-        """Whether the library's own arithmetic surely accepts no combination, its ties of probabilities broken either way."""
+        """True if the library's own arithmetic surely accepts no combination, its ties of probabilities broken either way."""
         query = self.query
         loose = replace(soften(query), objective=None)
         alive = self.combinations.all_of(loose.constraints)

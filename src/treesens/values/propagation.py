@@ -81,7 +81,7 @@ def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
 
 
 def _opposed(relations: Sequence[ValueSum]) -> bool:
-    """Whether one sum is bounded from both sides without room between: T <= c and -T <= d with c + d < 0."""
+    """True if one sum is bounded from both sides without room between: T <= c and -T <= d with c + d < 0."""
     return any(
         len(one.terms) == len(other.terms)
         and one.terms

@@ -22,12 +22,12 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 
 
 def relates_values(query: Query) -> bool:
-    """Whether the question says something about values that cells alone cannot decide."""
+    """True if the question says something about values that cells alone cannot decide."""
     return any(relates(c) for c in query.constraints)
 
 
 def relates(constraint: Constraint) -> bool:
-    """Whether values inside cells may decide a constraint."""
+    """True if values inside cells may decide a constraint."""
     if isinstance(constraint, AllOf | AnyOf):
         return any(relates(part) or isinstance(part, SameExcept) for part in constraint.parts)
     return isinstance(constraint, Difference | ValueSum)

@@ -79,7 +79,7 @@ def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping
 
 
 def rows_clash(one: AtLeast, other: AtLeast, equal: Mapping[Score, Score]) -> bool:
-    """Whether two rows bound one sum of scores from both sides and leave nothing between."""
+    """True if two rows bound one sum of scores from both sides and leave nothing between."""
     return (
         all(normal_form(row, equal) is not None for row in (one, other)) and narrowed({}, (one, other), equal) is None
     )

@@ -170,7 +170,7 @@ def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _is_above(low: Fraction | None, *, strict: bool) -> bool:
-    """Whether what is at least (more than) this is more than 0."""
+    """True if what is at least (more than) this is more than 0."""
     return low is not None and (low > 0 or (low == 0 and strict))
 
 

@@ -211,7 +211,7 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
 
 
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
-    """Whether points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
+    """True if points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)
@@ -232,7 +232,7 @@ def _judged_otherwise(query: Query, x: Inputs) -> str | None:
 
 
 def _inside_band(query: Query, x: Inputs) -> bool:
-    """Whether some linear constraint holds by less than what the library's sums may be off."""
+    """True if some linear constraint holds by less than what the library's sums may be off."""
     bands = [query.models[p.model].ensemble.bands() for p in query.points]
     averages = [query.models[p.model].ensemble.average for p in query.points]
     for constraint in linear_constraints(query.constraints):

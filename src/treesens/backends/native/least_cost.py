@@ -75,7 +75,7 @@ def least_cost_on_trees(
 
 
 def is_rounded(query: Query) -> bool:
-    """Whether scores are rounded for the engine: those of forests are too long for its whole numbers."""
+    """True if scores are rounded for the engine: those of forests are too long for its whole numbers."""
     questions = [bound_question(alternative) for alternative in every_case(query)]
     return any(row.rounded for question in questions if question is not None for row in question.rows)
 

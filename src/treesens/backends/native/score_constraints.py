@@ -156,7 +156,7 @@ def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
 
 
 def is_sum_of_scores(goal: Objective) -> bool:
-    """Whether the trees alone say what is optimised."""
+    """True if the trees alone say what is optimised."""
     form = goal.form
     others = form.costs or form.changes or form.pairs or form.levels or form.forests
     return bool(form.scores) and not others and goal.nearest is None and not goal.values

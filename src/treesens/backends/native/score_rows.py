@@ -61,7 +61,7 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """Whether a row is about leaves whose slack counts: those of forests, in other units, have to hold as they are."""
+        """True if a row is about leaves whose slack counts: those of forests, in other units, have to hold as they are."""
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:

@@ -369,7 +369,7 @@ class BoundQuestion:
         return self.trees.cells(query, self.constraints)
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:
-        """Whether cells int32[points, features] that the engine has found satisfy the exact rows, too."""
+        """True if cells int32[points, features] that the engine has found satisfy the exact rows, too."""
         rounded = [row for row, whole_row in zip(self.constraints.rows, self.rows, strict=True) if whole_row.rounded]
         if not rounded:
             return True

@@ -33,7 +33,7 @@ class Budget:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody asked to stop."""
+        """True if somebody asked to stop."""
         return self.stop is not None and self.stop.is_set()
 
     def left(self) -> float:
@@ -42,12 +42,12 @@ class Budget:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left."""
+        """True if nothing is left."""
         return self.left() <= 0
 
     @property
     def worthwhile(self) -> bool:
-        """Whether what is left is worth a search."""
+        """True if what is left is worth a search."""
         return self.left() >= LEAST
 
     @property

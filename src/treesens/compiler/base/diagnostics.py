@@ -170,7 +170,7 @@ _NEAR = 0.6
 
 
 def _means(name: str, other: str) -> bool:
-    """Whether one of two names may be a slip of the other: a part of it, or alike and of like length, as `target` and `Age` are
+    """True if one of two names may be a slip of the other: a part of it, or alike and of like length, as `target` and `Age` are
     not.
     """
     short, long = sorted((name.lower(), other.lower()), key=len)

@@ -141,7 +141,7 @@ def will_write(path: Path, *, derived: bool = False, force: bool = False) -> Pat
 
 
 def _among(path: Path, known: set[Path]) -> bool:
-    """Whether a path is one of some files: by what the system says, so that links and spelling do not matter."""
+    """True if a path is one of some files: by what the system says, so that links and spelling do not matter."""
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):
             if other.is_file() and os.path.samefile(path, other):
@@ -150,7 +150,7 @@ def _among(path: Path, known: set[Path]) -> bool:
 
 
 def _lies_in(path: Path, known: set[Path]) -> bool:
-    """Whether a path is a known folder, or lies in one."""
+    """True if a path is a known folder, or lies in one."""
     real = _real(path)
     for other in tuple(known):
         with contextlib.suppress(OSError, ValueError):

@@ -249,7 +249,7 @@ _MOST_DIGITS = 4000
 
 
 def is_decimal(text: str) -> bool:
-    """Whether a text is a finite number in decimals: `12`, `-.5`, `1e-3`."""
+    """True if a text is a finite number in decimals: `12`, `-.5`, `1e-3`."""
     return _DECIMAL.fullmatch(text) is not None
 
 

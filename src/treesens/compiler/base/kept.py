@@ -117,7 +117,7 @@ def reused() -> Iterator[None]:
 
 
 def is_reused() -> bool:
-    """Whether `reuse` keeps what it makes: a certificate is to follow."""
+    """True if `reuse` keeps what it makes: a certificate is to follow."""
     return _KNOWN.get() is not None
 
 

@@ -25,7 +25,7 @@ PURPOSES = {"jinja2": "reports are written with jinja2", "matplotlib": "pictures
 
 
 def is_installed(module: str) -> bool:
-    """Whether a top module can be found; it is not imported."""
+    """True if a top module can be found; it is not imported."""
     return find_spec(module) is not None
 
 

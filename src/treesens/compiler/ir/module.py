@@ -65,7 +65,7 @@ class Module:
 
     @property
     def optimises(self) -> bool:
-        """Whether the best value of the objective is asked for; one that only guides asks for nothing."""
+        """True if the best value of the objective is asked for; one that only guides asks for nothing."""
         return self.objective is not None and not self.objective.surrogate
 
     @property

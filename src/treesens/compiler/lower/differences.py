@@ -136,7 +136,7 @@ Part = tuple[Int32Array, IntegerArray, int]
 
 
 def counts_changes(terms: tuple[Term, ...]) -> bool:
-    """Whether a sum does nothing but count features in which two points differ."""
+    """True if a sum does nothing but count features in which two points differ."""
     return bool(terms) and all(isinstance(t, DistanceTerm) and t.unordered and t.other is not None for t in terms)
 
 

@@ -45,12 +45,12 @@ class Way(Enum):
 
     @property
     def counts(self) -> bool:
-        """Whether the classes that members predict are counted."""
+        """True if the classes that members predict are counted."""
         return self in (Way.COUNT, Way.COUNT_FIRST)
 
     @property
     def one_column(self) -> bool:
-        """Whether the last prediction of each member alone counts: that of the second class, or of a regressor."""
+        """True if the last prediction of each member alone counts: that of the second class, or of a regressor."""
         return self in (Way.LINEAR, Way.DECISION, Way.SPARSE, Way.SINGLE)
 
 
@@ -190,7 +190,7 @@ class Blend:
 
 
 def keeps_single(ensemble: Ensemble) -> bool:
-    """Whether probabilities of a model are rounded to float32."""
+    """True if probabilities of a model are rounded to float32."""
     calibration = ensemble.calibration
     return isinstance(calibration, Isotonic) and calibration.single
 

@@ -163,7 +163,7 @@ class Ensemble:
 
     @property
     def compares_classes(self) -> bool:
-        """Whether the scores are those of the classes, each with a calibration of its own."""
+        """True if the scores are those of the classes, each with a calibration of its own."""
         return self.link.compares_members
 
     @property

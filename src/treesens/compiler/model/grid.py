@@ -170,7 +170,7 @@ class FeatureGrid:
         return self._with_cuts([c for c in sorted(set(extra.tolist())) if not self.has_cut(c)])
 
     def has_cut(self, value: float) -> bool:
-        """Whether a value is a cut already."""
+        """True if a value is a cut already."""
         at = int(self.cuts.searchsorted(value))
         return at < len(self.cuts) and bool(self.cuts[at] == value)
 

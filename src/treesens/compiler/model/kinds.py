@@ -52,7 +52,7 @@ class Accumulation(Enum):
 
     @property
     def rounds_sums(self) -> bool:
-        """Whether the finished sum is rounded to float32."""
+        """True if the finished sum is rounded to float32."""
         return self is Accumulation.FLOAT64_BASE_LAST_ROUNDED
 
     @property
@@ -62,7 +62,7 @@ class Accumulation(Enum):
 
     @property
     def any_order(self) -> bool:
-        """Whether only a bound is known of what the library adds up: emulated sums are those of one order."""
+        """True if only a bound is known of what the library adds up: emulated sums are those of one order."""
         return self in (Accumulation.FLOAT64_ANY_ORDER, Accumulation.FLOAT32_ANY_ORDER)
 
     @property

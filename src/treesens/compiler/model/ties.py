@@ -83,7 +83,7 @@ class HashedTies:
         return np.array(made)
 
     def may_stray(self, wanted: int) -> bool:
-        """Whether a class may be predicted that is none of the best ones."""
+        """True if a class may be predicted that is none of the best ones."""
         return wanted == 0 or wanted < len(self.shares) - 2
 
 
@@ -159,7 +159,7 @@ Ties: TypeAlias = HashedTies | Thresholds | CutShares
 
 
 def are_near(scores: FloatArray, distance: Fraction) -> bool:
-    """Whether the two best of float64[classes] are apart by `distance` at most."""
+    """True if the two best of float64[classes] are apart by `distance` at most."""
     second, first = np.sort(np.asarray(scores, np.float64))[-2:].tolist()
     return Fraction(first) - Fraction(second) <= distance
 

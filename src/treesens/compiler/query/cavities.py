@@ -39,7 +39,7 @@ class Cavities:
         self._listed: set[Box] = set()
 
     def hold(self, cells: Int32Array) -> bool:
-        """Whether some of the boxes holds the point with these cells, int32[features]."""
+        """True if some of the boxes holds the point with these cells, int32[features]."""
         return bool(self.separating(cells, 1))
 
     def separating(self, cells: Int32Array, limit: int) -> list[tuple[int, ...]]:

@@ -39,7 +39,7 @@ Range = tuple[float, float, float]
 
 
 def has_curves(row: ProbabilitySum) -> bool:
-    """Whether a sum has functions of single scores among its terms."""
+    """True if a sum has functions of single scores among its terms."""
     return any(isinstance(term, Curve) for term in row.terms)
 
 

@@ -55,7 +55,7 @@ class Value:
 
     @property
     def is_rational(self) -> bool:
-        """Whether nothing but the constant is left."""
+        """True if nothing but the constant is left."""
         return not self.shares and not self.sigmoids
 
     def add(self, factor: Fraction, calibration: Learnt | None, score: Fraction) -> None:

@@ -56,7 +56,7 @@ def points_in(constraint: Constraint) -> frozenset[int]:
 
 
 def decided_by_cells(constraint: Constraint) -> bool:
-    """Whether the cells of its points decide a constraint, whatever values they have there."""
+    """True if the cells of its points decide a constraint, whatever values they have there."""
     match constraint:
         case AllOf() | AnyOf():
             return all(map(decided_by_cells, constraint.parts))

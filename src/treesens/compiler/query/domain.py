@@ -111,7 +111,7 @@ def _ordered_legal(domain: RealDomain, grid: FeatureGrid) -> BoolArray:
 
 
 def _is_value(number: float, number_type: NumberType) -> bool:
-    """Whether a finite float is one of the type."""
+    """True if a finite float is one of the type."""
     return abs(number) <= number_type.max and float(number_type.dtype.type(number)) == number
 
 

@@ -123,7 +123,7 @@ def _compared(constraint: AtLeast, x: Inputs) -> tuple[Fraction, bool, tuple[Fra
 
 
 def holds(constraint: Constraint, x: Inputs) -> bool:
-    """Whether a constraint holds, exactly."""
+    """True if a constraint holds, exactly."""
     match constraint:
         case SameExcept():
             keep = [f for f in range(x.values.shape[1]) if f not in constraint.varied]
@@ -169,7 +169,7 @@ def difference_holds(relation: Difference, left: float, right: float) -> bool:
 
 
 def avoids(boxes: AvoidBoxes, cells: Int32Array) -> bool:
-    """Whether cells int32[features] lie in none of the boxes."""
+    """True if cells int32[features] lie in none of the boxes."""
     inside = (cells[boxes.feature] >= boxes.low) & (cells[boxes.feature] <= boxes.high)
     counts = np.add.reduceat(inside.astype(np.int64), boxes.indptr[:-1]) if len(inside) else np.zeros(0, np.int64)
     return not bool(np.any(counts == np.diff(boxes.indptr)))
@@ -181,5 +181,5 @@ def linear_constraints(constraints: tuple[Constraint, ...]) -> list[AtLeast]:
 
 
 def reads_scores(constraint: Constraint) -> bool:
-    """Whether a library's rounding can matter to a constraint: a row, or a sum of probabilities, those in formulas included."""
+    """True if a library's rounding can matter to a constraint: a row, or a sum of probabilities, those in formulas included."""
     return any(isinstance(part, AtLeast | ProbabilitySum) for part in parts_in((constraint,)))

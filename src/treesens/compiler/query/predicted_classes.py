@@ -119,7 +119,7 @@ def sure_classes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
 
 
 def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """Whether the two best of margins [n_outputs] may be one probability, as the library rounds it."""
+    """True if the two best of margins [n_outputs] may be one probability, as the library rounds it."""
     # Of a softmax a lead is at least that of its probabilities; shares are those of the sum.
     assert ensemble.ties is not None
     scores = [float(m) * float(factor) for m, factor in zip(margins, ensemble.ties.factors, strict=True)]
@@ -128,7 +128,7 @@ def _may_tie(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """Whether another order of additions may lead to the other side of a cut-off."""
+    """True if another order of additions may lead to the other side of a cut-off."""
     if not ensemble.accumulation.any_order:
         return False
     cut = ensemble.link.score_at(0.5 if ensemble.cutoff is None else float(ensemble.cutoff))
@@ -140,7 +140,7 @@ def _may_pass(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """Whether another order of additions may lead to another class: both sums that are compared may be off by twice a band."""
+    """True if another order of additions may lead to another class: both sums that are compared may be off by twice a band."""
     bands, own = ensemble.bands(), [Fraction(float(margin)) for margin in margins]
     if ensemble.decides_at is not None:
         return abs(own[-1] - Fraction(ensemble.decides_at)) <= 2 * bands[-1]
@@ -151,12 +151,12 @@ def _depends_on_order(ensemble: Ensemble, margins: FloatArray) -> bool:
 
 
 def _hides_best(ensemble: Ensemble, margins: FloatArray) -> bool:
-    """Whether the greatest margin is that of two classes, whose sums may differ."""
+    """True if the greatest margin is that of two classes, whose sums may differ."""
     return int((margins == margins.max()).sum()) > 1 and hides_sums(ensemble, float(margins.max()))
 
 
 def hides_sums(ensemble: Ensemble, quotient: float) -> bool:
-    """Whether a library that compares sums knows two of them of which the quotient by `average` is this float."""
+    """True if a library that compares sums knows two of them of which the quotient by `average` is this float."""
     if not ensemble.ranks_sums or ensemble.average == 1:
         return False
     kind, count = ensemble.accumulation.number_type, ensemble.average
@@ -284,7 +284,7 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
 
 
 def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
-    """Whether a row compares two classes of equal scores, whose sums may differ before the library divides them."""
+    """True if a row compares two classes of equal scores, whose sums may differ before the library divides them."""
     if not row.name.startswith(CLASS_ROW) or len(row.form.scores) != 2:
         return False
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble
@@ -294,7 +294,7 @@ def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
 
 
 def is_drawn_at_ties(query: Query, row: AtLeast) -> bool:
-    """Whether a row is about a class that a hash of the input decides if it leads by nothing."""
+    """True if a row is about a class that a hash of the input decides if it leads by nothing."""
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return False
     return query.models[query.points[row.form.scores[0].point].model].ensemble.ties is not None
@@ -309,7 +309,7 @@ def tied_point(query: Query, constraint: Constraint, seen: Inputs) -> str | None
 
 
 def _is_drawn(query: Query, row: AtLeast, seen: Inputs) -> bool:
-    """Whether a row is about the class of a point that a hash of its numbers decides."""
+    """True if a row is about the class of a point that a hash of its numbers decides."""
     if not is_drawn_at_ties(query, row):
         return False
     point = row.form.scores[0].point

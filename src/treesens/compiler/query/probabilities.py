@@ -81,7 +81,7 @@ _GRIDS = (1 << 16, 1 << 32, 1 << 56)
 
 
 def names_probabilities(constraints: Sequence[Constraint]) -> bool:
-    """Whether some sum of probabilities is among the constraints, or in their formulas."""
+    """True if some sum of probabilities is among the constraints, or in their formulas."""
     return next(sums_in(constraints), None) is not None
 
 
@@ -102,7 +102,7 @@ def exponents_at(term: Probability, scores: Scores) -> list[Fraction]:
 
 
 def reaches(row: ProbabilitySum, scores: Scores) -> bool:
-    """Whether a sum of probabilities satisfies its bound, exactly."""
+    """True if a sum of probabilities satisfies its bound, exactly."""
     if has_quotients(row):
         return _reaches_by_quotients(row, scores)
     if has_curves(row):
@@ -341,7 +341,7 @@ def _past_input(row: ProbabilitySum, scores: Scores, values: list[list[Fraction]
 
 
 def _is_below(row: ProbabilitySum, places: list[Fraction], values: list[list[Fraction]]) -> bool:
-    """Whether the sum is below its bound at these scores and exponents."""
+    """True if the sum is below its bound at these scores and exponents."""
     value = Value()
     for term, place in zip(curves_of(row), places, strict=True):
         value.add(term.factor, term.calibration, place)
@@ -538,7 +538,7 @@ def _past(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> C
 
 
 def _too_small(row: ProbabilitySum, corner: Sequence[Sequence[Fraction | None]]) -> bool:
-    """Whether the sum is below its bound at the corner; what is left out there is as good as it can be, and never quite."""
+    """True if the sum is below its bound at the corner; what is left out there is as good as it can be, and never quite."""
     total = -row.bound
     for term, limits in zip(_shares(row), corner, strict=True):
         if all(limit is None for limit in limits):

@@ -293,7 +293,7 @@ class AvoidCavities(ArrayRecord):
     start: Int64Array
 
     def holds(self, cells: Int32Array) -> bool:
-        """Whether the point with these cells, int32[features], lies in none of the boxes."""
+        """True if the point with these cells, int32[features], lies in none of the boxes."""
         return not self.cavities.hold(self.coarse_cells(cells))
 
     def coarse_cells(self, cells: Int32Array) -> Int32Array:
@@ -421,7 +421,7 @@ class Objective(ArrayRecord):
 
     @property
     def counts(self) -> bool:
-        """Whether the form is a whole number: a multiple of how many features differ."""
+        """True if the form is a whole number: a multiple of how many features differ."""
         return self.kind in ("changes", "distance l0")
 
 

@@ -60,7 +60,7 @@ def quotients_of(row: ProbabilitySum) -> list[Quotient]:
 
 
 def has_quotients(row: ProbabilitySum) -> bool:
-    """Whether a sum has quotients among its terms."""
+    """True if a sum has quotients among its terms."""
     return any(isinstance(term, Quotient) for term in row.terms)
 
 

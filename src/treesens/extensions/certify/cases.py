@@ -95,7 +95,7 @@ def parted(query: Query) -> list[Query] | None:
 
 
 def agree_too_much(query: Query) -> bool:
-    """Whether the points have to differ in more features than may vary."""
+    """True if the points have to differ in more features than may vary."""
     free = frozenset(range(len(query.space.names)))
     for equal in query.constraints:
         if isinstance(equal, SameExcept):
@@ -178,7 +178,7 @@ def proved_in_parts(
 
 
 def _has_sets_above(query: Query) -> bool:
-    """Whether every feature with a set in some alternative has one anyway.
+    """True if every feature with a set in some alternative has one anyway.
 
     One without any set is never missing, so that a part without the alternative would say less than a case with it.
     """

@@ -155,7 +155,7 @@ class Draws:
         return found
 
     def has_share(self, f: int, cell: int) -> bool:
-        """Whether a cell of a feature is ever drawn."""
+        """True if a cell of a feature is ever drawn."""
         return any(cell in cells.cells for cells in self._draws[self._features[f]].bins)
 
     def text(self) -> list[Any]:

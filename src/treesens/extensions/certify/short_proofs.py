@@ -27,7 +27,7 @@ MOST_CHOICES = 20_000
 
 
 def may_clash(statement: Statement) -> bool:
-    """Whether two rows do."""
+    """True if two rows do."""
     equal = equal_scores(statement.query)
     return next(_clashing(statement, equal), None) is not None
 
@@ -66,12 +66,12 @@ def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal
 
 
 def may_be_refuted_by_sums(statement: Statement) -> bool:
-    """Whether it is worth a look: one row or two, and trees that ask for few features; cheap, and no promise."""
+    """True if it is worth a look: one row or two, and trees that ask for few features; cheap, and no promise."""
     query = statement.query
     return len(statement.rows) in (1, 2) and all(may_be_additive(query.models[p.model]) for p in query.points)
 
 
 def has_small_parts(problem: checker.Problem) -> bool:
-    """Whether trees fall apart into groups whose cells can be listed."""
+    """True if trees fall apart into groups whose cells can be listed."""
     sizes = [prod(problem.domain[v].bit_count() for v in variables) for variables, _ in checker.parts_of(problem)]
     return len(sizes) > 1 and max(sizes) <= MOST_CHOICES

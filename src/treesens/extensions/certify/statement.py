@@ -239,7 +239,7 @@ class _Parts:
         self.left_out: list[str] = []
 
     def add(self, constraint: q.Constraint) -> bool:
-        """Whether a constraint could be stated; what could not is noted by name."""
+        """True if a constraint could be stated; what could not is noted by name."""
         match constraint:
             case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
                 known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
@@ -301,7 +301,7 @@ class _Parts:
         }
 
     def _is_about_some_models(self, form: q.LinearForm) -> bool:
-        """Whether the points see models that a row does not: their leaves may be finer than its own."""
+        """True if the points see models that a row does not: their leaves may be finer than its own."""
         points = self.query.points
         return len({points[t.point].model for t in form.scores}) < len({point.model for point in points})
 
@@ -333,7 +333,7 @@ def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
 
 
 def is_plain(form: q.LinearForm) -> bool:
-    """Whether it has nothing but scores and costs of single cells."""
+    """True if it has nothing but scores and costs of single cells."""
     return not (form.changes or form.pairs or form.levels)
 
 
@@ -375,7 +375,7 @@ def _as_stated(constraint: q.Constraint) -> q.Constraint:
 
 
 def is_order(constraint: q.Difference | ValueSum) -> bool:
-    """Whether orders are all that a relation says."""
+    """True if orders are all that a relation says."""
     if not _orders_of(constraint):
         return False
     if isinstance(constraint, ValueSum):

@@ -103,7 +103,7 @@ class Manifest:
 
     @property
     def complete(self) -> bool:
-        """Whether every claim is accepted."""
+        """True if every claim is accepted."""
         return not self.open
 
     def certified(self) -> tuple[Certified, ...]:

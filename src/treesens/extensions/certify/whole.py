@@ -109,7 +109,7 @@ def _unsaid(constraint: Constraint) -> str:
 
 
 def _is_said(row: ProbabilitySum) -> bool:
-    """Whether all terms of a sum are shares of a softmax, lines, sigmoids, or isotonic functions of one score."""
+    """True if all terms of a sum are shares of a softmax, lines, sigmoids, or isotonic functions of one score."""
     others = (term for term in row.terms if not isinstance(term, Probability))
     return not any(isinstance(term, Quotient) or isinstance(term.calibration, Odds) for term in others)
 

@@ -59,7 +59,7 @@ class Context:
 
     @property
     def names_only(self) -> bool:
-        """Whether words of the language would be taken for names here."""
+        """True if words of the language would be taken for names here."""
         listed = self.kind in ("norm", "near", "format", "column", "measure", "kind")
         return self.fits >= _NAMES_ONLY or listed or self._argument
 

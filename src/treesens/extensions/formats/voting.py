@@ -26,7 +26,7 @@ def task_of(classes: Sequence[Any]) -> Task:
 
 
 def adds_up(weights: Sequence[float] | None) -> bool:
-    """Whether sums of weights compare as float64 adds them up: 8 times 0.1 is less than 0.8 there, and the same otherwise.
+    """True if sums of weights compare as float64 adds them up: 8 times 0.1 is less than 0.8 there, and the same otherwise.
 
     Sums of equal weights grow with their number, whatever is rounded; others must not be rounded at all.
     """

@@ -184,7 +184,7 @@ def _rules(constraints: Sequence[Constraint]) -> list[OneHot]:
 
 
 def allows_group(groups: Groups, constraint: CellSet) -> bool:
-    """Whether a set of cells of a member says no more than that it is 0 or 1."""
+    """True if a set of cells of a member says no more than that it is 0 or 1."""
     for group in groups.groups:
         if constraint.feature in group.members:
             return bool(constraint.mask[np.unique(group.cells_of(constraint.feature))].all())

@@ -18,5 +18,5 @@ class Precision:
     negligible: float = NEGLIGIBLE
 
     def reached(self, low: float, high: float) -> bool:
-        """Whether some value is within epsilon of all of an interval."""
+        """True if some value is within epsilon of all of an interval."""
         return high <= self.negligible or high - low <= self.epsilon * (high + low)

@@ -64,7 +64,7 @@ class Sampler:
 
     @property
     def reached(self) -> bool:
-        """Whether the estimate is as precise as asked for."""
+        """True if the estimate is as precise as asked for."""
         return self.estimate is not None and self.precision.reached(self.estimate.low, self.estimate.high)
 
     def scout(self, budget: Budget) -> None:

@@ -84,13 +84,13 @@ class ShareRun:
         return Share(masses.lower, masses.upper, estimate, reason == "", reason, masses, spent, sampler.rows())
 
     def _enough(self, masses: Masses) -> bool:
-        """Whether no more has to be proved, nor estimated."""
+        """True if no more has to be proved, nor estimated."""
         if self.decided is not None:
             return self.decided(masses.lower, masses.upper)
         return self.precision.reached(masses.lower, masses.upper)
 
     def _worthwhile(self, sampler: Sampler, masses: Masses, budget: Budget) -> bool:
-        """Whether more boxes are cut."""
+        """True if more boxes are cut."""
         if budget.over or masses.open_boxes + masses.full_boxes >= self._most_boxes:
             return False
         return self.decided is not None or sampler.draws_left > _DRAWS_PER_NODE * masses.nodes

@@ -120,7 +120,7 @@ class FileProof:
 
 
 def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
-    """Whether the library predicts of rows with missing values."""
+    """True if the library predicts of rows with missing values."""
     try:
         model.margins(rows)
     except ModelError:

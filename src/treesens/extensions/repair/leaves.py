@@ -41,7 +41,7 @@ class Search:
         self._first = 0
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
-        """Whether all promises are proved of leaves within so many seconds each (by default those of a search, so that the
+        """True if all promises are proved of leaves within so many seconds each (by default those of a search, so that the
         written file is proved easily); a pair that breaks one is kept in `broken`.
         """
         options, self.broken = self.repair.options, None

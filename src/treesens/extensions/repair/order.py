@@ -40,7 +40,7 @@ class _Part:
     few: Int64Array
 
     def is_kept(self, values: FloatArray) -> bool:
-        """Whether float64[leaves] are in order."""
+        """True if float64[leaves] are in order."""
         return bool((values[self.low] <= values[self.high]).all())
 
     def nearest(self, values: FloatArray, metric: FloatArray) -> FloatArray:
@@ -122,7 +122,7 @@ def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
 
 
 def _meet(one: _Box, two: _Box, but: int) -> bool:
-    """Whether two boxes have a cell of every feature in common, but for one feature."""
+    """True if two boxes have a cell of every feature in common, but for one feature."""
     return all(f == but or f not in two or bool((mask & two[f]).any()) for f, mask in one.items())
 
 

@@ -259,7 +259,7 @@ class Aside:
         return losses(self.program.name, self.program.margins(values), self.labels)
 
     def is_better(self, values: FloatArray, other: FloatArray) -> bool:
-        """Whether leaves lose less than others by more than two standard errors of the difference."""
+        """True if leaves lose less than others by more than two standard errors of the difference."""
         won = self.losses(other) - self.losses(values)
         return bool(won.mean() > 2 * won.std() / np.sqrt(len(won)))
 

@@ -40,7 +40,7 @@ class Promise:
 
     @property
     def is_direction(self) -> bool:
-        """Whether it is about the order of scores."""
+        """True if it is about the order of scores."""
         return self.kind in ("increasing", "decreasing")
 
     def words(self) -> str:

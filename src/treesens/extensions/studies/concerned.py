@@ -83,7 +83,7 @@ def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) ->
 
 
 def unordered(space: Space, f: int) -> bool:
-    """Whether values of a feature are names."""
+    """True if values of a feature are names."""
     domain = space.domains[f]
     return bool(space.grid[f].categories) or (
         isinstance(domain, ValueDomain) and any(isinstance(label, str) for label in domain.labels)

@@ -79,7 +79,7 @@ class Largest:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the input has other scores in the arithmetic of the library, too: sums that are rounded may be the same."""
+        """True if the input has other scores in the arithmetic of the library, too: sums that are rounded may be the same."""
         witness = self.result.witness
         if witness is None or self.value is None or self.value <= 0:
             return False
@@ -268,7 +268,7 @@ def difference(
 
 
 def _are_equal(old: Ensemble, new: Ensemble) -> bool:
-    """Whether two models are the same, tree by tree, whatever their files are called."""
+    """True if two models are the same, tree by tree, whatever their files are called."""
     mine = [f.name for f in fields(Ensemble) if f.name not in {"name", "source"}]
     return all(_is_same(getattr(old, name), getattr(new, name)) for name in mine)
 

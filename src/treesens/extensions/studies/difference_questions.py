@@ -40,7 +40,7 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
 
 
 def averages_probabilities(old: Ensemble, new: Ensemble) -> bool:
-    """Whether one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
+    """True if one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
     return old.link.averages or new.link.averages
 
 

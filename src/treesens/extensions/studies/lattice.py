@@ -46,11 +46,11 @@ class Lattice:
         return any(one <= known for known in self.lacking)
 
     def is_minimal(self, one: Set) -> bool:
-        """Whether it is known of a set with the property that no set inside has it."""
+        """True if it is known of a set with the property that no set inside has it."""
         return all(self.is_lacking(one - {x}) for x in one)
 
     def is_maximal(self, one: Set) -> bool:
-        """Whether it is known of a set without the property that every larger one has it."""
+        """True if it is known of a set without the property that every larger one has it."""
         return all(self.is_having(one | {x}) for x in self.every - one)
 
     def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:

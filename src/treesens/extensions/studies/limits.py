@@ -48,7 +48,7 @@ class Limits:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is more than features that are held."""
+        """True if there is more than features that are held."""
         return bool(self.directions or self.permitted)
 
     @property

@@ -51,7 +51,7 @@ class PairQuestions:
 
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
-    """Whether an audit has to ask about pairs: nothing that it asks is about one score."""
+    """True if an audit has to ask about pairs: nothing that it asks is about one score."""
     return decision is not None or model.ensemble.link.of_several
 
 

@@ -56,7 +56,7 @@ def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
 
 
 def _is_identifier(column: Column) -> bool:
-    """Whether a column has a text for fewer than five rows each: too few to tell what is chance (Cochran 1954)."""
+    """True if a column has a text for fewer than five rows each: too few to tell what is chance (Cochran 1954)."""
     return column.dtype == object and 5 * len(set(column.tolist())) > len(column)
 
 

@@ -24,7 +24,7 @@ class Reversal:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the pair goes against the direction in the arithmetic of the library, too: sums that are rounded may tie."""
+        """True if the pair goes against the direction in the arithmetic of the library, too: sums that are rounded may tie."""
         witness = None if self.result is None else self.result.witness
         if witness is None:
             return False
@@ -55,7 +55,7 @@ class Reversal:
 
     @property
     def closed(self) -> bool:
-        """Whether the bound is the value, or within the tolerance of it."""
+        """True if the bound is the value, or within the tolerance of it."""
         value, least = self.value, 2 * CLOSE if self.of_probability else 0.0
         return value is not None and self.bound - value <= max(2e-6 * abs(value), least)
 

@@ -58,7 +58,7 @@ class Nearest:
 
     @property
     def closed(self) -> bool:
-        """Whether value and bound agree (sums of costs to a millionth), or there is no such input."""
+        """True if value and bound agree (sums of costs to a millionth), or there is no such input."""
         if self.verdict is Verdict.NONE:
             return True
         if self.distance is None or self.bound is None:
@@ -117,14 +117,14 @@ class RowRobustness:
 
     @property
     def closed(self) -> bool:
-        """Whether value and bound of all that was asked agree, or there is no such input."""
+        """True if value and bound of all that was asked agree, or there is no such input."""
         if self.verdict is None:
             return False
         whole = Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason)
         return whole.closed and all(one.closed for one in self.targets)
 
     def certified(self, radius: float) -> bool:
-        """Whether no input within a radius has another class: proved."""
+        """True if no input within a radius has another class: proved."""
         return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
 
     def record(self) -> RobustRecord:
@@ -165,7 +165,7 @@ class Robustness:
 
     @property
     def labelled(self) -> bool:
-        """Whether it is known which rows the model gets right."""
+        """True if it is known which rows the model gets right."""
         return any(row.correct is not None for row in self.rows)
 
 

@@ -75,7 +75,7 @@ def few_values(table: Table) -> list[FewValues]:
 
 
 def _tellable(distinct: Column) -> bool:
-    """Whether the values can be written, and are different values for models that read float32, too."""
+    """True if the values can be written, and are different values for models that read float32, too."""
     if distinct.dtype == object:
         return all(v.isprintable() and '"' not in v for v in distinct)
     with np.errstate(over="ignore"):
@@ -112,7 +112,7 @@ def _domain(name: str, column: Column, few: FewValues | None, scaled: bool) -> C
 
 
 def _as_people_write(distinct: FloatArray) -> bool:
-    """Whether numbers are amounts with a few decimals, such as 28.3, and no whole numbers that were scaled to an interval."""
+    """True if numbers are amounts with a few decimals, such as 28.3, and no whole numbers that were scaled to an interval."""
     if distinct[-1] == 1 and distinct[0] in (0, -1):
         return False
     return all(Decimal(repr(float(v))).as_tuple().exponent >= -_DECIMALS for v in distinct)  # type: ignore[operator]

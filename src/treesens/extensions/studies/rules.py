@@ -23,7 +23,7 @@ DEVIATIONS = 4.0
 
 
 def surprising(expected: float, observed: int) -> bool:
-    """Whether chance would break a rule more often: the exceptions that independent columns would have are at least four
+    """True if chance would break a rule more often: the exceptions that independent columns would have are at least four
     standard deviations more than those that there are.
     """
     return expected > 0 and expected - observed >= DEVIATIONS * expected**0.5
@@ -185,7 +185,7 @@ class Implications:
     def _worth(
         self, pair: tuple[int, int], determined: set[tuple[int, int]], exact: set[tuple[int, int]], copies: set[int]
     ) -> bool:
-        """Whether a dependency says more than a group, the other half of an equivalence, a copy, or two others."""
+        """True if a dependency says more than a group, the other half of an equivalence, a copy, or two others."""
         x, y = pair
         if frozenset(pair) in self._grouped() or ((y, x) in determined and y < x):
             return False
@@ -263,7 +263,7 @@ class Implications:
     def _said_backwards(
         self, x: int, value: int, y: int, conclusion: list[int], steps: dict[tuple[int, int, int], int]
     ) -> bool:
-        """Whether one rule from y to x forbids this pair of values, and others with it: `y is 1 implies x is 2` for all of
+        """True if one rule from y to x forbids this pair of values, and others with it: `y is 1 implies x is 2` for all of
         `x is 0 implies y is 0`, `x is 1 implies y is 0`, ..
         """
         if len(self.table.columns[y].values) != 2 or len(self.table.columns[x].values) == 2:

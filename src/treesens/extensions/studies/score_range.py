@@ -57,7 +57,7 @@ class RangeEnd:
 
     @property
     def closed(self) -> bool:
-        """Whether the bound is within the tolerance of the value."""
+        """True if the bound is within the tolerance of the value."""
         return self.status is not Closeness.OPEN
 
     @property

@@ -210,7 +210,7 @@ class _Shapes:
         return found[0], found[1]
 
     def _moves_up(self, term: Summand, feature: int) -> bool:
-        """Whether a term of the point with the smaller value may be the greater one of the two, by what the trees say."""
+        """True if a term of the point with the smaller value may be the greater one of the two, by what the trees say."""
         if isinstance(term, Quotient):
             return any(self._moves_part(term, number, feature) for number in range(len(term.parts)))
         # A curve never decreases in its score, and a share 1 / (1 + the sum of e**exponent) never increases in an exponent.

@@ -37,7 +37,7 @@ class Executor:
 
     @property
     def remote(self) -> bool:
-        """Whether workers may not see our files."""
+        """True if workers may not see our files."""
         return self.kind in {"dask", "ray"}
 
     def for_questions(self, count: int) -> Executor:

@@ -261,7 +261,7 @@ def _checked(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _are_points(values: Any) -> bool:
-    """Whether there is a list of numbers (None for a missing value) for each point, all of one length."""
+    """True if there is a list of numbers (None for a missing value) for each point, all of one length."""
     if not isinstance(values, list) or not all(isinstance(point, list) for point in values):
         return False
     numbers = all(x is None or type(x) in (int, float) for point in values for x in point)

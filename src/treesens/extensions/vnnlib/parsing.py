@@ -323,7 +323,7 @@ def _times(item: Linear, factor: Fraction) -> Linear:
 
 
 def holds(formula: Formula, inputs: Sequence[Fraction], outputs: Sequence[Fraction]) -> bool:
-    """Whether a formula holds for numbers, exactly."""
+    """True if a formula holds for numbers, exactly."""
     if isinstance(formula, Negation):
         return not holds(formula.item, inputs, outputs)
     if isinstance(formula, Junction):
@@ -335,7 +335,7 @@ def holds(formula: Formula, inputs: Sequence[Fraction], outputs: Sequence[Fracti
 
 
 def compared(number: Fraction, operator: Operator) -> bool:
-    """Whether `number OP 0`."""
+    """True if `number OP 0`."""
     match operator:
         case "<":
             return number < 0

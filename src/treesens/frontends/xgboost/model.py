@@ -280,7 +280,7 @@ _ONE = "train one model for each output, or trees"
 
 
 def is_linear(learner: Field) -> bool:
-    """Whether the booster is a linear one."""
+    """True if the booster is a linear one."""
     return learner["gradient_booster"]["name"].text() == "gblinear"
 
 

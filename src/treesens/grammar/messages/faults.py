@@ -69,7 +69,7 @@ class Stop:
 
     @property
     def at_break(self) -> bool:
-        """Whether the text stops here or goes on in a new line."""
+        """True if the text stops here or goes on in a new line."""
         return self.token is None or starts_line(self.tokens, self.index)
 
     @property

@@ -33,12 +33,12 @@ TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "SHARE", "EXPECT")
 
 
 def is_word(token: Token) -> bool:
-    """Whether the token is a word of the language, as opposed to a name that reads the same."""
+    """True if the token is a word of the language, as opposed to a name that reads the same."""
     return token.type not in ("NAME", "FUNCTION", "PREDICATE", "QUOTED", "STRING") and str(token) in keywords()
 
 
 def is_name(token: Token) -> bool:
-    """Whether the token can be a name somewhere."""
+    """True if the token can be a name somewhere."""
     return token.type in ("NAME", "QUOTED", "FUNCTION", "PREDICATE") or is_word(token)
 
 
@@ -47,14 +47,14 @@ def starts_line(tokens: list[Token], index: int) -> bool:
 
 
 def may_start(tokens: list[Token], index: int) -> bool:
-    """Whether a conjunct may start with this token; `not` does, but `not in` goes on with one."""
+    """True if a conjunct may start with this token; `not` does, but `not in` goes on with one."""
     if tokens[index].type == "NOT":
         return index + 1 == len(tokens) or tokens[index + 1].type != "IN"
     return tokens[index].type in _STARTS
 
 
 def may_end(token: Token) -> bool:
-    """Whether a conjunct may end with this token."""
+    """True if a conjunct may end with this token."""
     return token.type in _ENDS or (is_word(token) and str(token) not in ENDS_OPEN and str(token) not in operators())
 
 
@@ -104,7 +104,7 @@ def _continues_sweep(tokens: list[Token], index: int, start: int) -> bool:
 
 
 def _has_shape(tokens: list[Token], index: int) -> bool:
-    """Whether the line reads like a declaration, even of a word that is misspelt."""
+    """True if the line reads like a declaration, even of a word that is misspelt."""
     word, *after = tokens[index : index + 3]
     kinds = [t.type for t in after]
     named = len(after) == 2 and is_name(after[0]) and kinds[1] in ("FROM", "COLON")

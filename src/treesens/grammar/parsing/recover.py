@@ -100,7 +100,7 @@ class DeclarationParser:
         return index + 1
 
     def _breaks(self, index: int) -> bool:
-        """Whether a line break before this token separates two conjuncts."""
+        """True if a line break before this token separates two conjuncts."""
         if index == self.conjunct_start or not starts_line(self.tokens, index) or not may_start(self.tokens, index):
             return False
         if not may_end(self.tokens[index - 1]):

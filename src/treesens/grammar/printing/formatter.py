@@ -134,7 +134,7 @@ def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -
 
 
 def _starts_case(tokens: list[Token], index: int) -> bool:
-    """Whether a case of a decision begins here, or its `else`."""
+    """True if a case of a decision begins here, or its `else`."""
     if tokens[0].type != "DECISION":
         return False
     return tokens[index].type == "ELSE" or (index + 1 < len(tokens) and tokens[index + 1].type == "WHEN")

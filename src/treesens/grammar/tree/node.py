@@ -42,7 +42,7 @@ class Node:
         return tuple(getattr(self, name) for name in self.__match_args__)
 
     def __eq__(self, other: object) -> bool:
-        """Whether two nodes say the same, wherever they are."""
+        """True if two nodes say the same, wherever they are."""
         if not isinstance(other, Node) or type(other) is not type(self):
             return NotImplemented
         return self._parts() == other._parts()

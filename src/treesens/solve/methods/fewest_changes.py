@@ -78,7 +78,7 @@ class FewestChanges:
         return self._decided(known, premises) if self.most is not None else self._optimum(known, premises)
 
     def _is_open(self) -> bool:
-        """Whether more has to be known."""
+        """True if more has to be known."""
         return self.value > self._bound() and (self.most is None or self.value > self.most >= self._bound())
 
     def _ask_singles(self) -> bool:
@@ -146,7 +146,7 @@ class FewestChanges:
             differing = left if self.seen is None else self._changed(self.seen)
 
     def _is_none(self, inside: Features, budget: Budget) -> bool:
-        """Whether it is proved that no answer differs in these features alone; then every one differs in another one."""
+        """True if it is proved that no answer differs in these features alone; then every one differs in another one."""
         if any(inside.isdisjoint(one) for one in self.to_hit):
             self.seen = None
             return True

@@ -368,7 +368,7 @@ class _NearestPair:
         return min(stuck, least, self.best.value)
 
     def _is_near(self, bound: float) -> bool:
-        """Whether a bound is as near to the best pair as the tolerance says."""
+        """True if a bound is as near to the best pair as the tolerance says."""
         best = self.best.value
         return best < math.inf and (
             bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN

@@ -82,7 +82,7 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """Whether the race is over for the others: not if the engine came back without an answer (its memory was full)."""
+        """True if the race is over for the others: not if the engine came back without an answer (its memory was full)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS

@@ -72,7 +72,7 @@ def search_trees(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _wants_clearance(found: TreeOutcome, judged: Result | Rejected) -> bool:
-    """Whether only the last digits stand against a point: others may be clear of them. The trees are there already."""
+    """True if only the last digits stand against a point: others may be clear of them. The trees are there already."""
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 

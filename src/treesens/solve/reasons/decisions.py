@@ -189,7 +189,7 @@ class RowDecisions:
                 falls = tried
 
     def _holds_with(self, box: dict[int, BoolArray], feature: int, cells: Sequence[int]) -> bool:
-        """Whether the class holds with more cells, which then belong to the box."""
+        """True if the class holds with more cells, which then belong to the box."""
         mask = box[feature].copy()
         mask[list(cells)] = True
         if self.other_within({**box, feature: mask}) is not None:

@@ -195,7 +195,7 @@ def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
 
 
 def _movable(query: Query) -> bool:
-    """Whether a point may have values to choose freely: an objective over all of them, or to the nearest row, has."""
+    """True if a point may have values to choose freely: an objective over all of them, or to the nearest row, has."""
     goal = query.objective
     if goal is None:
         return True
@@ -204,7 +204,7 @@ def _movable(query: Query) -> bool:
 
 
 def worse(query: Query, moved: Witness, witness: Witness) -> bool:
-    """Whether the objective loses by moving."""
+    """True if the objective loses by moving."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return False

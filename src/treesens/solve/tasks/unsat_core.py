@@ -31,7 +31,7 @@ def core_of(
     unsure = False
 
     def none(conjuncts: Sequence[Conjunct], searches: int) -> bool:
-        """Whether these alone are proved to have no answer; `searches` share the time that is left."""
+        """True if these alone are proved to have no answer; `searches` share the time that is left."""
         nonlocal unsure
         if not budget.worthwhile:
             unsure = True
@@ -60,7 +60,7 @@ def core_of(
 
 
 def _scored(conjunct: Conjunct) -> bool:
-    """Whether a conjunct speaks of scores, which only the model knows."""
+    """True if a conjunct speaks of scores, which only the model knows."""
     return any(row.form.scores for row in linear_constraints(conjunct.parts))
 
 

@@ -198,7 +198,7 @@ def _one_score(mojo: Mojo, classes: Sequence[str | int]) -> _Scoring:
 
 
 def _doubled(mojo: Mojo, classes: int) -> bool:
-    """Whether a forest of two classes has trees for both of them."""
+    """True if a forest of two classes has trees for both of them."""
     return classes == 2 and mojo.text("algo") == "drf" and mojo.flag("binomial_double_trees")
 
 

@@ -191,7 +191,7 @@ def _to(node: Any) -> int:
 
 
 def _repeats(node: Any, classes: tuple[str | int, ...]) -> bool:
-    """Whether an operator of the scores gives the same numbers in the same order."""
+    """True if an operator of the scores gives the same numbers in the same order."""
     if node.op_type == "ZipMap":
         return _classes(node) == classes
     return node.op_type in ("Identity", "Reshape") or (node.op_type == "Cast" and _to(node) in (_FLOAT, _DOUBLE))

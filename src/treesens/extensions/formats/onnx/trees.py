@@ -132,7 +132,7 @@ def _many_classes(a: Attributes, classes: tuple[str | int, ...], link: Link, bas
 
 
 def _positive(a: Attributes) -> bool:
-    """Whether no weight is negative: a single score is then one of probabilities, and compared with 1/2."""
+    """True if no weight is negative: a single score is then one of probabilities, and compared with 1/2."""
     return bool((a.floats("class_weights") >= 0).all())
 
 

@@ -63,7 +63,7 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
 
 
 def score_decides(tree: Element) -> bool:
-    """Whether some node has a score that is not the first of its most probable classes: then the score is the class."""
+    """True if some node has a score that is not the first of its most probable classes: then the score is the class."""
     nodes, todo = [], list(tree.each("Node"))
     while todo:
         nodes.append(todo.pop())

@@ -56,7 +56,7 @@ class _Parts:
 
 
 def is_blend(obj: Any) -> bool:
-    """Whether an estimator predicts what several others predict together."""
+    """True if an estimator predicts what several others predict together."""
     kind = type(obj)
     if not kind.__module__.startswith("sklearn."):
         return False
@@ -175,7 +175,7 @@ def _in_one_thread(obj: Any) -> Any:
 
 
 def _is_sum(e: Ensemble) -> bool:
-    """Whether what a model predicts is a sum of its leaves."""
+    """True if what a model predicts is a sum of its leaves."""
     return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
 
 

@@ -39,7 +39,7 @@ _NOTE = (
 
 
 def is_calibrated(obj: Any) -> bool:
-    """Whether an object is scikit-learn's calibration of another one."""
+    """True if an object is scikit-learn's calibration of another one."""
     return type(obj).__name__ == _NAME and type(obj).__module__.startswith("sklearn.")
 
 

@@ -82,7 +82,7 @@ class Column:
 
     @property
     def raw(self) -> bool:
-        """Whether it still holds what the user gave."""
+        """True if it still holds what the user gave."""
         return self.present is _same and self.images is None
 
 

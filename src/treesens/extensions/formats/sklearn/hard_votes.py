@@ -27,7 +27,7 @@ _SOFT = "use whole numbers as weights, or voting='soft'; or give the models insi
 
 
 def counts_votes(obj: Any) -> bool:
-    """Whether a vote of scikit-learn counts classes, and does not average probabilities."""
+    """True if a vote of scikit-learn counts classes, and does not average probabilities."""
     return type(obj).__name__ == "VotingClassifier" and obj.voting == "hard"
 
 

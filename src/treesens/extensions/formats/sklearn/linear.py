@@ -61,7 +61,7 @@ class Linear:
 
 
 def is_linear(estimator: Any) -> bool:
-    """Whether an estimator of scikit-learn predicts by one product of columns and coefficients."""
+    """True if an estimator of scikit-learn predicts by one product of columns and coefficients."""
     kind = type(estimator)
     return kind.__module__.startswith(_HOMES) and kind.__name__ in (*_VALUES, *_CLASSES)
 

@@ -27,7 +27,7 @@ Float64 = NDArray[np.float64]
 
 
 def is_pipeline(obj: Any) -> bool:
-    """Whether an object is a pipeline of scikit-learn, or of imbalanced-learn."""
+    """True if an object is a pipeline of scikit-learn, or of imbalanced-learn."""
     kind = type(obj)
     return kind.__name__ == "Pipeline" and kind.__module__ in ("sklearn.pipeline", "imblearn.pipeline")
 

@@ -69,7 +69,7 @@ class Stage:
 
     @property
     def has_table(self) -> bool:
-        """Whether the stage has a table beside its settings."""
+        """True if the stage has a table beside its settings."""
         return self.kind in _WITH_DATA
 
     def setting(self, name: str) -> Field | None:
@@ -107,7 +107,7 @@ class Stage:
 
     @property
     def keeps_invalid(self) -> bool:
-        """Whether what is not known is kept. ModelError for a way that is not known."""
+        """True if what is not known is kept. ModelError for a way that is not known."""
         value = self.setting("handleInvalid")
         told = "error" if value is None else value.text()
         if value is not None and told not in ("error", "skip", "keep"):
@@ -141,7 +141,7 @@ class Slot:
 
     @property
     def parts_at_zero(self) -> bool:
-        """Whether a bucket of the number begins at 0: Spark puts -0.0 into the one before it."""
+        """True if a bucket of the number begins at 0: Spark puts -0.0 into the one before it."""
         return any(0.0 in step.edges for step in self.steps)
 
     def then(self, *steps: Step) -> Slot:

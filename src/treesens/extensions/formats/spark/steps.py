@@ -47,7 +47,7 @@ class Step:
 
     @property
     def rises(self) -> bool:
-        """Whether the step never falls, and says something: a column that was constant in training is multiplied by 0."""
+        """True if the step never falls, and says something: a column that was constant in training is multiplied by 0."""
         if self.operation is Operation.BUCKET:
             return True
         return bool(np.isfinite(self.constant)) and (self.operation is not Operation.MULTIPLY or self.constant > 0)

@@ -46,7 +46,7 @@ class Within:
             raise UsageError("every feature of the rows varies", remedy="leave one out of `vary`")
 
     def is_kept(self, trained: Any) -> bool:
-        """Whether it is proved of a booster, with room for what the library rounds."""
+        """True if it is proved of a booster, with room for what the library rounds."""
         model = self._read(trained)
         missing = np.array([not f.labels for f in model.ensemble.features], dtype=np.bool_)
         domain = (*self.domain, *possible_inputs(model, missing, self.domain))

@@ -95,7 +95,7 @@ class Sets(StudyResult):
 
     @property
     def complete(self) -> bool:
-        """Whether something is known about every set."""
+        """True if something is known about every set."""
         return not self.interrupted and all(record["complete"] for record in self.records)
 
     @property

@@ -157,7 +157,7 @@ _SECONDS = 0.2
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook, and no terminal or program."""
+    """True if this process is the kernel of a notebook, and no terminal or program."""
     shell = sys.modules.get("IPython")
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
