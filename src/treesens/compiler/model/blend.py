@@ -197,7 +197,7 @@ def keeps_single(ensemble: Ensemble) -> bool:
 
 def _shown(member: Ensemble, margins: FloatArray) -> FloatArray:
     """What a member predicts for its margins: calibrated scores of classes are divided by their sum."""
-    if member.compares_classes:
+    if member.link.compares_members:
         assert member.blend is not None
         return member.blend.probabilities(margins, len(member.classes))
     return np.asarray(member.probabilities(margins))

@@ -162,11 +162,6 @@ class Ensemble:
         return len(self.base)
 
     @property
-    def compares_classes(self) -> bool:
-        """True if the scores are those of the classes, each with a calibration of its own."""
-        return self.link.compares_members
-
-    @property
     def calibration(self) -> Calibration | None:
         """The function from the only score to a probability, if it was learnt after training."""
         return self.link.calibration

@@ -53,7 +53,7 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
     members = () if ensemble.blend is None else ensemble.blend.members
     single = keeps_single(ensemble) or ensemble.accumulation.number_type is NumberType.FLOAT32
     own = _RESOLUTION[NumberType.FLOAT32 if single else NumberType.FLOAT64]
-    quotients = (Fraction(QUOTIENT) for member in members if member.compares_classes)
+    quotients = (Fraction(QUOTIENT) for member in members if member.link.compares_members)
     return max((own, *map(resolution_of, members), *quotients))
 
 
@@ -170,7 +170,7 @@ def _sure_votes(ensemble: Ensemble, margins: FloatArray) -> list[int | None]:
     """The classes that win whatever the members predict of which nothing is sure."""
     assert ensemble.blend is not None
     count = len(ensemble.classes)
-    if ensemble.compares_classes:
+    if ensemble.link.compares_members:
         shown = np.asarray(ensemble.blend.probabilities(np.asarray(margins, np.float64), count))
         best = shown.argmax(axis=1)
         ahead = [row[b] - np.delete(row, b).max() for row, b in zip(shown, best.tolist(), strict=True)]
@@ -234,7 +234,7 @@ def unshown(query: Query, row: ProbabilitySum) -> Fraction:
 
 def resolution_of_class(ensemble: Ensemble) -> Fraction:
     """By how much two probabilities, or calibrated scores, differ at least if the library surely tells their classes apart."""
-    if ensemble.compares_classes:
+    if ensemble.link.compares_members:
         # The sum by which calibrated scores are divided is at most the number of classes.
         return len(ensemble.classes) * max(Fraction(QUOTIENT), resolution_of(ensemble))
     return resolution_of(ensemble)

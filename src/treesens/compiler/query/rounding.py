@@ -296,7 +296,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
     hidden = Fraction(0)
     for term in row.form.scores:
         whole = _ensemble(query, term.point)
-        if whole.compares_classes:
+        if whole.link.compares_members:
             hidden += _hidden_by_sigmoids(whole, term)
             continue
         ensemble = voter_of(whole, term.output)

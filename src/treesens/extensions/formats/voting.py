@@ -80,6 +80,6 @@ def _check(e: Ensemble, classes: int, place: str, remedy: str) -> None:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     cut = e.cutoff is not None and not isinstance(e.link, Logistic) and not (e.link.is_linear and e.n_outputs > 1)
-    if cut or e.compares_classes or e.link.prefers_gaps:
+    if cut or e.link.compares_members or e.link.prefers_gaps:
         message = f"a model inside ({e.source.format}) predicts a class by a calibrated or averaged probability"
         raise ModelError(message, place=place, remedy=f"leave it out, or {remedy}")

@@ -202,7 +202,7 @@ class Between:
     def check(self, size: Fraction) -> None:
         """Every lead from 0 on makes sense, but no vote has one."""
         if size and self.ensemble.link.votes:
-            what = "calibrated scores of classes" if self.ensemble.compares_classes else "votes"
+            what = "calibrated scores of classes" if self.ensemble.link.compares_members else "votes"
             raise UsageError(f"{what} have no margin", remedy="give --margin 0: any change of the class")
 
     def words(self, size: Fraction) -> str:
@@ -278,7 +278,7 @@ def check_regions(ensemble: Ensemble, remedy: str) -> None:
 
 def check_votes(ensemble: Ensemble, study: str) -> None:
     """UsageError for counted votes, in a study that is about scores or probabilities."""
-    if ensemble.compares_classes:
+    if ensemble.link.compares_members:
         raise UsageError(
             f"{study} is about scores, and this model compares the calibrated scores of its classes",
             remedy="ask `treesens audit`, `why` or `robust`, or in a file: `class(a) = C`; or calibrate a model of one class "
@@ -340,7 +340,7 @@ def _of_votes(ensemble: Ensemble, asked: Asked, chosen: Sequence[int]) -> list[D
     if asked.kind == "gap" or asked.threshold is not None:
         raise UsageError(
             "the calibrated scores of classes are compared, and no gap is asked of them"
-            if ensemble.compares_classes
+            if ensemble.link.compares_members
             else "votes for classes are counted, and nothing is a probability",
             remedy="give --margin 0: any change of the class",
         )

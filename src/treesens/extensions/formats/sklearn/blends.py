@@ -183,7 +183,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
     if len(e.classes) != classes:
         message = f"a model inside knows {len(e.classes)} classes, and the whole {classes}"
         raise ModelError(message, place=place, remedy="train all of them on all classes")
-    votes = e.link.votes and not e.compares_classes
+    votes = e.link.votes and not e.link.compares_members
     if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
         raise ModelError(
