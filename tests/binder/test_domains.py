@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import treesens as ts
 from tests.binder.setting import NAMES, bound, one
 from treesens.binder.domains import domain_of_column, nearest_floats, steps_domain
+from treesens.cli import group
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.domain import RealDomain, Unit, ValueDomain
@@ -171,3 +174,28 @@ def test_a_name_in_quotes_is_the_name_declared_or_not(names: tuple[str | int, ..
             )
             answers = ts.check_text(f'model m from "m"\n{declared}{text}', models={"m": model})
             assert {str(answers[f"q{i}"].verdict) for i in range(3)} == {"found"}, (declared, name)
+
+
+@pytest.mark.parametrize("values", ["1e300,-1e300", "inf,-inf", "one,two"])
+def test_values_that_the_model_cannot_hold_are_left_out_of_columns_that_no_question_names(
+    values: str, tmp_path: Path
+) -> None:
+    """No tree asks about y, so that 0 stands for its values; a question that names y would be answered about other numbers."""
+    import xgboost
+
+    x = np.repeat([[0.0, 0.0], [1.0, 0.0]], 20, axis=0)
+    trained = xgboost.XGBClassifier(n_estimators=2, max_depth=1).fit(x, x[:, 0] > 0.5)
+    trained.get_booster().feature_names = ["x", "y"]
+    trained.get_booster().save_model(tmp_path / "m.json")
+    first, second = values.split(",")
+    (tmp_path / "d.csv").write_text(f"x,y\n0,{first}\n1,{second}\n")
+    text = 'model m from "m.json"\ndata d from "d.csv"\ndomain from d\nquery q: find a such that class(a) = 1'
+    (tmp_path / "q.sens").write_text(text + "\n")
+    ran = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens")])
+    assert ran.exit_code == 0
+    assert "E405" in ran.output
+    assert ("text" in ran.output) == (first == "one")
+    assert "infinite" not in ran.output
+    (tmp_path / "q.sens").write_text(f"{text} and a.y >= 0.5\n")
+    ran = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens")])
+    assert "column `y` holds" in str(ran.exception)

@@ -85,8 +85,8 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
 
 
 def replayed_here(case: Case, options: dict[str, Any]) -> dict[str, Any]:
-    """The options without a library that is not there: JPMML needs Java, and is no part of an installation."""
-    if all(model.frontend != "pmml" for model in case.models.values()):
+    """The options without a library that is not there: JPMML needs Java, and a scorecard has none."""
+    if all(model.frontend not in ("pmml", "scorecard") for model in case.models.values()):
         return options
     return {name: value for name, value in options.items() if name != "confirm"} | {"replay": "emulated"}
 

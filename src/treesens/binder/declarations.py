@@ -22,6 +22,7 @@ from treesens.data.tables import Categories, Table, TextError, as_named, blanks_
 from treesens.errors import DataError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
 from treesens.visible import declaration
 
 T = TypeVar("T")
@@ -188,7 +189,7 @@ def read_declarations(
                     queries[name.text] = name
     _check_names(found)
     _name_columns(found)
-    _leave_out_unused(found)
+    _leave_out_unused(found, file)
     _note_codes(found)
     if queries and not found.models:
         first = next(iter(queries.values()))
@@ -252,10 +253,13 @@ def asked_about(found: Declarations) -> set[str]:
     return {name for model in found.models.values() if model is not None for name in model.ensemble.used_features}
 
 
-def _leave_out_unused(found: Declarations) -> None:
-    """Set text and infinite values to 0 in columns that no tree splits on (a pipeline drops them): no answer depends on it."""
+def _leave_out_unused(found: Declarations, file: ast.File) -> None:
+    """Set text and values that the model cannot hold to 0 in columns that no tree splits on (a pipeline drops them) and no
+    question names: no answer depends on it.
+    """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
+    used |= {node.feature.text for node in nodes_in(file) if isinstance(node, ast.FeatureOf)}
     unused = {f.name: ensemble.number_type for ensemble in models for f in ensemble.features if not f.categories}
     for name, table in found.tables.items():
         if table is None:
@@ -264,7 +268,7 @@ def _leave_out_unused(found: Declarations) -> None:
         text = [c for c in columns if table.columns[c].dtype == object]
         endless = [c for c in columns if c not in text and _is_endless(table.columns[c], unused[c])]
         zeros = frozen(np.zeros(table.rows))
-        for what, left_out in (("each text there", text), ("its values, some of them infinite,", endless)):
+        for what, left_out in (("each text there", text), ("its values, which the model cannot hold,", endless)):
             if left_out:
                 listed = ", ".join(f"`{c}`" for c in left_out[:8]) + (", …" if len(left_out) > 8 else "")
                 message = f"no tree asks about {listed}: 0 stands for {what} in `{name}`"

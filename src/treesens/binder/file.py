@@ -31,7 +31,7 @@ from treesens.compiler.query import query as q
 from treesens.compiler.query.values import ValueSum
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.registry import frontend
+from treesens.frontends.registry import libraries_of
 from treesens.grammar.tree import ast
 
 
@@ -85,7 +85,8 @@ class ResolvedQuestion:
         """The library's own predict per model: if `replay` asks for it, or (auto) if the library is imported already."""
         if replay == "emulated":
             return None
-        if replay == "auto" and not all(frontend(m.frontend).library in sys.modules for m in self.models):
+        libraries = libraries_of(self.models, replay)
+        if replay == "auto" and not all(library in sys.modules for library in libraries):
             return None
         return [model.replay for model in self.models]
 

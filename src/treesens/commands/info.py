@@ -52,7 +52,9 @@ def fidelity(loaded: LoadedModel, rows: int, seed: int) -> dict[str, Any]:
     from treesens.frontends.registry import frontend
 
     library = frontend(loaded.frontend).library
-    if library and find_spec(library.partition(".")[0]) is None:
+    if not library:
+        return {"ok": None, "rows": 0, "mismatches": 0, "summary": "none: the format has no library to compare with"}
+    if find_spec(library.partition(".")[0]) is None:
         extra = "onnx" if library == "onnxruntime" else library
         reason = f"{library} is not installed: pip install 'treesens[{extra}]'"
         return {"ok": None, "rows": 0, "mismatches": 0, "summary": reason}

@@ -84,7 +84,8 @@ class Frontend(Protocol):
     """Short lower-case name of the format, for `--format` and messages."""
 
     library: str
-    """The module that replay in the library imports; also named in messages when it is not installed.
+    """The module that replay in the library imports; also named in messages when it is not installed. Empty if the format has
+    no library: answers are replayed in the arithmetic of the reader alone.
 
     A frontend whose reader needs a package names it in `reads_with`, for `treesens doctor`.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +17,7 @@ from treesens.builtin import has_extensions
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import MOST_FILES, read_folder
 from treesens.compiler.base.plugins import Registry
-from treesens.errors import ModelError
+from treesens.errors import ModelError, UsageError
 from treesens.frontends.base import (
     FolderFrontend,
     Frontend,
@@ -73,6 +73,16 @@ def frontend(name: str) -> Frontend:
     if not isinstance(made, Frontend):
         raise ModelError(f"the model format `{name}` lacks members of treesens.frontends.base.Frontend")
     return made
+
+
+def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
+    """The libraries of models. UsageError if answers have to be replayed in them and a format has none."""
+    libraries = [frontend(model.frontend).library for model in models]
+    if replay == "library" and not all(libraries):
+        raise UsageError(
+            "the format of a model has no library, which could replay answers", remedy="use --replay emulated"
+        )
+    return libraries
 
 
 def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:

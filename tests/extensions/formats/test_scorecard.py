@@ -151,3 +151,19 @@ def test_printed_cuts_are_not_called_exact(tmp_path: Path) -> None:
 
 def test_whole_cuts_are_no_printed_ones(tmp_path: Path) -> None:
     assert not load(written(tmp_path, OURS)).printed
+
+
+def test_a_table_that_is_read_twice_is_no_library(tmp_path: Path) -> None:
+    """A scorecard has no library: reading the printed table once more says nothing of the scores that optbinning gives."""
+    written(tmp_path, OPTBINNING)
+    (tmp_path / "q.sens").write_text('model m from "card.csv"\nquery q: find a such that value(a) <= 700\n')
+    ran = CliRunner().invoke(group, ["info", str(tmp_path / "card.csv"), "--check"])
+    assert "no library" in ran.output
+    assert "equal" not in ran.output
+    ran = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens")])
+    assert "emulated replay" in ran.output
+    for command in (["check", str(tmp_path / "q.sens")], ["range", str(tmp_path / "card.csv")]):
+        ran = CliRunner().invoke(group, [*command, "--replay", "library"])
+        assert isinstance(ran.exception, TreesensError)
+        assert "has no library" in ran.exception.message
+        assert ran.exception.remedy == "use --replay emulated"

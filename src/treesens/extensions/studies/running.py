@@ -16,7 +16,7 @@ from treesens.compiler.model.evaluate import LibraryReplay, Predicted
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.registry import frontend
+from treesens.frontends.registry import libraries_of
 from treesens.solve.options import Options
 from treesens.solve.question import with_certificates
 
@@ -72,7 +72,8 @@ def library_of(model: LoadedModel, replay: str) -> list[LibraryReplay] | None:
     """What replays the witnesses about a model: its library, if `replay` is `library`, or `auto` and it is installed; None for
     its arithmetic alone.
     """
-    wanted = replay == "library" or (replay == "auto" and find_spec(frontend(model.frontend).library) is not None)
+    (library,) = libraries_of([model], replay)
+    wanted = replay == "library" or (replay == "auto" and library != "" and find_spec(library) is not None)
     return [one_at_a_time(model.replay)] if wanted else None
 
 

@@ -46,7 +46,7 @@ class ScorecardFrontend:
     """Reads tables of points; there is no live object."""
 
     name = "scorecard"
-    library = "numpy"
+    library = ""
 
     def recognises_bytes(self, head: bytes) -> bool:
         first = head.partition(b"\n")[0].decode("utf-8", "replace")
