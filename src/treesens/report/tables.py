@@ -99,6 +99,11 @@ class Table(RichTable):
             column._index = number  # the padding of the last column depends on it
 
 
+def value_text(value: Any) -> str:
+    """A value of an input: `missing`, or as it is; a category of this name is quoted, as in a question."""
+    return "missing" if value is None else '"missing"' if value == "missing" else str(value)
+
+
 def _longest_word(cell: Any) -> int:
     return max(map(cell_len, str(cell).split()), default=0)
 

@@ -27,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, pd.DataFrame, s
     folder: Path = tmp_path_factory.mktemp("front")
     model, frame = xgboost_of_whole_numbers()
     named = ts.load(model, protected="f2", classes={0: "granted", 1: "refused"}, favourable="granted")
-    ts.audit(named, frame, gap=list(GAPS), measure="rows").report(folder / "r.html", date="2026-01-01")
+    ts.audit(named, frame, gap=list(GAPS), measure="rows", shape=True).report(folder / "r.html", date="2026-01-01")
     return model, frame, (folder / "r.html").read_text()
 
 
@@ -140,3 +140,21 @@ def test_records_name_what_the_page_was_made_with(made: Any, tmp_path: Path) -> 
     records = json.loads((tmp_path / "r.audit.json").read_text())
     assert records["meaning"]["protected"] == ["f2"]
     assert records["results"][0]["protected"] is True
+
+
+def test_the_headline_and_the_shapes_are_those_of_the_library(made: Any) -> None:
+    model, frame, page = made
+    cells = frame.drop_duplicates().iloc[:0].reindex(range(216))
+    cells[:] = np.stack(np.unravel_index(np.arange(216), (6, 6, 6)), axis=1)
+    raw = np.asarray(model.predict(cells.astype(frame.dtypes), output_margin=True), float).reshape(6, 6, 6)
+    chances = np.stack([model.predict_proba(frame.assign(f2=float(v)))[:, 1] for v in range(6)])
+    flips = int(((chances.max(0) >= 0.55) & (chances.min(0) <= 0.45)).sum())
+    headline = page[page.index("<h1") : page.index("<h2>The question")]
+    found = f"1 of 1 protected feature (or sets) can flip an input of the domain: f2 ({flips} of 240 rows flip)."
+    assert f'<p class="headline"><b>At gap 0.05, {found}</b></p>' in headline
+    shapes = page[page.index("<h2>Shape") :].partition("</ul>")[0]
+    for axis, name in enumerate(("f0", "f1", "f2")):
+        apart = [np.take(raw, high, axis) - np.take(raw, low, axis) for low in range(6) for high in range(low + 1, 6)]
+        rise, fall = max(0.0, float(np.max(apart))), max(0.0, float(-np.min(apart)))
+        word = "neither" if rise and fall else "increasing" if rise else "decreasing"
+        assert f"<li>{name}: {word}; largest fall {fall:.4g}; largest rise {rise:.4g}</li>" in shapes

@@ -219,3 +219,22 @@ def test_a_ratio_that_is_just_met_is_reached() -> None:
     assert _reaches((Fraction(4, 5), Fraction(4, 5)), Fraction(4, 5)) == "yes"
     assert _reaches((Fraction(3, 5), Fraction(4, 5)), Fraction(4, 5)) == "open"
     assert _reaches((Fraction(3, 5), Fraction(4, 5) - Fraction(1, 10**30)), Fraction(4, 5)) == "no"
+
+
+def test_a_missing_value_is_no_category_called_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The library's decisions, counted by pandas: groups of different values have different names."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    values = pd.Series(np.array(["None", "missing", "b", None], object)[rng.integers(0, 4, 300)])
+    frame = pd.DataFrame({"c": values.astype("category"), "z": rng.integers(0, 4, 300)})
+    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
+    model.fit(frame, ((frame.z > 1) ^ (values == "b")).astype(int))
+    model.booster_.save_model(tmp_path / "m.txt")
+    frame.to_parquet(tmp_path / "d.parquet")
+    shown = values.map({"None": "None", "missing": '"missing"', "b": "b"}).fillna("missing")
+    decided = pd.Series(model.predict(frame)).groupby(shown)
+    with pytest.raises(SystemExit, match="0"):
+        main(["groups", f"{tmp_path}/m.txt", "--data", f"{tmp_path}/d.parquet", "-b", "c", "--favourable", "1"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    cells = {line[1]: (int(line[2]), int(line[3])) for line in lines if line[:1] == ["c"]}
+    assert cells == {name: (int(own.count()), int(own.sum())) for name, own in decided}

@@ -50,7 +50,7 @@ def show_repairs(records: Sequence[dict[str, Any]], kind: str) -> None:
         ("loss", "right"),
         ("AUC", "right"),
         ("decisions changed", "right"),
-        ("rows that flip", "right"),
+        ("rows that change class", "right"),
         ("largest swing", "right"),
         ("trees changed", "right"),
         ("file", "left"),

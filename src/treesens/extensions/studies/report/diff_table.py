@@ -16,7 +16,7 @@ from treesens.extensions.studies.report.fact_words import largest_words, rounded
 from treesens.extensions.studies.report.price_table import show_price
 from treesens.report import notebook
 from treesens.report.show import out
-from treesens.report.tables import Table
+from treesens.report.tables import Table, value_text
 from treesens.report.terminal import say_wrapped
 
 
@@ -45,7 +45,7 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         table.add_column(name)
     for score in record["scores"]:
         value, limit = score["largest"], score["bound"]
-        shown = ", ".join(f"{k} {v}" for k, v in (score["input"] or {}).items()) if value else ""
+        shown = ", ".join(f"{k} {value_text(v)}" for k, v in (score["input"] or {}).items()) if value else ""
         numbers = ("–" if x is None else f"{x:.6g}" for x in (value, limit))
         table.add_row(score["score"], score["direction"], *numbers, _status(score), shown)
     table.print_fitted(out(), ("input",))
@@ -81,7 +81,7 @@ def _show_outcomes(records: list[dict[str, Any]]) -> None:
         table.add_column(name)
     for one in records:
         rows = ["–" if one[name] is None else str(one[name]) for name in ("rows_changed", "rows")]
-        shown = ", ".join(f"{k} {v}" for k, v in (one["input"] or {}).items()) or one["reason"]
+        shown = ", ".join(f"{k} {value_text(v)}" for k, v in (one["input"] or {}).items()) or one["reason"]
         table.add_row(one["old"], one["new"], Text(one["verdict"], style=COLOURS[one["verdict"]]), *rows, shown)
     table.print_fitted(out(), ("input",))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from treesens.report.show import out
-from treesens.report.tables import Table
+from treesens.report.tables import Table, value_text
 
 _COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
     ("rows", "right"),
@@ -14,7 +14,7 @@ _COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
     ("AUC", "right"),
     ("decisions changed", "right"),
     ("positive", "right"),
-    ("rows that flip", "right"),
+    ("rows that change class", "right"),
 )
 
 
@@ -40,7 +40,7 @@ def show_prices(prices: Sequence[tuple[str, dict[str, Any]]]) -> None:
             both(price, "positive", ".1%"),
             both(price, "rows_flip", "d"),
         )
-    table.print_fitted(out(), ("positive", "rows that flip"))
+    table.print_fitted(out(), ("positive", "rows that change class"))
 
 
 def _groups(name: str, price: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -48,8 +48,7 @@ def _groups(name: str, price: dict[str, Any]) -> list[tuple[str, dict[str, Any]]
     first = "" if name == "all" else f"{name}, "
     return [
         (
-            first
-            + ", ".join(f"{b} {'missing' if v is None else v}" for b, v in zip(one["by"], one["values"], strict=True)),
+            first + ", ".join(f"{b} {value_text(v)}" for b, v in zip(one["by"], one["values"], strict=True)),
             one,
         )
         for one in price.get("groups", ())

@@ -16,7 +16,7 @@ from treesens.extensions.studies.report.audit_table import classes_of
 from treesens.extensions.studies.report.fact_words import MEANINGS, who_of
 from treesens.report.share_words import estimated, interval, percent
 from treesens.report.show import out
-from treesens.report.tables import Table
+from treesens.report.tables import Table, value_text
 from treesens.report.terminal import say_wrapped
 from treesens.visible import spreadsheet, visible
 
@@ -41,7 +41,8 @@ def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     names = dict.fromkeys(name for record in records for name in record)
     found = {name: [record.get(name) for record in records] for name in names}
     plain = {
-        name: [", ".join(map(str, x)) if isinstance(x, list) else x for x in cells] for name, cells in found.items()
+        name: [", ".join(map(value_text, x)) if isinstance(x, list) else x for x in cells]
+        for name, cells in found.items()
     }
     return {name: cells for name, cells in plain.items() if not any(isinstance(x, dict) for x in found[name])}
 
