@@ -81,7 +81,7 @@ COMMAND_LINES: Final = {
         "Write a first .sens file and treesens.toml for a model.",
     ),
     "export": (
-        "treesens.extensions.certify.export_command:command",
+        "treesens.extensions.certify.command:export",
         "Write the trees of a model in a neutral format.",
     ),
     "sweep": (

@@ -56,7 +56,7 @@ OUTPUTS = {
     ),
     "learn file": (
         ["learn", "rules", "d.csv", "-o", "OUT.sens"],
-        "treesens.extensions.studies.commands.learn.write_atomically",
+        "treesens.extensions.studies.commands.study_outputs.write_atomically",
     ),
 }
 

@@ -15,9 +15,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import bound_of_second, least_margin
 from treesens.compiler.query.query import Exponent, Probability, Summand
 from treesens.errors import InternalError
-from treesens.links.link import ClassRule, Link, Refusal, Require, ScorePlace, second_class_rules
-
-_BY_PROBABILITY = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
+from treesens.links.link import ClassRule, Link, Refusal, Require, ScorePlace, refuse_margin_of_lead, second_class_rules
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Calibrated(Link):
         return bound_of_second(self.function, number)
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        return (_BY_PROBABILITY, "write `by factor g`, or compare `prob(P)` with a number") if margin else None
+        return refuse_margin_of_lead(margin)
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
         if isinstance(self.function, Odds):

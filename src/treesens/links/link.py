@@ -235,3 +235,9 @@ def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction)
         first: Operator = ">=" if wanted == 1 else "<="
         rules.append(ClassRule({1: Fraction(1)}, first, share if wanted == 1 else 1 - share))
     return tuple(rules)
+
+
+def refuse_margin_of_lead(margin: Fraction) -> Refusal | None:
+    """Why a class of a calibrated model, or of a mean, has no lead by a margin."""
+    message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
+    return (message, "write `by factor g`, or compare `prob(P)` with a number") if margin else None

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Summand
 from treesens.errors import InternalError
-from treesens.links.link import ClassRule, Link, Operator, Refusal, Require, ScorePlace, second_class_rules
+from treesens.links.link import (
+    ClassRule,
+    Link,
+    Operator,
+    Refusal,
+    Require,
+    ScorePlace,
+    refuse_margin_of_lead,
+    second_class_rules,
+)
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,7 @@ class Mean(Link):
         return "the model predicts the mean of what several models predict, and has no margin", f"write `prob({point})`"
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
-        return (message, "write `by factor g`, or compare `prob(P)` with a number") if margin else None
+        return refuse_margin_of_lead(margin)
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         blend, first = place.model.blend, place.first

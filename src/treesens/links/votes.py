@@ -26,6 +26,9 @@ class Votes(Link):
     )
     votes = True
     several = "counts the classes of several"
+    lacks = "the model counts the classes that several models predict, and has neither probabilities nor margins"
+    inside, instead = "one of the models inside", "train it with voting='soft'"
+    decide = "votes for classes are counted"
 
     def winners(self, ensemble: Ensemble, scores: FloatArray) -> Int64Array:
         assert ensemble.blend is not None
@@ -36,18 +39,14 @@ class Votes(Link):
         require(len(ensemble.classes) > 1 and ensemble.cutoff is None, "votes are for classes")
 
     def refuse_margin(self, point: str) -> Refusal:
-        message = "the model counts the classes that several models predict, and has neither probabilities nor margins"
-        return message, f"write `class({point}) = C`, or ask about one of the models inside"
+        return self.lacks, f"write `class({point}) = C`, or ask about {self.inside}"
 
     def refuse_probability(self, point: str) -> Refusal:
-        message, _ = self.refuse_margin(point)
-        return message, f"write `class({point}) = C`, or train it with voting='soft'"
+        return self.lacks, f"write `class({point}) = C`, or {self.instead}"
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:
-        if factor == 1 and not margin:
-            return None
-        message = "the votes for classes are counted, and no class leads by a probability or a margin"
-        return message, f"write `class({point}) = C` alone"
+        message = f"the {self.decide}, and no class leads by a probability or a margin"
+        return None if factor == 1 and not margin else (message, f"write `class({point}) = C` alone")
 
 
 @dataclass(frozen=True)
@@ -56,20 +55,9 @@ class Compared(Votes):
 
     compares_members = True
     several = "compares the calibrated scores of its classes"
-
-    def refuse_margin(self, point: str) -> Refusal:
-        message = "the model compares the calibrated scores of its classes: no probability or margin can be asked about"
-        return message, f"write `class({point}) = C`, or ask about the model inside"
-
-    def refuse_probability(self, point: str) -> Refusal:
-        message, _ = self.refuse_margin(point)
-        return message, f"write `class({point}) = C`, or calibrate one class against the others"
-
-    def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:
-        if factor == 1 and not margin:
-            return None
-        message = "the calibrated scores of classes are compared, and no class leads by a probability or a margin"
-        return message, f"write `class({point}) = C` alone"
+    lacks = "the model compares the calibrated scores of its classes: no probability or margin can be asked about"
+    inside, instead = "the model inside", "calibrate one class against the others"
+    decide = "calibrated scores of classes are compared"
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         """The share of a class of the sum of all calibrated scores."""

@@ -22,7 +22,7 @@ from treesens.extensions.formats.interpret.known import TABLE as INTERPRET
 from treesens.extensions.formats.onnx.known import TABLE as ONNX
 from treesens.extensions.formats.pmml.known import TABLE as PMML
 from treesens.extensions.formats.spark.known import TABLE as SPARK
-from treesens.extensions.formats.treelite_fields import TABLE as TREELITE
+from treesens.extensions.formats.treelite import TABLE as TREELITE
 from treesens.frontends import load
 from treesens.frontends.documents import ANY, Table, check_document
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM

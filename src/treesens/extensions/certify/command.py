@@ -1,4 +1,4 @@
-"""`treesens verify DIR`: the checker of certificates in a process of its own, which imports nothing of treesens."""
+"""`treesens verify` checks certificates in a process that imports nothing of treesens; `treesens export` writes trees."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 
 import click
 
-from treesens.commands.common import EXPECTED, VIOLATED, Number, Whole
+from treesens.commands.common import EXPECTED, VIOLATED, Number, Whole, trust_option
+from treesens.commands.outputs import OutputFile
+from treesens.compiler.base.files import write_atomically
 from treesens.errors import UsageError
+from treesens.report.terminal import say
 
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verify import main; sys.exit(main())"
 
@@ -74,3 +77,22 @@ def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str
 def _in(paths: tuple[Path, ...] | list[Path], suffix: str) -> list[Path]:
     found = [q for p in paths for q in (sorted(p.iterdir()) if p.is_dir() else [p]) if q.name.endswith(suffix)]
     return list(dict.fromkeys(found))
+
+
+@click.command("export")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--format", "-f", "format_name", help="Name of the format, if the content does not show it.")
+@trust_option
+@click.option("--output", "-o", type=OutputFile(), required=True, help="The file, e.g. MODEL.trees.json.")
+def export(model: Path, format_name: str | None, trust_pickle: bool, output: Path) -> int:
+    """Write the trees of a model as certificates refer to them: cuts, sets of categories, exact leaves (docs/certificates.md).
+
+    `treesens info MODEL --check` compares what was read with the library that made the model.
+    """
+    from treesens.extensions.certify.trees import trees_file
+    from treesens.frontends.registry import load
+
+    content = trees_file(load(model, format_name, trust_pickle=trust_pickle).ensemble)
+    write_atomically(output, content)
+    say(f"wrote {output} ({len(content):,} bytes)", err=True)
+    return EXPECTED

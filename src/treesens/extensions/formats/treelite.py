@@ -24,7 +24,6 @@ from treesens.compiler.model import Accumulation, ModelSource, Task
 from treesens.compiler.model.evaluate import Predicted
 from treesens.errors import ModelError
 from treesens.extensions.formats.apart import read_apart
-from treesens.extensions.formats.treelite_fields import TABLE
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
@@ -36,7 +35,7 @@ from treesens.frontends.columns import (
     feature_tuple,
     stack_trees,
 )
-from treesens.frontends.documents import Field, check_document
+from treesens.frontends.documents import Field, Table, check_document, inside, irrelevant, optional, used
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 _LINKS = {
@@ -76,6 +75,37 @@ if '"threshold":,' in text:
 
 _NO_THRESHOLD = '"threshold":,'
 """What treelite writes for an infinite threshold, which scikit-learn has at splits for missing values alone."""
+
+
+TABLE: Table = {
+    "model": {
+        **used(
+            "average_tree_output",
+            "base_scores",
+            "class_id",
+            "leaf_output_type",
+            "num_class",
+            "num_feature",
+            "num_target",
+        ),
+        **used("postprocessor", "sigmoid_alpha", "target_id", "task_type", "threshold_type"),
+        "trees": inside("tree"),
+        **irrelevant("the leaves have the width of the outputs", ("leaf_vector_shape",)),
+        **irrelevant("a postprocessor that is refused reads it", ("ratio_c",)),
+        **irrelevant("a user's own words", ("attributes",)),
+    },
+    "tree": {"nodes": inside("node"), **irrelevant("the nodes show it", ("has_categorical_split", "num_nodes"))},
+    "node": {
+        **used("node_id"),
+        **optional("a split", used("leaf_value")),
+        **optional("a leaf", used("default_left", "left_child", "right_child", "split_feature_id")),
+        **optional("a leaf, or a split on a category", used("comparison_op", "threshold")),
+        **optional("a leaf, or a split on a number", used("category_list", "category_list_right_child")),
+        **irrelevant("the fields of the node show it", ("node_type",)),
+        **irrelevant("what training has counted", ("data_count", "gain", "sum_hess")),
+    },
+}
+"""Every field of the dump (4)."""
 
 
 def _parsed(text: str) -> Any:

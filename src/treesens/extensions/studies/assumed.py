@@ -105,12 +105,14 @@ def _whole(_: Study[Any, Any], asked: Asking[Any], warnings: Sequence[str]) -> I
 
 def _threshold(_: Study[Any, Any], asked: Asking[Any], __: Sequence[str]) -> Iterator[Assumed]:
     """The rule by which a classifier of two classes decides."""
+    from treesens.binder.terms import predicts_probabilities
     from treesens.extensions.studies.decisions import cut_of
 
     if not _silent(asked, "threshold") or not _has_one_score(asked.model.ensemble):
         return
     cut = cut_of(asked.model.ensemble)
-    at = f", at a probability of {0.5 if cut is None else float(cut):g}" if _is_probable(asked.model.ensemble) else ""
+    probable = asked.model.ensemble.link.is_probability or predicts_probabilities(asked.model.ensemble)
+    at = f", at a probability of {0.5 if cut is None else float(cut):g}" if probable else ""
     yield _stated("threshold", f"the model's own cut-off decides{at}", "--threshold")
 
 
@@ -167,12 +169,6 @@ def _silent(asked: Asking[Any], name: str) -> bool:
 
 def _has_one_score(ensemble: Ensemble) -> bool:
     return len(ensemble.classes) == 2 and not ensemble.link.votes
-
-
-def _is_probable(ensemble: Ensemble) -> bool:
-    from treesens.binder.terms import predicts_probabilities
-
-    return ensemble.link.is_probability or predicts_probabilities(ensemble)
 
 
 def _named(item: ast.Declaration) -> list[str]:

@@ -264,15 +264,10 @@ def decisions_of(ensemble: Ensemble, asked: Asked) -> list[Decision]:
     return [Between(ensemble, one, two) for one, two in pairs]
 
 
-def several_scores(ensemble: Ensemble) -> str:
-    """Why a model has no one score, as words about it; empty for a model with one, or with one for each class."""
-    return f"this model {ensemble.link.several}" if ensemble.link.of_several else ""
-
-
 def check_regions(ensemble: Ensemble, remedy: str) -> None:
     """UsageError with `remedy` for a mean of several models, and for votes, of whose inputs no share is counted by regions."""
-    why = several_scores(ensemble)
-    if why:
+    if ensemble.link.of_several:
+        why = f"this model {ensemble.link.several}"
         raise UsageError(f"a share of inputs is one of regions of one score, and {why}", remedy=remedy)
 
 

@@ -26,7 +26,7 @@ from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.audit_facts import Audit, domain_records
 from treesens.extensions.studies.audit_records import AuditRecord, ShapePart
 from treesens.extensions.studies.audit_set import SetAudit
-from treesens.extensions.studies.decisions import Asked, decisions_of, several_scores
+from treesens.extensions.studies.decisions import Asked, decisions_of
 from treesens.extensions.studies.pair_audit import PairAudit
 from treesens.extensions.studies.pair_questions import needs_pairs, pair_questions
 from treesens.extensions.studies.questions import Gap, pairs_of, questions_of, refuse_beside, sets_of, sizes_of
@@ -144,7 +144,8 @@ def check_options(model: LoadedModel, options: AuditOptions) -> None:
     """UsageError for options that say nothing of outcomes, of averaged probabilities, or of votes."""
     sizes = [(word, getattr(options, word)) for word in ("gap", "margin", "threshold", "classes")]
     refuse_beside(options.decision, sizes)
-    why = "a decision is about outcomes" if options.decision is not None else several_scores(model.ensemble)
+    several = model.ensemble.link.several
+    why = "a decision is about outcomes" if options.decision is not None else several and f"this model {several}"
     if not why:
         return
     if options.measure not in (None, "rows"):

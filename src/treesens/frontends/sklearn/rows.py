@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
-from treesens.frontends.base import LoadedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,28 +47,6 @@ class RowMaker:
         for f, column in columns.items():
             x[:, f] = column
         return x
-
-
-def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
-    """Rows as a model takes them whose members are these."""
-    categories: dict[int, Sequence[Any]] = {}
-    marks: dict[int, str] = {}
-    for model in members:
-        if isinstance(model.inputs, RowMaker):
-            categories.update(model.inputs.categories)
-            for f, mark in model.inputs.marks.items():
-                add_mark(marks, f, mark, place)
-    if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
-        message = "a model inside has categories of its own, which columns of a table do not show"
-        raise ModelError(message, place=place, remedy="encode them in a pipeline")
-    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
-
-
-def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
-    """Adds how a missing value of a column is written. ModelError if another step or model writes it otherwise."""
-    if marks.setdefault(column, mark) != mark:
-        message = f"column {column} is read in two ways, which know None and NaN for missing values"
-        raise ModelError(message, place=place, remedy=NAN_ALONE)
 
 
 NAN_ALONE = "train it again with NaN alone for missing values"

@@ -27,12 +27,13 @@ from treesens.extensions.formats.sklearn.calibrated import (
     read_calibrated_classes,
     read_fold,
 )
+from treesens.extensions.formats.sklearn.columns import rows_of_members
 from treesens.extensions.formats.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.extensions.formats.sklearn.linear import LINEAR, LOGISTIC, check_finite, is_softmax
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
-from treesens.frontends.sklearn.rows import predictor, replayer, rows_of_members
+from treesens.frontends.sklearn.rows import predictor, replayer
 from treesens.links import Identity, Logistic, Mean, Softmax
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"

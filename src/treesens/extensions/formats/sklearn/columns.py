@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.floats import largest_true
+from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
 from treesens.extensions.formats.sklearn.rough import (
     Float64,
@@ -25,7 +26,8 @@ from treesens.extensions.formats.sklearn.rough import (
     quantile_function,
     thresholds_behind,
 )
-from treesens.frontends.sklearn.rows import NAN_ALONE
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.sklearn.rows import NAN_ALONE, RowMaker
 
 
 def _same(x: Float64) -> Float64:
@@ -418,3 +420,25 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "Binarizer": _binarized,
     **dict.fromkeys(_SELECTIONS, _selected),
 }
+
+
+def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble, place: str) -> RowMaker:
+    """Rows as a model takes them whose members are these."""
+    categories: dict[int, Sequence[Any]] = {}
+    marks: dict[int, str] = {}
+    for model in members:
+        if isinstance(model.inputs, RowMaker):
+            categories.update(model.inputs.categories)
+            for f, mark in model.inputs.marks.items():
+                add_mark(marks, f, mark, place)
+    if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
+        message = "a model inside has categories of its own, which columns of a table do not show"
+        raise ModelError(message, place=place, remedy="encode them in a pipeline")
+    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
+
+
+def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:
+    """Adds how a missing value of a column is written. ModelError if another step or model writes it otherwise."""
+    if marks.setdefault(column, mark) != mark:
+        message = f"column {column} is read in two ways, which know None and NaN for missing values"
+        raise ModelError(message, place=place, remedy=NAN_ALONE)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from treesens.compiler.model import ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.columns import rows_of_members
 from treesens.extensions.formats.voting import adds_up, task_of, vote_of
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.sklearn.model import SINGLE_TREES, Read, names_of, plain_classes
-from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer, rows_of_members
+from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 from treesens.frontends.sklearn.trees import tree_nodes
 from treesens.links import Raw
 

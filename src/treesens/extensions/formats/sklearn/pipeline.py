@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
-from treesens.extensions.formats.sklearn.columns import Column, thresholds_of, transform_columns
+from treesens.extensions.formats.sklearn.columns import Column, add_mark, thresholds_of, transform_columns
 from treesens.extensions.formats.sklearn.linear import is_linear, read_linear
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import as_categorical, feature_tuple, pack_sets
-from treesens.frontends.sklearn.rows import RowMaker, add_mark, predictor, replayer
+from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 
 Float64 = NDArray[np.float64]
 

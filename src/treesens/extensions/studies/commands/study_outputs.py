@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from treesens.commands.beside import write_beside
+from treesens.compiler.base.files import write_atomically
 from treesens.extensions.studies.study import Asking, Found
-from treesens.report.terminal import say_json, say_wrapped
+from treesens.report.terminal import say, say_json, say_wrapped
 
 TABLES = {
     "diff": "treesens.extensions.studies.report.diff_table:show_difference",
@@ -19,7 +21,7 @@ TABLES = {
 """What draws the records of a study; others are drawn by their columns."""
 BESIDE = {
     "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
-    "learn": "treesens.extensions.studies.commands.learn:LearnOutputs",
+    "learn": "treesens.extensions.studies.commands.study_outputs:LearnOutputs",
     "reasons": "treesens.extensions.studies.commands.row_outputs:ReasonsOutputs",
     "repair": "treesens.extensions.repair.command:RepairOutputs",
     "robust": "treesens.extensions.studies.commands.row_outputs:RobustOutputs",
@@ -85,3 +87,21 @@ def outputs_of(name: str, asked: Asking[Any]) -> Outputs:
     module, _, kind = BESIDE[name].partition(":")
     made: Outputs = getattr(import_module(module), kind)(name, asked)
     return made
+
+
+class LearnOutputs(Outputs):
+    """What `treesens learn` prints or writes: the text of the language, or JSON."""
+
+    def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
+        """The text."""
+        del records, found
+        self._put(document["text"])
+
+    def print_document(self, document: dict[str, Any]) -> None:
+        """The JSON in the place of the text."""
+        self._put(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def _put(self, text: str) -> None:
+        output = self.asked.options.output
+        if output is None or not write_beside(str(output), lambda: write_atomically(output, text)):
+            say(text, nl=False)
