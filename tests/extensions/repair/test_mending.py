@@ -13,6 +13,7 @@ import treesens as ts
 from tests.extensions.repair.models import train, write_table
 from treesens.cli import group
 from treesens.errors import InternalError, UsageError
+from treesens.extensions.studies.report.audit_table import show_mending
 
 pytest.importorskip("clarabel")
 
@@ -33,7 +34,9 @@ def audit(place: Path, *more: str) -> Any:
     return CliRunner().invoke(group, [*words, "-v", "f", "-v", "c", *more], standalone_mode=False)
 
 
-def test_the_price_is_that_of_a_repair_on_rows_that_were_held_out(place: Path) -> None:
+def test_the_price_is_that_of_a_repair_on_rows_that_were_held_out(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = audit(place, "--repair-gap", "0.1", "--json", "--report", str(place / "r.html"))
     told = json.loads(found.stdout)["mending"]
     (one,) = told["sets"]
@@ -49,6 +52,10 @@ def test_the_price_is_that_of_a_repair_on_rows_that_were_held_out(place: Path) -
         assert one["loss_after"] == price["loss_after"]
     page = (place / "r.html").read_text()
     assert "What it would cost to mend this" in page
+    show_mending(told)
+    for shown in (page, " ".join(capsys.readouterr().out.split())):
+        # The rows were held out from the repair, and not from the training of the model.
+        assert "if the model was trained on these rows, its loss and AUC there are not those of new rows" in shown
     assert f"{one['loss_before']:.4f} → {one['loss_after']:.4f}" in page
     assert json.loads((place / "r.audit.json").read_text())["mending"] == told
 

@@ -16,6 +16,8 @@ import xgboost
 from tests.commands.test_command_line import run
 from tests.extensions.sweeps.conftest import QUESTIONS, SPEC
 from treesens.binder.file import bind
+from treesens.extensions.sweeps.commands.sweep import told
+from treesens.extensions.sweeps.run import Summary
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Task, answer_task, ship
 from treesens.grammar.parsing.parser import parse
@@ -254,3 +256,9 @@ def test_options_of_check_and_bench_reach_the_key() -> None:
         value = Path(CHANGED[name]) if name == "certificates" else CHANGED[name]
         given = Settings.of(replace(Options(backend="native"), **{name: value}), "auto")
         assert given == replace(Settings(), **{name: CHANGED[name]}), name
+
+
+@pytest.mark.parametrize("failed", [0, 3])
+def test_a_summary_says_how_failed_questions_are_asked_again(failed: int) -> None:
+    said = told(Summary(questions=9, asked=9, failed=failed))
+    assert ("--retry asks these again" in said) == (failed > 0)
