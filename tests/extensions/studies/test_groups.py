@@ -221,9 +221,12 @@ def test_a_ratio_that_is_just_met_is_reached() -> None:
     assert _reaches((Fraction(3, 5), Fraction(4, 5) - Fraction(1, 10**30)), Fraction(4, 5)) == "no"
 
 
-def test_a_missing_value_is_no_category_called_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_value_is_no_category_called_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The library's decisions, counted by pandas: groups of different values have different names."""
     lightgbm = pytest.importorskip("lightgbm")
+    monkeypatch.setenv("COLUMNS", "200")
     rng = np.random.default_rng(0)
     values = pd.Series(np.array(["None", "missing", "b", None], object)[rng.integers(0, 4, 300)])
     frame = pd.DataFrame({"c": values.astype("category"), "z": rng.integers(0, 4, 300)})
