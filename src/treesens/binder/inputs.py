@@ -104,6 +104,8 @@ def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span)
     """The values that are typed as a number; a mistake if there are none."""
     _check_meaning(scope, spec, span)
     if spec.unordered and spec.labels and number not in spec.typed:
+        if str(number) in spec.labels:  # a name that is a number, with quotes or without
+            return spec.only(spec.labels[str(number)])
         known = ", ".join(f"`{label}`" for label in list(spec.labels)[:8])
         raise scope.fail("E106", f"`{spec.name}` has no category with this number", span, f"its categories are {known}")
     if spec.coded and number not in spec.typed and (number.denominator != 1 or number < 0):

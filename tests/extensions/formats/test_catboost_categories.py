@@ -182,3 +182,22 @@ def test_texts_are_refused_by_name() -> None:
     model = catboost.CatBoostClassifier(iterations=2, verbose=0, allow_writing_files=False).fit(pool)
     with pytest.raises(ModelError, match="text features"):
         load(model)
+
+
+@pytest.mark.parametrize("form", ["a.h = {}", "a.h in {{{}}}", "not a.h != {}", 'a.h = "{}"'])
+def test_a_declared_name_that_is_a_number_needs_no_quotes(form: str, tmp_path: Path) -> None:
+    """A column that no tree asks about has no table in the file: its names are those that are declared."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": rng.integers(0, 6, 400).astype(str), "h": rng.integers(0, 2, 400).astype(str)})
+    frame["z"] = rng.normal(size=400)
+    target = ((frame.g.astype(int) % 2 == 1) & (frame.z > -0.5)).astype(int)
+    model = catboost.CatBoostClassifier(
+        iterations=5, depth=2, verbose=0, allow_writing_files=False, thread_count=1, one_hot_max_size=2
+    )
+    model.fit(frame, target, cat_features=["g", "h"])
+    model.save_model(tmp_path / "m.json", format="json", pool=catboost.Pool(frame, target, cat_features=["g", "h"]))
+    text = 'model m from "m"\nfeature h: category {"0", "1"}\nfeature z: real in [0, 1]\n'
+    for number in (0, 1):
+        asked = f"query q: find a such that {form.format(number)}; class(a) = 1\n"
+        answer = ts.check_text(text + asked, models={"m": tmp_path / "m.json"})["q"]
+        assert (str(answer.verdict), str(answer.points["a"]["h"])) == ("found", str(number))

@@ -57,18 +57,15 @@ def resolution_of(ensemble: Ensemble) -> Fraction:
     return max((own, *map(resolution_of, members), *quotients))
 
 
-def voter_of(ensemble: Ensemble, output: int) -> Ensemble:
-    """The model whose own class a score decides: the ensemble, or that member of a vote which has the score."""
-    return _voter_at(ensemble, output)[0]
-
-
-def _voter_at(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
-    """The same, and the number of its first score."""
+def voter_of(ensemble: Ensemble, output: int) -> tuple[Ensemble, int]:
+    """The model whose own class a score decides (the ensemble, or that member of a vote which has the score), and the number of
+    its first score.
+    """
     if not ensemble.link.votes:
         return ensemble, 0
     assert ensemble.blend is not None
     member, first = next((member, first) for member, first, end in ensemble.blend.parts() if output < end)
-    voter, inside = _voter_at(member, output - first)
+    voter, inside = voter_of(member, output - first)
     return voter, first + inside
 
 
@@ -246,7 +243,7 @@ def _as_shown(query: Query, row: AtLeast, shown: Shown, seen: Inputs, *, doubted
     A sigmoid, and other odds, are rounded in other ways by other libraries: if only that decides, it is as `doubted` says.
     """
     whole = query.models[query.points[shown.point].model].ensemble
-    voter, first = _voter_at(whole, row.form.scores[0].output)
+    voter, first = voter_of(whole, row.form.scores[0].output)
     margins = [float(score / whole.average) for score in seen.scores[shown.point][first : first + voter.n_outputs]]
     probability = Fraction(repr(float(voter.probabilities(np.array([margins]))[0, -1])))
     ahead = probability - shown.probability if shown.above else shown.probability - probability
@@ -271,7 +268,7 @@ def _hidden_lead(query: Query, row: AtLeast, seen: Inputs) -> Fraction:
     if not row.name.startswith(CLASS_ROW) or not row.form.scores:
         return Fraction(0)
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble
-    ensemble = voter_of(whole, row.form.scores[0].output)
+    ensemble, _ = voter_of(whole, row.form.scores[0].output)
     if compares_scores(ensemble):
         return Fraction(0)
     unit = unit_of(row.form.scores[0], whole)
@@ -288,7 +285,7 @@ def _is_hidden_tie(query: Query, row: AtLeast, seen: Inputs) -> bool:
     if not row.name.startswith(CLASS_ROW) or len(row.form.scores) != 2:
         return False
     whole = query.models[query.points[row.form.scores[0].point].model].ensemble
-    ensemble = voter_of(whole, row.form.scores[0].output)
+    ensemble, _ = voter_of(whole, row.form.scores[0].output)
     one, other = (seen.scores[term.point][term.output] / whole.average for term in row.form.scores)
     return one == other and hides_sums(ensemble, float(one))
 

@@ -299,7 +299,7 @@ def _hidden_by_probabilities(query: Query, row: AtLeast) -> Fraction:
         if whole.link.compares_members:
             hidden += _hidden_by_sigmoids(whole, term)
             continue
-        ensemble = voter_of(whole, term.output)
+        ensemble, _ = voter_of(whole, term.output)
         if isinstance(ensemble.ties, Thresholds | CutShares) and row.name.startswith(CLASS_ROW):
             # No probability is above 1, and the rounding of a quotient is relative.
             hidden += 2 * unit_of(term, whole) * resolution_of(ensemble) * ensemble.ties.coarse
