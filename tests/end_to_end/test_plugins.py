@@ -267,6 +267,17 @@ def test_a_link_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, nu
             assert record["scores"][point]["prob"] == pytest.approx(float(p[cell]))
 
 
+def test_a_ratio_that_a_plugged_in_link_does_not_bound_is_refused(site: Path, work: Path) -> None:
+    """A score of ln 2 is a ratio of 2 for a logistic link alone: of softsign the ratio there is 1 + 2 ln 2."""
+    (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
+    for lead, code in (("by factor 2", "E219"), ("by margin 0.5", None)):
+        question = f'model m from "small.stumps"\nquery q:\n  find a such that class(a) = 1 {lead}\n'
+        (work / "questions.sens").write_text(question)
+        ran = treesens(site, work, "check", "questions.sens")
+        assert (ran.returncode == 2) == (code is not None), ran.stderr
+        assert code is None or (code in ran.stderr and "softsign" in ran.stderr)
+
+
 def test_a_sum_of_the_predictions_of_a_plugged_in_link_is_refused(site: Path, work: Path) -> None:
     (work / "small.stumps").write_text(MODEL.replace("base 0.25", "base 0.25\nlink softsign"))
     (work / "questions.sens").write_text(

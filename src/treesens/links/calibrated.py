@@ -15,7 +15,7 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.calibrated import bound_of_second, least_margin
 from treesens.compiler.query.query import Exponent, Probability, Summand
 from treesens.errors import InternalError
-from treesens.links.link import ClassRule, Link, Refusal, Require, ScorePlace, refuse_margin_of_lead, second_class_rules
+from treesens.links.link import ClassRule, Link, Require, ScorePlace, second_class_rules
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Calibrated(Link):
     advice = "prob(P), which is calibrated, and class(P); margin(P) is the score before it"
     is_probability = True
     prefers_gaps = True
+    leads_by_margin, leads_by_factor = False, True
     decides_at_zero = False
     is_noted = True
 
@@ -61,9 +62,6 @@ class Calibrated(Link):
 
     def mirrored(self, number: Fraction) -> Fraction:
         return bound_of_second(self.function, number)
-
-    def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        return refuse_margin_of_lead(margin)
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
         if isinstance(self.function, Odds):

@@ -97,6 +97,10 @@ class Link:
     """True if users state distances between predictions in probability; otherwise in raw score."""
     decides_at_zero: ClassVar[bool] = True
     """True if one score of two classes decides for the second class from about 0 on."""
+    leads_by_margin: ClassVar[bool] = True
+    """False if a class leads by its probability alone."""
+    leads_by_factor: ClassVar[bool] = False
+    """True if the ratio of two probabilities of one input is known, from scores (e to their difference) or `class_rules`."""
     is_noted: ClassVar[bool] = False
     """True if rows about one prediction note the probability, whose digits the library compares (`AtLeast.shown`)."""
     has_log_loss: ClassVar[bool] = False
@@ -182,6 +186,11 @@ class Link:
 
     def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
         """Why a class has no lead by this factor of probabilities and this margin; None if it has."""
+        if margin and not self.leads_by_margin:
+            message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
+            return message, "write `by factor g`, or compare `prob(P)` with a number"
+        if factor > 1 and self.is_probability and not self.leads_by_factor:
+            return f"the link `{self.name}` bounds no ratio of probabilities", "compare `prob(P)` with a number"
         return None
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...] | None:  # noqa: ARG002
@@ -235,9 +244,3 @@ def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction)
         first: Operator = ">=" if wanted == 1 else "<="
         rules.append(ClassRule({1: Fraction(1)}, first, share if wanted == 1 else 1 - share))
     return tuple(rules)
-
-
-def refuse_margin_of_lead(margin: Fraction) -> Refusal | None:
-    """Why a class of a calibrated model, or of a mean, has no lead by a margin."""
-    message = "a calibrated model, or a mean of several, leads by a probability, and not by a margin"
-    return (message, "write `by factor g`, or compare `prob(P)` with a number") if margin else None

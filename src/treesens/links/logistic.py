@@ -25,6 +25,7 @@ class Logistic(Link):
 
     name = "logistic"
     is_probability = True
+    leads_by_factor = True
     has_log_loss = True
 
     @property

@@ -19,7 +19,6 @@ from treesens.links.link import (
     Refusal,
     Require,
     ScorePlace,
-    refuse_margin_of_lead,
     second_class_rules,
 )
 
@@ -37,6 +36,7 @@ class Mean(Link):
     averages = True
     several = "averages the probabilities of several"
     prefers_gaps = True
+    leads_by_margin, leads_by_factor = False, True
 
     def predict(self, ensemble: Ensemble, scores: NDArray[Any]) -> NDArray[Any]:
         assert ensemble.blend is not None
@@ -50,9 +50,6 @@ class Mean(Link):
 
     def refuse_margin(self, point: str) -> Refusal:
         return "the model predicts the mean of what several models predict, and has no margin", f"write `prob({point})`"
-
-    def refuse_lead(self, point: str, factor: Fraction, margin: Fraction) -> Refusal | None:  # noqa: ARG002
-        return refuse_margin_of_lead(margin)
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         blend, first = place.model.blend, place.first

@@ -22,6 +22,7 @@ class Softmax(Link):
     is_probability = True
     is_share = True
     ratios_are_exponential = True
+    leads_by_factor = True
     has_log_loss = True
 
     def predict(self, ensemble: Ensemble, scores: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002

@@ -34,7 +34,6 @@ def predicates() -> Mapping[str, Construct]:
     return {word: found for found in calls for word in found.functions}
 
 
-@functools.cache
 def predicate(word: str) -> Construct | None:
     """The construct of a constraint that begins with a call; None for other words. Plug-ins are looked up for unknown words."""
     if word in functions():
