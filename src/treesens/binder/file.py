@@ -81,12 +81,10 @@ class ResolvedQuestion:
         """The model that sees a point."""
         return self.models[self.query.points[point].model]
 
-    def library_predicts(self, replay: str) -> list[LibraryReplay] | None:
+    def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
         """The library's own predict per model: if `replay` asks for it, or (auto) if the library is imported already."""
-        if replay == "emulated":
-            return None
-        libraries = libraries_of(self.models, replay)
-        if replay == "auto" and not all(library in sys.modules for library in libraries):
+        libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
+        if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
         return [model.replay for model in self.models]
 

@@ -246,7 +246,7 @@ class Run:
         self.asked.append(here)
         with Progress(len(wanted)) as progress:
             for query, answered in self._known_first(here, wanted, interruption, progress):
-                mine = replace(self.options, library_predict=query.library_predicts(self.replay))
+                mine = replace(self.options, library_predict=query.library_predicts(self.replay, self.confirm))
                 result = answered
                 with self.faults.kept(query), interruption.giving_up():
                     result = explain_none(query, answered, mine, stop=interruption.event, always=self.core)
@@ -301,7 +301,7 @@ def _one_by_one(
         if interruption.happened:
             return
         progress.start(number, query.name)
-        mine = replace(options, library_predict=query.library_predicts(replay))
+        mine = replace(options, library_predict=query.library_predicts(replay, confirm))
         budget = mine.budget(interruption.event)
         ask = partial(answer_question, query, mine, budget, confirm=confirm, progress=progress.say)
         yield query, faults.answer(query, mine, ask)

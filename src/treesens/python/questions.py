@@ -194,7 +194,7 @@ def answer_file(
         for query in wanted:
             if interruption.happened:
                 break
-            mine = replace(settings.options, library_predict=query.library_predicts(settings.replay))
+            mine = replace(settings.options, library_predict=query.library_predicts(settings.replay, settings.confirm))
             try:
                 result = answer_question(query, mine, mine.budget(interruption.event), confirm=settings.confirm)
                 with interruption.giving_up():
@@ -263,7 +263,7 @@ class Session:
         assert self._declared is not None
         settings = CallSettings.of({**self._options, **options}) if options else self._settings
         question = self._declared.bind(node)
-        mine = replace(settings.options, library_predict=question.library_predicts(settings.replay))
+        mine = replace(settings.options, library_predict=question.library_predicts(settings.replay, settings.confirm))
         # Without its tables an answer is not compared with their rows.
         asked = question if mine.regions or question.query.rows is not None else replace(question, tables={}, rows={})
         with interruptible() as interruption:

@@ -162,8 +162,13 @@ def test_a_table_that_is_read_twice_is_no_library(tmp_path: Path) -> None:
     assert "equal" not in ran.output
     ran = CliRunner().invoke(group, ["check", str(tmp_path / "q.sens")])
     assert "emulated replay" in ran.output
-    for command in (["check", str(tmp_path / "q.sens")], ["range", str(tmp_path / "card.csv")]):
-        ran = CliRunner().invoke(group, [*command, "--replay", "library"])
+    check, replay = ["check", str(tmp_path / "q.sens")], ["--replay", "library"]
+    for command in (
+        [*check, *replay],
+        ["range", str(tmp_path / "card.csv"), *replay],
+        [*check, "--confirm", "library"],
+    ):
+        ran = CliRunner().invoke(group, command)
         assert isinstance(ran.exception, TreesensError)
         assert "has no library" in ran.exception.message
-        assert ran.exception.remedy == "use --replay emulated"
+        assert ran.exception.remedy == "use --replay emulated, and not --confirm library"
