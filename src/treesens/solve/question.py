@@ -18,13 +18,13 @@ from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict, afterwards
-from treesens.errors import InternalError, TreesensError, UndecidedError
+from treesens.errors import InternalError, TreesensError, UndecidedError, UsageError
 from treesens.solve import fits
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import combine, join_opinions
-from treesens.solve.conclude import leave_open
+from treesens.solve.conclude import Facts, conclude_plugin, leave_open
 from treesens.solve.method import Method, OpenQuestion, Stage
-from treesens.solve.methods.registry import CELL_SEARCHES, METHODS
+from treesens.solve.methods.registry import PLUGINS, all_methods, cell_searches
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
@@ -326,12 +326,22 @@ UNSPLIT: Final = "E502"
 """The code of the note on a disjunction that is too long to split."""
 
 
-def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] = METHODS) -> Result:
-    """Asks the methods that fit, in their order, until the question is closed; each goes on from what is known."""
-    for method in methods:
+def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
+    """Tries the methods that fit (of all, by default) in order until the question is closed; each starts from what is known."""
+    for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
+        start = time.perf_counter()
         result = method.function()(question, method.part(question.query, budget))
+        if isinstance(result, Facts):
+            result = conclude_plugin(question.query, result, question.options, method.name, time.perf_counter() - start)
+            if result is not None:
+                question.show(result)
+        elif method.name not in PLUGINS.builtin and result is not None:
+            raise UsageError(
+                f"the plug-in method `{method.name}` of {PLUGINS.owner(method.name)} returned {type(result).__name__}",
+                remedy="let it return `treesens.solve.conclude.Facts`, from which the verdict is derived, or None",
+            )
         if result is None:
             continue
         so_far = result if question.known is None or method.takes_over else combine(question.known, result)
@@ -359,7 +369,7 @@ def search_cells(
     def ask(*_: object, **__: object) -> Result:
         raise InternalError("a search over cells asks no other question", remedy="please report this with the file")
 
-    return ask_methods(OpenQuestion(query, options, ask, on_better), budget, CELL_SEARCHES)
+    return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 
 
 def as_asked(query: Query, options: Options) -> Query:
@@ -384,7 +394,7 @@ def note_on_cases(query: Query) -> str | None:
 def methods_for(query: Query, options: Options) -> list[Method]:
     """The methods that fit a question, in their order, to the first that always has a result."""
     query, found = as_asked(query, options), list[Method]()
-    for method in METHODS:
+    for method in all_methods():
         if method.fits(query, options):
             found.append(method)
             if method.always:
