@@ -49,6 +49,25 @@ class Shares(Protocol):
         """The share of the measure of a question with this answer."""
 
 
+class Answers(Protocol):
+    """The service "answers", as answers use it."""
+
+    def count_rows(
+        self,
+        query: Query,
+        pinned: Callable[[int], Query],
+        options: Options,
+        one: Callable[[Query, Budget], Result],
+        budget: Budget,
+        *,
+        progress: Callable[[str], None] | None = None,
+    ) -> Result:
+        """The answer to a question with `rows`; `pinned(N)` is the question about row N."""
+
+    def answer_top(self, query: Query, one: Callable[[Query, Budget], Result], budget: Budget) -> Result:
+        """The first answer, with all `query.top` of them in `ranked`."""
+
+
 class Certificates(Protocol):
     """The service "certificates". `ask` is `answer`, for questions that a proof needs; the options name a folder."""
 
@@ -229,20 +248,19 @@ def _without_certificates(
     progress: Callable[[str], None] | None,
 ) -> Result:
     if query.query.rows is not None and query.pinned is not None:
-        from treesens.solve.tasks.count_rows import count_rows
-
-        counted = count_rows(
+        answers: Answers = service("answers")
+        counted = answers.count_rows(
             query.query, query.pinned, options, lambda q, part: answer(q, options, part), budget, progress=progress
         )
         notes = ("a count is not confirmed",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
-        from treesens.solve.tasks.top_n import answer_top
+        answers = service("answers")
 
         def one(one_query: Query, part: Budget) -> Result:
             return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
 
-        return answer_top(query.query, one, budget)
+        return answers.answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget if confirm is None else budget.share(0.5))
     if confirm is None or budget.stopped:
         return result

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from treesens.builtin import METHODS as EXTRA
+from treesens.builtin import has_extensions
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.plugins import Registry
 from treesens.compiler.query.cases import MOST_CASES
@@ -19,14 +21,6 @@ from treesens.solve.method import Method, Stage
 from treesens.solve.options import Options
 
 METHODS: Final = (
-    Method(
-        name="reason",
-        questions="`explain row`",
-        fits=lambda query, _: query.explained is not None,
-        proves="that the named features decide the class of the row, or that they do not",
-        run="treesens.solve.reasons.reason:search_reason",
-        always=True,
-    ),
     Method(
         name="contradiction",
         questions="constraints on one sum that contradict each other; by the tree path also on one score of two points",
@@ -210,10 +204,10 @@ METHODS: Final = (
 PLUGINS: Final = Registry(
     kind="method",
     group="treesens.methods",
-    builtin=dict.fromkeys((method.name for method in METHODS), ""),
+    builtin={**dict.fromkeys((method.name for method in METHODS), ""), **(EXTRA if has_extensions() else {})},
     error=UsageError,
 )
-"""The methods of other distributions, each a `Method`."""
+"""The methods of extensions and of other distributions, each a `Method`."""
 
 
 @cache
@@ -226,10 +220,10 @@ def all_methods() -> tuple[Method, ...]:
     for name in PLUGINS.names()[len(METHODS) :]:
         added: Method = PLUGINS.get(name)
         places = [number for number, method in enumerate(listed) if method.name == added.before]
-        if added.before not in PLUGINS.builtin:
+        if not places:
             raise UsageError(
                 f"the plug-in method `{name}` of {PLUGINS.owner(name)} comes before `{added.before}`, which is unknown",
-                remedy=did_you_mean(added.before, list(PLUGINS.builtin)),
+                remedy=did_you_mean(added.before, [method.name for method in METHODS]),
             )
         listed.insert(places[0], added)
     return tuple(listed)
