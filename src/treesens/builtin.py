@@ -120,7 +120,7 @@ METHODS: Final = {"reason": "treesens.extensions.answers.reasons:METHOD"}
 SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",
-    "shares": "treesens.extensions.measure.service",
+    "measures": "treesens.extensions.measure.service",
     "parts": "treesens.extensions.sweeps.service",
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",

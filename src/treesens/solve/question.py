@@ -41,7 +41,7 @@ SHARE_SECONDS = 0.2
 
 
 class Shares(Protocol):
-    """The service "shares", as answers use it."""
+    """The service "measures", as answers use it."""
 
     def share_of(
         self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
@@ -184,7 +184,7 @@ def _without_share(query: Query, result: Result, why: str) -> Result:
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
     """The result with the share that the question asks for, in what is left of the time."""
-    shares: Shares = service("shares")
+    shares: Shares = service("measures")
     start = time.perf_counter()
 
     def work() -> Result:
