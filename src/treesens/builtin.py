@@ -121,6 +121,7 @@ SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",
     "measures": "treesens.extensions.measure.service",
+    "numbers": "treesens.extensions.formats.numbers.service",
     "parts": "treesens.extensions.sweeps.service",
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",
