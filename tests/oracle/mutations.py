@@ -562,15 +562,15 @@ PROOFS = (
         test="tests/extensions/certify/test_cases.py",
     ),
     Mutation(
-        "a set of features that stays open is taken for one without an answer", "solve/methods/fewest_changes.py",
+        "a set of features that stays open is taken for one without an answer", "extensions/methods/fewest_changes.py",
         r"if result\.verdict is not Verdict\.NONE or result\.proof is Proof\.LIBRARY:",
         "if result.verdict is Verdict.FOUND:",
-        test="tests/solve/test_fewest_changes.py",
+        test="tests/extensions/methods/test_fewest_changes.py",
     ),
     Mutation(
-        "features that are not counted may not differ", "solve/methods/fewest_changes.py",
+        "features that are not counted may not differ", "extensions/methods/fewest_changes.py",
         r"SameExcept\(0, 1, free \| self\.uncounted\)", "SameExcept(0, 1, free)",
-        test="tests/solve/test_fewest_changes.py",
+        test="tests/extensions/methods/test_fewest_changes.py",
     ),
 )  # fmt: skip
 """Errors in what proofs of several parts rest on."""

@@ -22,6 +22,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.answers.decisions import RowDecisions
 from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
+from treesens.extensions.methods.fewest_changes import Features
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.limits import Limits
 from treesens.extensions.studies.robustness import RowQuestions, nearest_input
@@ -31,7 +32,6 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, points_of, region_of
 from treesens.records.plain import ABSENT
-from treesens.solve.methods.fewest_changes import Features
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.values.verify import Witness, verify_cells

@@ -16,7 +16,7 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, Int64Array
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.values import Place
-from treesens.values.combinations import Combinations, Exact
+from treesens.extensions.methods.combinations import Combinations, Exact
 from treesens.values.concretise import Alternatives, relaxation_of
 from treesens.values.decide_values import Inside
 from treesens.values.verify import Witness

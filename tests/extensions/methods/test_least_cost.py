@@ -15,13 +15,21 @@ from numpy.typing import NDArray
 
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench, needs_distances
+from tests.extensions.methods.test_least_radius import (
+    DOMAIN,
+    NAMES,
+    TOP,
+    candidates,
+    forest_model,
+    training_set,
+    xgboost_model,
+)
 from tests.questions import every_input, random_query
-from tests.solve.test_least_radius import DOMAIN, NAMES, TOP, candidates, forest_model, training_set, xgboost_model
-from treesens.backends.native.least_cost import CostOutcome, least_cost_on_trees
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import holds
 from treesens.compiler.query.query import AnyOf, CellSet, Query
-from treesens.solve.methods import least_cost
+from treesens.extensions.methods import least_cost
+from treesens.extensions.methods.cost_search import CostOutcome, least_cost_on_trees
 
 NORMS = ("l1", "l2", "l0")
 

@@ -16,8 +16,8 @@ from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Changes, LinearForm, Query
 from treesens.compiler.result import Proof, Result, Verdict
+from treesens.extensions.methods.fewest_changes import FewestChanges
 from treesens.grammar.parsing.parser import parse
-from treesens.solve.methods.fewest_changes import FewestChanges
 from treesens.solve.options import Options
 from treesens.solve.question import answer, methods_for
 

@@ -20,7 +20,7 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import exact_product, largest_magnitude
 from treesens.compiler.query.dependencies import points_in
 from treesens.compiler.query.query import AllOf, Constraint, Query, SameExcept
-from treesens.values.combinations import Combinations, Exact
+from treesens.extensions.methods.combinations import Combinations, Exact
 from treesens.values.relations import places_named
 
 MOST_WALKS: Final = 20_000_000

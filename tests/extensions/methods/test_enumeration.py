@@ -19,9 +19,9 @@ from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict
+from treesens.extensions.methods.enumerate_combinations import close_by_enumeration
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.bounds import left_open
-from treesens.solve.methods.enumerate_combinations import close_by_enumeration
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 

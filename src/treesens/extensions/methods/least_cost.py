@@ -25,7 +25,6 @@ from math import nextafter, sqrt
 import numpy as np
 
 from treesens.backends.native.boxed_question import LevelOutcome, boxed_question
-from treesens.backends.native.least_cost import CostOutcome, is_rounded, least_cost_on_trees, least_level_on_trees
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.dyadic import Unit
@@ -34,6 +33,7 @@ from treesens.compiler.query.evaluate import Inputs, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.errors import BackendError
+from treesens.extensions.methods.cost_search import CostOutcome, is_rounded, least_cost_on_trees, least_level_on_trees
 from treesens.solve.conclude import (
     FALLS_SHORT,
     Facts,

@@ -19,16 +19,16 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import NearestRows, Objective, Query
 from treesens.compiler.result import NearestRow, Result
-from treesens.solve.conclude import conclude_found, leave_open, shown_objective
-from treesens.solve.method import OpenQuestion
-from treesens.solve.methods.enumerate_combinations import (
+from treesens.extensions.methods.combinations import Combinations, Exact
+from treesens.extensions.methods.enumerate_combinations import (
     close_by_enumeration,
     conclude_enumeration,
     enumerate_combinations,
 )
+from treesens.extensions.methods.enumeration import Enumeration
+from treesens.solve.conclude import conclude_found, leave_open, shown_objective
+from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
-from treesens.values.combinations import Combinations, Exact
-from treesens.values.enumeration import Enumeration
 from treesens.values.verify import Witness
 
 MOST = 2_000_000

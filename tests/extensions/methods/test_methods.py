@@ -19,14 +19,14 @@ from treesens.grammar.parsing.parser import parse
 from treesens.solve import fits
 from treesens.solve.conclude import leave_open
 from treesens.solve.method import Method, OpenQuestion
-from treesens.solve.methods.registry import METHODS
+from treesens.solve.methods.registry import all_methods
 from treesens.solve.options import Options
 from treesens.solve.question import answer, as_asked, ask_methods, methods_for
 
 Mask = NDArray[np.bool_]
 Values = NDArray[np.float64]
 OPTIONS = Options(backend="native", regions=False, tolerance=0.0)
-BY_NAME = {method.name: method for method in METHODS}
+BY_NAME = {method.name: method for method in all_methods()}
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def test_a_method_alone_agrees_with_all_inputs(
 
 
 def test_every_method_is_asked_alone() -> None:
-    others = {"trees, typical inputs", "attainable sums"}  # below, and in test_attainable_sums.py
+    others = {"reason", "trees, typical inputs", "attainable sums"}  # below, and in test_attainable_sums.py
     assert QUESTIONS.keys() | others == BY_NAME.keys()
 
 
@@ -218,7 +218,7 @@ def test_typical_inputs_on_trees_alone_as_the_whole_list_without_trees(world: Wo
     method = BY_NAME["trees, typical inputs"]
     assert method.fits(query, OPTIONS)
     result = alone(method, query)
-    others = [method for method in METHODS if not method.name.startswith("trees")]
+    others = [method for method in all_methods() if not method.name.startswith("trees")]
     whole = ask_methods(OpenQuestion(query, OPTIONS, answer), Budget.of(60), others)
     assert result is not None
     assert result.verdict is whole.verdict

@@ -12,6 +12,10 @@ from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result
 from treesens.errors import MissingPackageError
+from treesens.extensions.methods.combinations import Combinations
+from treesens.extensions.methods.enumeration import Enumeration
+from treesens.extensions.methods.joined_cells import best_cells
+from treesens.extensions.methods.registered import MOST_COMBINATIONS
 from treesens.solve.bounds import left_open
 from treesens.solve.combine import combine
 from treesens.solve.conclude import (
@@ -22,13 +26,10 @@ from treesens.solve.conclude import (
     leave_open,
     shown_objective,
 )
-from treesens.solve.fits import MOST_COMBINATIONS, sums_scores
+from treesens.solve.fits import sums_scores
 from treesens.solve.methods.trees import shown_optimum
 from treesens.solve.options import Options
-from treesens.values.combinations import Combinations
 from treesens.values.decide_values import Z3
-from treesens.values.enumeration import Enumeration
-from treesens.values.joined_cells import best_cells
 from treesens.values.verify import Witness
 
 _BACKEND = "native"
