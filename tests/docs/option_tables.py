@@ -1,4 +1,4 @@
-"""Tables that are made from declarations when the site is built (website/hooks.py): options, methods, errors, the schedule, rules.
+"""Tables that are made from declarations when the site is built (website/hooks.py): options, methods, errors and rules.
 
 `python -m tests.docs.option_tables --write` writes the pages with their tables into build/docs.
 """
@@ -59,7 +59,10 @@ def schedule() -> str:
     """The engine's numbers that choose among methods, from the header that declares them."""
     header = (ROOT / "src/treesens/engine/problem/schedule.hpp").read_text("utf-8")
     options = re.findall(r"OPTION\((\w+), ([\d']+), \d+, \"([^\"]+)\"\)", header)
-    return markdown("number | default | meaning", (f"`{name}` | {value.replace(chr(39), ',')} | {says}" for name, value, says in options))
+    return markdown(
+        "number | default | meaning",
+        (f"`{name}` | {value.replace(chr(39), ',')} | {says}" for name, value, says in options),
+    )
 
 
 def rules() -> str:
@@ -116,5 +119,8 @@ if __name__ == "__main__":
     parser.parse_args()
     target = ROOT / "build" / "docs"
     target.mkdir(parents=True, exist_ok=True)
-    for page in [*sorted(DOCS.glob("cli-*.md")), *(DOCS / f"{name}.md" for name in ("engine", "ir", "language", "solving"))]:
+    for page in [
+        *sorted(DOCS.glob("cli-*.md")),
+        *(DOCS / f"{name}.md" for name in ("engine", "ir", "language", "solving")),
+    ]:
         (target / page.name).write_text(filled(page.read_text("utf-8")), "utf-8")
