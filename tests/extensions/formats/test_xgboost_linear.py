@@ -14,10 +14,11 @@ import pytest
 import treesens as ts
 from tests.command import run_command
 from tests.frontends.versions import since
+from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError, TreesensError
+from treesens.extensions.formats.numbers.tables import MOST_TERMS
 from treesens.frontends import conformance
-from treesens.frontends.tables_of_numbers import MOST_TERMS, closed_over
 
 xgboost = pytest.importorskip("xgboost")
 

@@ -25,10 +25,10 @@ from treesens.compiler.model.numbers import LEVELS
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result
 from treesens.errors import TreesensError
+from treesens.extensions.formats.numbers import in_steps
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.tasks import in_steps
 
 compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")

@@ -20,8 +20,8 @@ from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber, Steps
 from treesens.errors import ModelError
-from treesens.frontends.additive import Axis, Numbers, term_tree
-from treesens.frontends.blending import blend_of
+from treesens.extensions.formats.additive import Axis, Numbers, term_tree
+from treesens.extensions.formats.blending import blend_of
 from treesens.frontends.columns import ensemble_of
 from treesens.links import Identity
 
@@ -42,11 +42,7 @@ def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -
 
 
 def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
-    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that reaches it as a number, or
-    the steps of an interval.
-
-    Itself if it is closed. ModelError for a value of which the library makes an infinity.
-    """
+    """As `compiler.model.numbers.closed_over`."""
     if not ensemble.open_features:
         return ensemble
     place = ensemble.source.path

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import DataError, ModelError, TreesensError
 from treesens.frontends import conformance
-from treesens.frontends.tables_of_numbers import closed_over
 
 compose = pytest.importorskip("sklearn.compose")
 linear = pytest.importorskip("sklearn.linear_model")

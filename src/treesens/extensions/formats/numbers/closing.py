@@ -14,8 +14,8 @@ from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model.numbers import MOST_VALUES, Steps
 from treesens.compiler.query.domain import ValueDomain, whole_range
 from treesens.errors import ModelError
+from treesens.extensions.formats.numbers.tables import closed_over
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.tables_of_numbers import closed_over
 from treesens.grammar.constructs.avoid import Avoid, AvoidListed
 from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.constructs.typical import Typical

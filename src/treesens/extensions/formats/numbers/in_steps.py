@@ -1,10 +1,10 @@
 """Questions about a model in which a number has steps: proofs hold for all values of a step, answers for the values themselves.
 
-A coefficient times a real number has no table. Over an interval it is one of steps, and the band of the model holds by how much
-a value differs from that of its step (`frontends/tables_of_numbers.py`). Three questions are asked of such a model. One is
-easier by the band: if it has no answer, there is none. One is as it is, and one is harder by the band: their answers are
-candidates. Each candidate is judged by the question about its own values, of which the model has an exact table. If the steps
-decide, they are made finer, until the time is over.
+A coefficient times a real number has no table. Over an interval it is a table of steps, and the band of the model bounds how
+far a value is from that of its step (`tables.py`). Three questions about such a model are answered: one that the band makes
+easier, whose `none` is final, the question itself, and one that the band makes harder. A candidate of the last two is judged by
+the question about its own values, of which the model has an exact table. If the steps decide, they are refined until the time
+is over.
 """
 
 from __future__ import annotations
