@@ -25,21 +25,21 @@ SHAPE = Option(
 )
 REPAIR_GAP = Option(
     Sizes(single=True),
-    "Also what it would cost to repair the model to this gap, for protected features or else all with a pair; needs --label.",
-    more="It is `mending` beside the results, on rows that the repair has not seen, and takes up to three times the time limit "
+    "Price a repair of the model to this gap, for protected features or else all with a pair; needs --label.",
+    more="It is `mending` in the record, on rows held out from the repair, and takes up to three times the time limit "
     "for every set ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),
-    "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
+    "Write a self-contained HTML page, and all records next to it: NAME.audit.json.",
     door=Door.COMMAND,
     more="The page names the SHA-256 of the records.",
 )
-FORCE = Option(Flag(), "Replace NAME.audit.json beside the page, whoever wrote it.", door=Door.COMMAND)
-PDF = Option(OutputPath(), "Print the page to PDF, by Chromium or Chrome.", door=Door.COMMAND)
+FORCE = Option(Flag(), "Replace an existing NAME.audit.json next to the page.", door=Door.COMMAND)
+PDF = Option(OutputPath(), "Print the page to PDF with Chromium or Chrome.", door=Door.COMMAND)
 CARD = Option(
     OutputPath(),
-    "Write a section of a model card in Markdown: between its marks, if FILE has them.",
+    "Write a section of a model card in Markdown, between its marks if FILE has them.",
     more="Marks are the lines `<!-- treesens: begin -->` and `<!-- treesens: end -->`; a file without them is never replaced.",
     door=Door.COMMAND,
 )
@@ -60,7 +60,7 @@ class AuditOptions:
     measure: MeasureName | None = given(
         shared.MEASURE,
         None,
-        "Also the share of inputs that flip, by this measure (docs/measures.md).",
+        "Add the share of inputs that flip, by this measure (docs/measures.md).",
         "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
     )
     shape: bool = given(SHAPE, False)
@@ -74,9 +74,9 @@ class AuditOptions:
     typical: str | None = given(
         shared.TYPICAL,
         None,
-        "Also what is left if both inputs are typical of the data, e.g. 95%: in the region that holds so many fresh ones.",
+        "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
         "It is `typical` in every record, with the pair of the largest swing in `worst`; it takes up to the time limit once "
-        "more for every set. [Typical inputs](language.md#typical-inputs) says what that is.",
+        "more for every set. See [typical inputs](language.md#typical-inputs).",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     decision: ast.Decision | None = given(shared.DECISION, None)

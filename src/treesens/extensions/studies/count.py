@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from treesens.extensions.measure.measures import MeasureName
     from treesens.grammar.tree import ast
 
-EPSILON_OPTION = Option(Number(1e-6, 0.5), "Relative error that is enough.")
-DELTA_OPTION = Option(Number(1e-12, 0.5), "Probability with which an estimate may be further off.")
-NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "A share that is proved to be no larger needs no estimate.")
+EPSILON_OPTION = Option(Number(1e-6, 0.5), "The relative error of an estimate.")
+DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate is further off.")
+NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is proved to be at most this.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class CountOptions:
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, ())
     domain: Sequence[ast.Declaration] = given(
-        shared.DOMAIN, (), "A .sens file whose `feature` lines say what inputs are possible."
+        shared.DOMAIN, (), "A .sens file whose `feature` lines declare the domain."
     )
     real: Sequence[str] = given(shared.REAL, ())
     protected: Sequence[str] = given(shared.PROTECTED, ())
@@ -159,7 +159,7 @@ STUDY = Study(
     ask="treesens.extensions.studies.shares:ask",
     record=CountRecord,
     document=document,
-    table="CSV or Parquet: domains, and what measures learn from.",
+    table="CSV or Parquet: the domains, and the rows that measures are learnt from.",
     sizes_of_model=True,
     work="counting",
     total="treesens.extensions.studies.shares:total",

@@ -34,7 +34,7 @@ class GapOptions:
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     real: Sequence[str] = given(shared.REAL, ())
     protected: Sequence[str] = given(shared.PROTECTED, ())
-    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative gap."), CLOSE)
+    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative distance of bound and value."), CLOSE)
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds per set.")
     threads: int = given(shared.THREADS, 2)
     jobs: int = given(shared.JOBS, 1)

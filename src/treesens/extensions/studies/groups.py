@@ -30,15 +30,15 @@ BY = Option(
     short="-b",
     more="It need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )
-FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: that of treesens.toml.", metavar="CLASS")
+FAVOURABLE = Option(ClassLabel(), "The favourable class. Default: that of treesens.toml.", metavar="CLASS")
 RATIO = Option(
     Number(0.0, 1.0),
-    "What the ratio to the best group has to reach.",
+    "The required ratio to the best group.",
     more="0.8 is the four-fifths rule (29 CFR 1607.4 D).",
 )
 SMALLEST_OPTION = Option(
     Number(0.0, 1.0),
-    "Groups with a smaller share of the rows are shown, and not compared.",
+    "Groups with a smaller share of the rows are shown but not compared.",
     more="The default is that of 29 CFR 1607.15 A (2).",
 )
 
@@ -53,8 +53,8 @@ class GroupOptions:
     measure: MeasureName = given(
         shared.MEASURE,
         "rows",
-        "What a share is a share of: the rows of a group, or a measure that is learnt from them (docs/measures.md).",
-        "`uniform` and `cells` are of the whole domain, with the value of the group.",
+        "The measure of shares: the rows of a group, or a measure learnt from them (docs/measures.md).",
+        "`uniform` and `cells` cover the whole domain, with the value of the group.",
     )
     ratio: float = given(RATIO, FOUR_FIFTHS)
     smallest: float = given(SMALLEST_OPTION, SMALLEST)
@@ -148,7 +148,7 @@ STUDY = Study(
         "ratio": lambda records: any(one.reaches == "no" for one in records),
         "unproved": lambda records: any(one.reaches in ("no", "open") for one in records),
     },
-    fail_words="Exit with 10 if a group is proved not to reach --ratio, or is not proved to reach it.",
+    fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach it.",
     work="groups",
     claims="treesens.extensions.studies.claims_of_shares:claim_groups",
 )

@@ -34,24 +34,21 @@ if TYPE_CHECKING:
 MOST = 4
 """Reasons of one letter: 12 CFR 1002, Supplement I, comment 9(b)(2)-1 (more than four are not likely to be helpful)."""
 
-ROWS = Option(
-    RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Those that are denied have a record each."
-)
-PROTECTED = Option(Names(), "Features, as a,b, that are no reason, and are never to change.")
+ROWS = Option(RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Each denied row has a record.")
+PROTECTED = Option(Names(), "Features, as a,b, that are never reasons and never change.")
 CODES = Option(
     InputFile(),
     "A TOML file with the phrase and the code of every feature.",
-    more="Without it a feature is named as the model names it.",
+    more="Without it features have the model's names.",
 )
-MOST_OPTION = Option(Whole(1, 20), "The most reasons of a denial.", metavar="K")
+MOST_OPTION = Option(Whole(1, 20), "The largest number of reasons of a denial.", metavar="K")
 WAYS = ("change", "values")
 WAY = Option(
     Choice(WAYS),
-    "What makes features reasons: changing them alone makes the decision favourable, or their values alone keep it, whatever "
-    "all others are.",
-    more="The second needs more features, and more time.",
+    "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep it.",
+    more="The second takes more features and more time.",
 )
-SHAP = Option(Flag(), "Beside the reasons the features of the greatest TreeSHAP against the decision.")
+SHAP = Option(Flag(), "Add the features of the greatest TreeSHAP against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
 
 

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 GAP = Option(
-    Sizes(single=True), "In probability (of a regressor: in its value); 0 is any change of the decision.", short="-g"
+    Sizes(single=True),
+    "The gap in probability (of a regressor: in its value); 0 is any change of the decision.",
+    short="-g",
 )
-MARGIN = Option(Sizes(single=True), "In raw score; between classes the lead of each.", short="-m")
+MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes the lead of each.", short="-m")
 VARY = Option(
     Names(),
-    "The features, as a,b,c, whose sets are asked about. Default: all that the model uses.",
+    "The features, as a,b,c, whose sets are tried. Default: all that the model uses.",
     short="-v",
     more="The others are equal in both inputs.",
     also=("--features",),
 )
-MOST = Option(Whole(1), "Stop after so many sets that flip.")
+MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 SHAPES = ("increasing", "decreasing", "constant", "neither", "unordered", "unknown")
 DIRECTIONS = ("increasing", "decreasing")
-FEATURES = Option(Names(), "Features, as a,b. Default: every feature that a tree asks about.")
+FEATURES = Option(Names(), "Features, as a,b. Default: every feature with a split.")
 INCREASING = Option(
     Names(),
-    "Features, as a,b, in which the score is claimed to be increasing: proved or refuted.",
-    more="What the model file declares needs no such option; files of XGBoost keep no constraints.",
+    "Features, as a,b, in which the score is claimed to be increasing; the claim is proved or refuted.",
+    more="Directions declared in the model file need no option; files of XGBoost keep no constraints.",
 )
-DECREASING = Option(Names(), "The same for decreasing.")
+DECREASING = Option(Names(), "The same for a decreasing score.")
 
 
 @dataclass(frozen=True, kw_only=True)

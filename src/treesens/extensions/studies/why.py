@@ -22,21 +22,21 @@ ALSO = ("box", "radius", "recourse", "shap")
 change by l1, and TreeSHAP.
 """
 ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
-SMALLEST = Option(Flag(), "As few features as possible, not only none too many.")
+SMALLEST = Option(Flag(), "As few features as possible, instead of a minimal set.")
 MOST = Option(Whole(1), "The K smallest reasons.", name="all", metavar="K")
-WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use: protected ones.")
+WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use, such as protected ones.")
 FIXED = Option(Names(repeated=True), "Features, as a,b, that cannot change.")
 DIRECTION = Option(
     Directions(),
-    "Ways that changes may go, as age=up,debt=down.",
+    "Directions of changes, as age=up,debt=down.",
     metavar="NAME=up|down",
     more="A category has no direction.",
 )
 PERMITTED = Option(
     Permitted(),
-    "What features may change to: a range of numbers as income=0..100, values as housing=own|rent or grade=2|5.",
+    "Permitted new values: a range of numbers as income=0..100, values as housing=own|rent or grade=2|5.",
     metavar="NAME=VALUES",
-    more="A feature that does not change is always allowed.",
+    more="An unchanged value is always permitted.",
 )
 BESIDE = Option(
     Names(words=ALSO),
@@ -45,7 +45,7 @@ BESIDE = Option(
     metavar="box,radius,recourse,shap",
 )
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
-PLOT_WORDS = "A picture: which part of the rows needs a feature (.svg, .png, .pdf)."
+PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, .png, .pdf)."
 
 
 @dataclass(frozen=True, kw_only=True)
