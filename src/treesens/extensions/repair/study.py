@@ -277,14 +277,14 @@ STUDY = Study(
     (what was proved by then is written).
     """,
     call="""\
-    The model of a file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
-    file `output` (several sizes: one each), and only if it is proved of that file.
+    A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
+    file `output` (one per size), and only with a proof about that file.
 
-    `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
-    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
-    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
-    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
-    reached with the features and rows that are to be kept.
+    `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
+    `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
+    In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
+    `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that the kept features and rows rule
+    out.
     """,
     options=RepairOptions,
     ask="treesens.extensions.repair.run:ask",

@@ -145,18 +145,16 @@ STUDY = Study(
     interrupted.
     """,
     call="""\
-    The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+    An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
-    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
-    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
-    would cost to `repair` the model to that gap.
-    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
-    what is known so far.
+    `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
+    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
+    declarations of features. Features named in `real` may be fractions although their columns hold whole numbers.
+    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
+    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
+    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
+    returns the results so far.
     """,
     options=AuditOptions,
     ask="treesens.extensions.studies.feature_audit:ask",

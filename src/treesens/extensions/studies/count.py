@@ -148,12 +148,12 @@ STUDY = Study(
     Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The share of inputs for which changing some features alone flips the decision, as `treesens count` finds it: a proved
-    interval, and inside it an estimate that is further off than `epsilon` (relative) with a probability of at most `delta`.
+    The share of inputs for which changing some features alone flips the decision, as `treesens count` computes it: a proved
+    interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
-    `measure` says what a share is a share of: `uniform` on the domain, `cells`, or by `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C returns
-    what is known so far.
+    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
+    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C
+    returns the results so far.
     """,
     options=CountOptions,
     ask="treesens.extensions.studies.shares:ask",

@@ -180,12 +180,12 @@ STUDY = Study(
     """,
     call="""\
     Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
-    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
-    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
-    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
-    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
-    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
+    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or
+    as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and go; `decision`, a `.sens`
+    file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features and
+    model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with
+    different kinds of scores. Ctrl-C returns the results so far.
     """,
     options=DiffOptions,
     ask="treesens.extensions.studies.difference:ask",

@@ -132,11 +132,11 @@ STUDY = Study(
     130 interrupted.
     """,
     call="""\
-    The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
-    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
-    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
-    `time_limit` is in seconds for each group.
+    The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and
+    that of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), predicted, or with a probability of at least
+    `threshold`. `measure` is the measure of shares: `rows`, or one learnt from the rows of each group. `time_limit` is in
+    seconds for each group.
     """,
     options=GroupOptions,
     ask="treesens.extensions.studies.group_shares:ask",

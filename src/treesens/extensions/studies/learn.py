@@ -92,10 +92,10 @@ STUDY = Study(
     Exit codes: 0 done, 5 the time was over before some kinds of rules were searched through, 1 usage, 2 unreadable input.
     """,
     call="""\
-    What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
-    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
-    rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
-    domains: `unfinished` names what there was no time for.
+    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
+    with its support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share
+    of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all but the
+    domains; `unfinished` names the rest.
     """,
     call_name="learn_rules",
     options=LearnOptions,

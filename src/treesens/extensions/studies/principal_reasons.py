@@ -157,11 +157,11 @@ STUDY = Study(
     interrupted.
     """,
     call="""\
-    The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
-    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
-    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
-    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
-    seconds for each denial. Ctrl-C returns what is known so far.
+    The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of
+    which are needed (proved). With `way="values"` they are features whose values alone keep the decision (proved). `codes` is
+    a TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns
+    the results so far.
     """,
     options=ReasonOptions,
     ask="treesens.extensions.studies.denials:ask",

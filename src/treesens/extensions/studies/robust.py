@@ -132,9 +132,9 @@ STUDY = Study(
     input, 130 interrupted.
     """,
     call="""\
-    The distance of rows (default: all) of `data` to another class, as `treesens robust` finds it: reached by a verified
+    The distance of rows (default: all) of `data` to another class, as `treesens robust` computes it: reached by a verified
     input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
-    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns what is known so far.
+    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """,
     options=RobustOptions,
     ask="treesens.extensions.studies.robustness:ask",

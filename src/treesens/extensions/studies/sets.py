@@ -141,10 +141,10 @@ STUDY = Study(
     Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
-    all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
-    known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal ones that can, each
+    with a verified pair, and all maximal ones that cannot, proved. `vary` are the features whose sets are tried (default:
+    all that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C
+    returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,
     options=SetOptions,
     ask="treesens.extensions.studies.minimal_sets:ask",

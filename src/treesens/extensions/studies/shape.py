@@ -82,10 +82,10 @@ STUDY = Study(
     Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
-    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
-    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
+    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
+    proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
+    pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
     """,
     options=ShapeOptions,
     ask="treesens.extensions.studies.shapes:ask",
