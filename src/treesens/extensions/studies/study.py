@@ -174,7 +174,7 @@ class Study(Generic[OptionsT, RecordT]):
     ask: Callable[[Asking[OptionsT]], Found[RecordT]] | str
     record: type[RecordT]
     table: str | None = None
-    label: str = "The column that is no input."
+    label: str = "The label column."
     needs_table: bool = False
     needs_label: bool = False
     domains_of_table: bool = True
