@@ -48,9 +48,9 @@ def every_second(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 CASES = [
-    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_set.SetAudit.run"),
-    ("audit", ("m.json", *DATA, "--gap", "0.1,0.2"), "treesens.extensions.studies.audit_set.SetAudit._answer"),
-    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_set.SetAudit._swing"),
+    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_search.SetAudit.run"),
+    ("audit", ("m.json", *DATA, "--gap", "0.1,0.2"), "treesens.extensions.studies.audit_search.SetAudit._answer"),
+    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_search.SetAudit._swing"),
     (
         "audit",
         ("m.json", *DATA, "--gap", "0.1", "--measure", "cells"),
@@ -84,7 +84,7 @@ def test_a_failing_question_costs_no_other(
     place, _, name = step.rpartition(".")
     from pkgutil import resolve_name
 
-    owner = resolve_name(place if "SetAudit" not in place else "treesens.extensions.studies.audit_set:SetAudit")
+    owner = resolve_name(place if "SetAudit" not in place else "treesens.extensions.studies.audit_search:SetAudit")
     monkeypatch.setattr(owner, name, every_second(getattr(owner, name)))
     outcome = CliRunner().invoke(group, [command, *arguments, "--json"], standalone_mode=False)
     assert outcome.exception is None

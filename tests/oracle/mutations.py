@@ -194,7 +194,7 @@ MUTATIONS = (
 
 STUDIES = (
     Mutation(
-        "audit: a row more flips", "extensions/studies/audit_set.py",
+        "audit: a row more flips", "extensions/studies/audit_search.py",
         r'"rows_flipped": len\(order\)', '"rows_flipped": len(order) + 1', True,
     ),
     Mutation(

@@ -121,7 +121,7 @@ def flips(
     chosen = tuple(features)
     widest = _widest(chosen, legal)
     others = [f for f in chosen if f != widest]
-    options, complete = _thinned([np.flatnonzero(legal[f]) for f in others], limit)
+    options, complete = thinned([np.flatnonzero(legal[f]) for f in others], limit)
     rows = len(cells)
     highest, lowest = np.full(rows, -UNTRIED), np.full(rows, UNTRIED)
     high_cells = np.zeros((rows, len(chosen)), np.int32)
@@ -171,15 +171,16 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
     return _SCORES.of((model,), (output, hashlib.sha256(cells.tobytes()).digest()), add_up)
 
 
-def _thinned(options: list[NDArray[np.int64]], limit: int) -> tuple[list[NDArray[np.int64]], bool]:
-    """The options themselves, or evenly spread ones whose product stays within the limit."""
+def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
+    """The options themselves, or evenly spread ones whose product stays within the limit, but `least` of each."""
     complete = True
-    while np.prod([len(o) for o in options], dtype=np.float64) > limit:
+    while math.prod(map(len, options)) > limit:
         complete = False
         longest = max(range(len(options)), key=lambda i: len(options[i]))
-        options[longest] = options[longest][
-            np.linspace(0, len(options[longest]) - 1, len(options[longest]) // 2, dtype=int)
-        ]
+        size = len(options[longest])
+        if size <= least:
+            break
+        options[longest] = options[longest][np.linspace(0, size - 1, max(least, size // 2), dtype=int)]
     return options, complete
 
 

@@ -17,11 +17,12 @@ from treesens.cli import main
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.audit_search import audit
 from treesens.extensions.studies.decisions import Asked, decisions_of
-from treesens.extensions.studies.feature_audit import audit
+from treesens.extensions.studies.events import gaps_of
 from treesens.extensions.studies.gap import GapOptions
 from treesens.extensions.studies.largest_gap import largest_gaps
-from treesens.extensions.studies.questions import gaps_of, sizes_of
+from treesens.extensions.studies.questions import sizes_of
 from treesens.extensions.studies.report.audit_table import show_audit
 from treesens.extensions.studies.sens_file import read_domain
 from treesens.records.plain import plain

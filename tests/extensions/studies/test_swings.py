@@ -10,10 +10,10 @@ from tests.extensions.studies.grids import GRID, NAMES
 from tests.solve.test_tolerances import DOMAIN, regressor
 from treesens.data.tables import read_table
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.feature_audit import audit
+from treesens.extensions.studies.audit_search import audit
+from treesens.extensions.studies.events import gaps_of
 from treesens.extensions.studies.gap import GapOptions
 from treesens.extensions.studies.largest_gap import largest_gaps
-from treesens.extensions.studies.questions import gaps_of
 from treesens.frontends.registry import load
 
 ASK = """model m from "m"

@@ -159,7 +159,7 @@ STUDY = Study(
     what is known so far.
     """,
     options=AuditOptions,
-    ask="treesens.extensions.studies.feature_audit:ask",
+    ask="treesens.extensions.studies.audit_search:ask",
     record=AuditRecord,
     document=document,
     table="CSV or Parquet: the rows to try.",
@@ -173,6 +173,6 @@ STUDY = Study(
     fail_words="Exit with 10 if a pair is found, if a row of the data flips, or if a pair changes a protected feature.",
     flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
     work="auditing",
-    total="treesens.extensions.studies.feature_audit:total",
+    total="treesens.extensions.studies.audit_search:total",
     claims="treesens.extensions.studies.claims_of_scores:claim_audit",
 )

@@ -31,10 +31,10 @@ from treesens.extensions.studies.difference_questions import (
     check_comparable,
     questions_of_difference,
 )
+from treesens.extensions.studies.events import Gap, gaps_of
 from treesens.extensions.studies.halving import largest_difference
 from treesens.extensions.studies.losses import Labelled, labelled
 from treesens.extensions.studies.prices import Moved, price_of
-from treesens.extensions.studies.questions import Gap, gaps_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.version_changes import (
     ChangedOutcome,

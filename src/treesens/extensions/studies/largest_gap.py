@@ -39,7 +39,6 @@ from treesens.data.tables import Table, align_table
 from treesens.extensions.studies.decisions import (
     Apart,
     Around,
-    Between,
     Decision,
     check_votes,
     decisions_of,
@@ -161,7 +160,7 @@ def _widest(varied: Sequence[str], decision: Decision, only: tuple[ast.Formula, 
     """Two points on both sides of what decides, or as far apart as they can be."""
     if isinstance(decision, Apart):
         return pair_of(varied, only, ast.Objective("maximize", decision.difference()))
-    return pair_of(varied, (*(decision.leads() if isinstance(decision, Between) else decision.sides()), *only))
+    return pair_of(varied, (*decision.widest().clauses, *only))
 
 
 def largest_gaps(

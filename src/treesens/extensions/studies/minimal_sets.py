@@ -111,7 +111,7 @@ def minimal_sets(
     decisions = decisions_of(model.ensemble, Asked(gap.kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         decision.check(gap.size)
-    finds = [pair_of(chosen, decision.clauses(gap.size)) for decision in decisions]
+    finds = [pair_of(chosen, decision.event(gap).clauses) for decision in decisions]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     queries = [ast.Query(ast.Name(f"q{number}"), find) for number, find in enumerate(finds)]
     bound = bind_study(model, table, (*declared, *queries), diagnostics)

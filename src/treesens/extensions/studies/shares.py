@@ -28,8 +28,8 @@ from treesens.extensions.measure.share import Share, ShareRun
 from treesens.extensions.studies.concerned import traits_of, where
 from treesens.extensions.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord
 from treesens.extensions.studies.decisions import Asked, Decision, check_regions, decisions_of
+from treesens.extensions.studies.events import Event, Gap
 from treesens.extensions.studies.questions import (
-    Gap,
     bind_study,
     check_features,
     declarations_of,
@@ -92,11 +92,11 @@ def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One question: what is varied, what decides, and how large the gap is."""
+    """One question: what is varied, what decides, and the event."""
 
     varied: tuple[str, ...]
     decision: Decision
-    gap: Gap
+    event: Event
     question: ResolvedQuestion
 
 
@@ -114,11 +114,10 @@ def units_of(
         for gap in gaps:
             decision.check(gap.size)
     check_features(model, varied)
-    asked = [(tuple(group), decision, gap) for group in varied for decision in decisions for gap in gaps]
-    queries = [
-        ast.Query(ast.Name(f"q{i}"), pair_of(group, decision.clauses(gap.size)))
-        for i, (group, decision, gap) in enumerate(asked)
+    asked = [
+        (tuple(group), decision, decision.event(gap)) for group in varied for decision in decisions for gap in gaps
     ]
+    queries = [ast.Query(ast.Name(f"q{i}"), pair_of(group, event.clauses)) for i, (group, _, event) in enumerate(asked)]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
     return [Unit(*one, question) for one, question in zip(asked, bound, strict=True)]
@@ -147,9 +146,8 @@ def count_unit(
     start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
     head: dict[str, Any] = {
         "varied": list(unit.varied),
-        unit.gap.kind: unit.gap.value,
-        **unit.decision.record(),
-        "question": unit.decision.words(unit.gap.size),
+        **unit.event.facts,
+        "question": unit.event.words,
         "measure": options.measure,
     }
     try:

@@ -24,10 +24,11 @@ from treesens.compiler.query.query import DecidedPoint, Query
 from treesens.compiler.result import Result, answered
 from treesens.data.tables import Table
 from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.audit_search import audit
 from treesens.extensions.studies.diff import OutcomeChange
-from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.pair_rows import decided_rows
-from treesens.extensions.studies.questions import Gap, is_decided, pairs_of, sets_of
+from treesens.extensions.studies.events import Gap, is_decided, outcome_events
+from treesens.extensions.studies.questions import sets_of
+from treesens.extensions.studies.rows import decided_rows
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
@@ -62,7 +63,7 @@ class ChangedOutcome:
 
 def queries_of(decision: ast.Decision, old: ast.Name, new: ast.Name) -> list[ast.Query]:
     """One question for every outcome that becomes another one: one input, which both models get as a point of their own."""
-    pairs_of(decision)  # one outcome alone is no question
+    outcome_events(decision)  # one outcome alone is no question
     return [
         ast.Query(
             ast.Name(f"o{number}"),

@@ -50,7 +50,7 @@ class Audit(StudyResult):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        from treesens.extensions.studies.feature_audit import columns_of
+        from treesens.extensions.studies.audit_search import columns_of
 
         return columns_of(self.records)
 
