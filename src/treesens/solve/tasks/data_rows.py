@@ -29,12 +29,10 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""
-
 MOST_WALKS = 25_000_000
 """Walks through a tree (rows x combinations of sensitive cells x trees) before a search: a second or two on one core."""
 
 _FEW_ROWS = 2_000
-
 _TRIED = 20
 _HINTS = 32
 
@@ -121,9 +119,7 @@ class EventRows(ABC):
 
     @abstractmethod
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """The rows that are the first point as they are, and those that are the second, bool[rows] each; None if no point has
-        constraints of its own.
-        """
+        """The rows that are the first point, and the second, as they are, bool[rows]; None if only a pair can be judged."""
 
     def candidates(self) -> Int64Array:
         """The places of rows that flip, in the order in which they are replayed."""
@@ -211,9 +207,7 @@ class ScoreRows(EventRows):
         return result.astype(np.int32)
 
     def _least_untypical(self, places: Int64Array) -> Int64Array:
-        """The places in the order of what their pairs lack to be typical, and otherwise as they are; only of constraints that
-        hold in any case.
-        """
+        """The places by what their pairs lack to be typical, by constraints that hold in any case; otherwise as they are."""
         typical = [c for c in self.query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
         if not typical or len(places) == 0:
             return places
