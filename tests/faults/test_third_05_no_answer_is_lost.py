@@ -56,13 +56,13 @@ CASES = [
         ("m.json", *DATA, "--gap", "0.1", "--measure", "cells"),
         "treesens.extensions.studies.shares.ShareSearch",
     ),
-    ("gap", ("m.json",), "treesens.extensions.studies.largest_gap.compile_query"),
-    ("range", ("m.json",), "treesens.extensions.studies.score_range.answer"),
+    ("gap", ("m.json",), "treesens.extensions.studies.optima.compile_query"),
+    ("range", ("m.json",), "treesens.extensions.studies.optima.answer"),
     ("count", ("m.json", "--gap", "0.1", "--measure", "cells"), "treesens.extensions.studies.shares.ShareSearch"),
     ("robust", ("m.json", *DATA, "--rows", "0,1,2"), "treesens.extensions.studies.robustness.nearest_input"),
     ("why", ("m.json", *DATA, "--row", "0,1,2"), "treesens.extensions.studies.reasons.reason_of"),
     ("sets", ("m.json", "--gap", "0.1"), "treesens.extensions.studies.minimal_sets.answer"),
-    ("diff", ("m.json", "n.json", *DATA), "treesens.extensions.studies.difference.answer"),
+    ("diff", ("m.json", "n.json", *DATA), "treesens.extensions.studies.optima.answer"),
 ]
 
 
@@ -99,7 +99,7 @@ def test_a_failing_question_costs_no_other(
 
 def test_an_unforeseen_error_of_a_call_is_typed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = every_second(ts.load)
-    monkeypatch.setattr("treesens.extensions.studies.largest_gap.align_table", planted)
+    monkeypatch.setattr("treesens.extensions.studies.gap_search.align_table", planted)
     import pandas as pd
 
     with pytest.raises(InternalError, match="IndexError: planted") as raised:

@@ -198,7 +198,7 @@ STUDIES = (
         r'"rows_flipped": len\(order\)', '"rows_flipped": len(order) + 1', True,
     ),
     Mutation(
-        "gap: half of the bound", "extensions/studies/largest_gap.py",
+        "gap: half of the bound", "extensions/studies/optima.py",
         r"bound = bound if bound is None else max\(bound, value\)", "bound = bound if bound is None else bound / 2", True,
     ),
     Mutation(
@@ -210,8 +210,8 @@ STUDIES = (
         r"features=self\._named\(one\), minimal", "features=self._named(one)[1:], minimal", True,
     ),
     Mutation(
-        "range: the ends swapped", "extensions/studies/score_range.py",
-        r'end="smallest" if self\.sense == "minimize"', 'end="smallest" if self.sense == "maximize"', True,
+        "range: the ends swapped", "extensions/studies/range_search.py",
+        r'end="smallest" if self\.sense is Sense\.MINIMIZE', 'end="smallest" if self.sense is Sense.MAXIMIZE', True,
     ),
     Mutation(
         "robust: a bound too large", "extensions/studies/robustness.py",
@@ -222,11 +222,11 @@ STUDIES = (
         r"sorted\(known\.contrast\)\)", "sorted(known.contrast)[:1])", True,
     ),
     Mutation(
-        "diff: a row more changes", "extensions/studies/difference.py",
+        "diff: a row more changes", "extensions/studies/diff_search.py",
         r'"changed": len\(self\.changed\)', '"changed": len(self.changed) + 1', True,
     ),
     Mutation(
-        "shape: half of a bound", "extensions/studies/shapes.py",
+        "shape: half of a bound", "extensions/studies/shape_search.py",
         r"bound = min\(bound, max\(result\.objective\.bound, 0\.0\)\)", "bound = min(bound, result.objective.bound / 2)", True,
     ),
     Mutation(

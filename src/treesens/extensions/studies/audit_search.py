@@ -51,7 +51,7 @@ from treesens.extensions.studies.audit_records import AuditRecord, ShapePart
 from treesens.extensions.studies.count import CountOptions
 from treesens.extensions.studies.decisions import Asked, Between, decisions_of
 from treesens.extensions.studies.events import Gap, outcome_events, refuse_beside
-from treesens.extensions.studies.halving import largest_difference
+from treesens.extensions.studies.optima import best
 from treesens.extensions.studies.questions import (
     EventQuestion,
     SetQuestions,
@@ -63,8 +63,8 @@ from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.rows import CombinedRows, ScoreSweep
 from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
-from treesens.extensions.studies.shapes import ask as shapes_of
-from treesens.extensions.studies.shapes import outputs_of
+from treesens.extensions.studies.shape_search import ask as shapes_of
+from treesens.extensions.studies.shape_search import outputs_of
 from treesens.extensions.studies.shares import Unit, check_countable, share_record
 from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.typicality import TypicalLevel, typical_level
@@ -408,7 +408,7 @@ class SetAudit:
     def _swing(self, query: Query) -> Result:
         part = self.budget.at_least(_MOMENT).within(self.limit / 2)
         if self.sweep is None:
-            return largest_difference(query, self.base, part)
+            return best(query, self.base, part)
         rows, bound = self.sweep.widest(query, self.questions.asked[-1].event.size), self.sweep.swing_bound()
         result = answer(query, replace(self.base, hints=rows.hints()), part)
         known = result.objective

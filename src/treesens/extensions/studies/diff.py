@@ -1,4 +1,4 @@
-"""The declaration of `diff`: two versions of a model. How they are compared is in `difference.py`."""
+"""The declaration of `diff`: two versions of a model. How they are compared is in `diff_search.py`."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ STUDY = Study(
     UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
     """,
     options=DiffOptions,
-    ask="treesens.extensions.studies.difference:ask",
+    ask="treesens.extensions.studies.diff_search:ask",
     record=DiffRecord,
     document=document,
     models=("old", "new"),

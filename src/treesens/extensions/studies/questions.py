@@ -13,6 +13,7 @@ from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Around, Asked, Decision, decisions_of, default_sizes
 from treesens.extensions.studies.events import Event, Gap, gaps_of, outcome_events
+from treesens.extensions.studies.optima import largest_of
 from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -59,13 +60,12 @@ class Family:
         return None if self.swings is None else self.swings.unit if self.of_score else "probability"
 
     def largest_swing(self) -> tuple[tuple[ast.Formula, ...], ast.Objective | None]:
-        """Constraints and an objective: the largest difference, or (of a probability) any one that is not negative."""
+        """The constraints and the objective of the largest difference."""
         assert self.swings is not None
         if self.of_score:
-            return (), ast.Objective("maximize", self.swings.difference())
+            return largest_of(self.swings.difference(), averaged=False)
         assert isinstance(self.swings, Around)
-        apart = ast.Sum((self.swings.score(_A), ast.Negate(self.swings.score(_B))))
-        return (ast.Comparison(apart, ">=", ast.Number(Fraction(0))),), None
+        return largest_of(ast.Sum((self.swings.score(_A), ast.Negate(self.swings.score(_B)))), averaged=True)
 
 
 def sizes_of(

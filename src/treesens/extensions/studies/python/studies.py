@@ -15,7 +15,7 @@ from treesens.records.plain import plain
 if TYPE_CHECKING:
     from treesens.extensions.studies.audit import AuditOptions
     from treesens.extensions.studies.audit_facts import Audit as Run
-    from treesens.extensions.studies.difference import Difference
+    from treesens.extensions.studies.diff_search import Difference
 
 
 def _name(record: dict[str, Any]) -> str:
