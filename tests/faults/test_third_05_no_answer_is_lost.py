@@ -54,14 +54,14 @@ CASES = [
     (
         "audit",
         ("m.json", *DATA, "--gap", "0.1", "--measure", "cells"),
-        "treesens.extensions.studies.shares.ShareSearch",
+        "treesens.extensions.studies.count_search.ShareSearch",
     ),
     ("gap", ("m.json",), "treesens.extensions.studies.optima.compile_query"),
     ("range", ("m.json",), "treesens.extensions.studies.optima.answer"),
-    ("count", ("m.json", "--gap", "0.1", "--measure", "cells"), "treesens.extensions.studies.shares.ShareSearch"),
-    ("robust", ("m.json", *DATA, "--rows", "0,1,2"), "treesens.extensions.studies.robustness.nearest_input"),
-    ("why", ("m.json", *DATA, "--row", "0,1,2"), "treesens.extensions.studies.reasons.reason_of"),
-    ("sets", ("m.json", "--gap", "0.1"), "treesens.extensions.studies.minimal_sets.answer"),
+    ("count", ("m.json", "--gap", "0.1", "--measure", "cells"), "treesens.extensions.studies.count_search.ShareSearch"),
+    ("robust", ("m.json", *DATA, "--rows", "0,1,2"), "treesens.extensions.studies.robust_search.nearest_input"),
+    ("why", ("m.json", *DATA, "--row", "0,1,2"), "treesens.extensions.studies.why_search.reason_of"),
+    ("sets", ("m.json", "--gap", "0.1"), "treesens.extensions.studies.sets_search.answer"),
     ("diff", ("m.json", "n.json", *DATA), "treesens.extensions.studies.optima.answer"),
 ]
 

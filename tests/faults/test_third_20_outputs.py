@@ -159,7 +159,7 @@ STEPS = {
     ),
     "audit share": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--measure", "rows"],
-        "treesens.extensions.studies.shares._counted",
+        "treesens.extensions.studies.count_search._counted",
     ),
     "audit certificate": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--certificate", "certs"],

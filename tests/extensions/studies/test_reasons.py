@@ -16,10 +16,10 @@ import pytest
 from tests.solve.test_least_radius import NAMES, forest_model, training_set, xgboost_model
 from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
-from treesens.extensions.studies.reasons import reasons
 from treesens.extensions.studies.robust import RobustOptions
-from treesens.extensions.studies.robustness import robustness
+from treesens.extensions.studies.robust_search import robustness
 from treesens.extensions.studies.why import WhyOptions
+from treesens.extensions.studies.why_search import reasons
 from treesens.frontends.registry import load
 from treesens.solve.reasons.decisions import hitting_set
 

@@ -45,12 +45,11 @@ from treesens.compiler.result import (
 from treesens.data.flips import FlipQuestion
 from treesens.data.tables import Table, align_table, distinct
 from treesens.errors import DataError, TreesensError, UsageError
-from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.audit_facts import Audit, domain_records
-from treesens.extensions.studies.audit_records import AuditRecord, ShapePart
+from treesens.extensions.studies.audit import AuditOptions, AuditRecord, ShapePart
 from treesens.extensions.studies.count import CountOptions
+from treesens.extensions.studies.count_search import Unit, check_countable, share_record
 from treesens.extensions.studies.decisions import Asked, Between, decisions_of
-from treesens.extensions.studies.events import Gap, outcome_events, refuse_beside
+from treesens.extensions.studies.events import Gap, TypicalLevel, outcome_events, refuse_beside, typical_level
 from treesens.extensions.studies.optima import best
 from treesens.extensions.studies.questions import (
     EventQuestion,
@@ -60,14 +59,13 @@ from treesens.extensions.studies.questions import (
     sizes_of,
 )
 from treesens.extensions.studies.registry import study_of
+from treesens.extensions.studies.report.audit_facts import Audit, domain_records
 from treesens.extensions.studies.rows import CombinedRows, ScoreSweep
 from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
 from treesens.extensions.studies.shape_search import ask as shapes_of
 from treesens.extensions.studies.shape_search import outputs_of
-from treesens.extensions.studies.shares import Unit, check_countable, share_record
 from treesens.extensions.studies.study import Asking, Found
-from treesens.extensions.studies.typicality import TypicalLevel, typical_level
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, record

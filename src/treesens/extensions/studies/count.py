@@ -156,12 +156,12 @@ STUDY = Study(
     what is known so far.
     """,
     options=CountOptions,
-    ask="treesens.extensions.studies.shares:ask",
+    ask="treesens.extensions.studies.count_search:ask",
     record=CountRecord,
     document=document,
     table="CSV or Parquet: domains, and what measures learn from.",
     sizes_of_model=True,
     work="counting",
-    total="treesens.extensions.studies.shares:total",
+    total="treesens.extensions.studies.count_search:total",
     claims="treesens.extensions.studies.claims_of_shares:claim_counts",
 )

@@ -21,13 +21,13 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Verdict, answered
 from treesens.data.tables import align_table
 from treesens.extensions.studies.decisions import Apart, Around, Decision, check_votes, decisions_of, natural_question
+from treesens.extensions.studies.events import TypicalLevel, typical_level
 from treesens.extensions.studies.gap import GapOptions, GapRecord
 from treesens.extensions.studies.optima import Optimum, best, largest_gap
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
 from treesens.extensions.studies.running import gathered, library_of, with_study_certificates
 from treesens.extensions.studies.shared_records import ToleranceRecord, TypicalRecord, certificates_of
 from treesens.extensions.studies.study import Asking, Found
-from treesens.extensions.studies.typicality import TypicalLevel, typical_level
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_record, points_of
 from treesens.records.plain import ABSENT

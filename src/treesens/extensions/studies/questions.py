@@ -12,9 +12,8 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Around, Asked, Decision, decisions_of, default_sizes
-from treesens.extensions.studies.events import Event, Gap, gaps_of, outcome_events
+from treesens.extensions.studies.events import Event, Gap, TypicalLevel, gaps_of, outcome_events
 from treesens.extensions.studies.optima import largest_of
-from treesens.extensions.studies.typicality import TypicalLevel
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 

@@ -145,7 +145,7 @@ STUDY = Study(
     known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,
     options=SetOptions,
-    ask="treesens.extensions.studies.minimal_sets:ask",
+    ask="treesens.extensions.studies.sets_search:ask",
     record=SetsRecord,
     document=document,
     table="CSV or Parquet: domains are the ranges of its columns.",

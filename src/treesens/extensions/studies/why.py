@@ -162,7 +162,7 @@ STUDY = Study(
     per row, and once more for each distance. Ctrl-C returns what is known so far.
     """,
     options=WhyOptions,
-    ask="treesens.extensions.studies.reasons:ask",
+    ask="treesens.extensions.studies.why_search:ask",
     record=WhyRecord,
     document=document,
     table="CSV or Parquet with the row.",

@@ -33,8 +33,8 @@ from treesens.errors import UsageError
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.decisions import favourable_clause
 from treesens.extensions.studies.events import favourable_class
-from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
+from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.running import library_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
