@@ -47,7 +47,7 @@ STUDY_LINES: Final = {
         "Favourable decisions by group, and their ratios, as proved intervals.",
     ),
     "reasons": (
-        "treesens.extensions.studies.principal_reasons:STUDY",
+        "treesens.extensions.studies.reasons:STUDY",
         "The principal reasons of denials, with phrases and codes.",
     ),
     "robust": ("treesens.extensions.studies.robust:STUDY", "How far rows are from another class, with proofs."),

@@ -24,7 +24,7 @@ ROOMS = (
     "extensions/editor",
     "extensions/repair/command.py",
     "extensions/repair/swing_budget.py",
-    "extensions/studies/pair_rows.py",
+    "extensions/studies/rows.py",
     "extensions/studies/running.py",
     "extensions/studies/python",
     "extensions/studies/commands",
@@ -42,6 +42,8 @@ BEGUN = {
     "solve/question.py": 3,
     # A certificate made on its own, and that of a claim of a study: neither has the budget of a question.
     "extensions/certify/produce.py": 2,
+    # The second that `init` mines a table.
+    "extensions/studies/commands/init.py": 1,
     # The limit of a command that compiles.
     "commands/common.py": 1,
 }

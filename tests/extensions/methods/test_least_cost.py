@@ -277,7 +277,7 @@ def test_a_bound_that_is_shown_is_never_above_what_is_proved() -> None:
 def test_no_distance_is_further_than_that_of_an_attack(name: str, left_over: list[str]) -> None:
     from treesens.data.tables import read_table
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robustness import robustness
+    from treesens.extensions.studies.robust_search import robustness
     from treesens.frontends.registry import load
 
     model = load(BENCH / "models" / f"{name}_unrobust.json", None)

@@ -17,10 +17,10 @@ from tests.extensions.methods.test_least_radius import NAMES, forest_model, trai
 from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
 from treesens.extensions.methods.fewest_changes import hitting_set
-from treesens.extensions.studies.reasons import reasons
 from treesens.extensions.studies.robust import RobustOptions
-from treesens.extensions.studies.robustness import robustness
+from treesens.extensions.studies.robust_search import robustness
 from treesens.extensions.studies.why import WhyOptions
+from treesens.extensions.studies.why_search import reasons
 from treesens.frontends.registry import load
 
 OPTIONS = WhyOptions(time_limit=30.0, range=(Fraction(0), Fraction(10)))

@@ -14,25 +14,24 @@ from treesens.extensions.certify.together import Claim, Part, between, each, kno
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.claims_of_shares import claim_shares_of_audit
 from treesens.extensions.studies.diff import DiffOptions, DiffRecord
-from treesens.extensions.studies.difference import Difference, Largest
+from treesens.extensions.studies.diff_search import ChangedOutcome, ChangedSensitivity, Difference, Largest
 from treesens.extensions.studies.gap import GapOptions, GapRecord
-from treesens.extensions.studies.largest_gap import LargestGap
+from treesens.extensions.studies.gap_search import LargestGap
 from treesens.extensions.studies.range import RangeOptions, RangeRecord
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
+from treesens.extensions.studies.shape_search import Shaped
 from treesens.extensions.studies.study import Asking, Found
-from treesens.extensions.studies.version_changes import ChangedOutcome, ChangedSensitivity
 
 
 def claim_gaps(_: Asking[GapOptions], found: Found[GapRecord]) -> Iterator[list[Claim]]:
     """Every largest gap: the pair that reaches it, and that no pair exceeds its bound."""
-    for one in found.result.results:
+    for one in found.result:
         title = f"the largest gap of {', '.join(one.varied)}"
-        if not one.certificates:
+        if not one.result.certificates:
             yield [open_claim(title, one.reason or "nothing is proved")]
             continue
-        query = one.query.query
-        beyond = known(query, *one.certificates)
-        yield [between(title, _pair_of_gap(one, query), beyond)]
+        beyond = known(one.query, *one.result.certificates)
+        yield [between(title, _pair_of_gap(one, one.query), beyond)]
 
 
 def _pair_of_gap(one: LargestGap, query: Query) -> Part | None:
@@ -47,10 +46,10 @@ def _pair_of_gap(one: LargestGap, query: Query) -> Part | None:
 
 def claim_ranges(_: Asking[RangeOptions], found: Found[RangeRecord]) -> Iterator[list[Claim]]:
     """Both ends of every score."""
-    for end in found.result.ends:
+    for end in found.result:
         of_class = "" if end.label is None else f" of {end.label}"
-        title = f"the {end.sense[:3]}imum of the {end.score}{of_class}"
-        yield [_of_optimum(title, end.question.query, end.result)]
+        title = f"the {end.sense.value[:3]}imum of the {end.score}{of_class}"
+        yield [_of_optimum(title, end.query, end.result)]
 
 
 def _of_optimum(title: str, query: Query, result: Result) -> Claim:
@@ -74,17 +73,13 @@ def _of_optimum(title: str, query: Query, result: Result) -> Claim:
 
 def claim_shapes(_: Asking[ShapeOptions], found: Found[ShapeRecord]) -> Iterator[Iterator[Claim]]:
     """The largest fall and the largest rise of every score in every feature."""
-    return (_of_shape(*one) for one in found.result)
+    return map(_of_shape, found.result)
 
 
-def _of_shape(record: ShapeRecord, queries: Sequence[Query], results: Sequence[Result | None]) -> Iterator[Claim]:
-    bounds = (record.largest_fall_bound, record.largest_rise_bound)
-    for word, query, result, most in zip(("fall", "rise"), queries, results, bounds, strict=True):
-        title = f"the largest {word} in {record.feature}"
-        if most is None:
-            yield open_claim(title, record.reason or "no bound is proved")
-        else:
-            yield between(title, _reversed_pair(query, result), _at_most(query, most))
+def _of_shape(one: Shaped) -> Iterator[Claim]:
+    for word, turned in (("fall", one.fall), ("rise", one.rise)):
+        title, query = f"the largest {word} in {one.record.feature}", turned.question.query
+        yield between(title, _reversed_pair(query, turned.result), _at_most(query, turned.bound))
 
 
 def _reversed_pair(query: Query, result: Result | None) -> Part | None:
@@ -111,7 +106,7 @@ def _differences(asked: Asking[DiffOptions], found: Found[DiffRecord]) -> Iterat
         models = tuple(model.ensemble for model in asked.models)
         yield Claim("the models are equal", "same", say=lambda _: {}, models=models)
     elif difference.verdict == "equal" and not any(one.of_probability for one in difference.largest):
-        parts = [_at_most(one.question.query, 0.0) for one in difference.largest]
+        parts = [_at_most(one.query, 0.0) for one in difference.largest]
         yield Claim("the models are equal", "equal", parts)
     else:
         yield from map(_of_difference, difference.largest)
@@ -145,8 +140,7 @@ def _of_outcomes(change: ChangedOutcome) -> Claim:
 
 
 def _of_difference(one: Largest) -> Claim:
-    way = "old - new" if one.sign > 0 else "new - old"
-    return _of_optimum(f"the largest difference {way} of {one.score}", one.question.query, one.result)
+    return _of_optimum(f"the largest difference {one.way} of {one.score}", one.query, one.result)
 
 
 def claim_audit(asked: Asking[AuditOptions], found: Found[Any]) -> Iterator[Iterator[Claim]]:

@@ -18,13 +18,12 @@ from treesens.compiler.result import Result
 from treesens.extensions.certify.attach import form_limit
 from treesens.extensions.certify.claims import Ask, having, lacking, not_beyond, reason_claim, values_of
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
-from treesens.extensions.studies.denials import NOTHING_HELPS, Shown
-from treesens.extensions.studies.lattice import Set
-from treesens.extensions.studies.minimal_sets import MinimalSets, with_varied
-from treesens.extensions.studies.principal_reasons import DenialRecord, ReasonOptions
+from treesens.extensions.studies.reasons import DenialRecord, ReasonOptions
+from treesens.extensions.studies.reasons_search import NOTHING_HELPS, Shown
 from treesens.extensions.studies.robust import RobustOptions, RobustRecord
-from treesens.extensions.studies.robustness import Nearest, RowQuestions
+from treesens.extensions.studies.robust_search import Nearest, RowQuestions
 from treesens.extensions.studies.sets import SetOptions, SetsRecord
+from treesens.extensions.studies.sets_search import MinimalSets, Set, with_varied
 from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.why import WhyOptions, WhyRecord
 from treesens.records.plain import ABSENT

@@ -19,12 +19,12 @@ from treesens.extensions.measure.groups import groups_of
 from treesens.extensions.measure.measures import measure_of, rows_of_domain
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.count import CountOptions, CountRecord
+from treesens.extensions.studies.count_search import sizes_for, units_of
 from treesens.extensions.studies.decisions import Asked
-from treesens.extensions.studies.group_shares import Counter, groups_of_rows
+from treesens.extensions.studies.events import favourable_class
 from treesens.extensions.studies.groups import GroupOptions, GroupRecord
-from treesens.extensions.studies.pair_questions import needs_pairs
-from treesens.extensions.studies.questions import favourable_class, questions_of, sets_of, sizes_of
-from treesens.extensions.studies.shares import sizes_for, units_of
+from treesens.extensions.studies.groups_search import Counter, groups_of_rows
+from treesens.extensions.studies.questions import needs_pairs, questions_of, sets_of, sizes_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.records.plain import Absent
 from treesens.solve.options import Options
@@ -91,9 +91,9 @@ def _questions_of_audit(asked: Asking[AuditOptions], varied: Sequence[Sequence[s
         asked=wanted, real=options.real, domain=options.domain,
     )  # fmt: skip
     return {
-        _key_of({"varied": list(one.varied), gap.kind: gap.value, "question": one.decision.words(gap.size)}): question
+        _key_of({"varied": list(one.varied), **asked.event.facts, "question": asked.event.words}): asked.query
         for one in made
-        for gap, question in one.gaps
+        for asked in one.asked
     }
 
 

@@ -1,4 +1,4 @@
-"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `largest_gap.py`."""
+"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `gap_search.py`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ STUDY = Study(
     typical of the rows.
     """,
     options=GapOptions,
-    ask="treesens.extensions.studies.largest_gap:ask",
+    ask="treesens.extensions.studies.gap_search:ask",
     record=GapRecord,
     table="CSV or Parquet: domains are the ranges of its columns.",
     fails={"found": lambda records: any(one.verdict == "found" for one in records), "rows": lambda _: False},

@@ -139,7 +139,7 @@ STUDY = Study(
     seconds for each group.
     """,
     options=GroupOptions,
-    ask="treesens.extensions.studies.group_shares:ask",
+    ask="treesens.extensions.studies.groups_search:ask",
     record=GroupRecord,
     document=document,
     table="CSV or Parquet: the rows, with the columns of the groups.",

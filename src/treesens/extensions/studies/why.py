@@ -152,8 +152,8 @@ STUDY = Study(
     Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone decide
-    the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
+    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
     `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
     `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
     "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),
@@ -161,7 +161,7 @@ STUDY = Study(
     per row, and once more for each distance. Ctrl-C returns the results so far.
     """,
     options=WhyOptions,
-    ask="treesens.extensions.studies.reasons:ask",
+    ask="treesens.extensions.studies.why_search:ask",
     record=WhyRecord,
     picture="treesens.extensions.studies.report.plots:reasons_plot",
     document=document,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from treesens.compiler.result import Verdict, answered, is_own_fault
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Asked, Decision, decisions_of
-from treesens.extensions.studies.lattice import Lattice, Set
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.extensions.studies.running import Memory, library_of
 from treesens.extensions.studies.sets import FlippingSet, HoldingSet, OpenSet, SetOptions, SetsRecord
@@ -111,7 +110,7 @@ def minimal_sets(
     decisions = decisions_of(model.ensemble, Asked(gap.kind, options.threshold, tuple(options.classes)))
     for decision in decisions:
         decision.check(gap.size)
-    finds = [pair_of(chosen, decision.clauses(gap.size)) for decision in decisions]
+    finds = [pair_of(chosen, decision.event(gap).clauses) for decision in decisions]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     queries = [ast.Query(ast.Name(f"q{number}"), find) for number, find in enumerate(finds)]
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
@@ -236,3 +235,79 @@ def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
     )
     records = [one.record() for one in results]
     return Found(records, warnings, asked.stop.is_set(), all(one.complete for one in records), results)
+
+
+Set: TypeAlias = frozenset[int]
+
+
+@dataclass
+class Lattice:
+    """The subsets of `every`: the least sets known to have the property, the greatest known not to, and those still open."""
+
+    every: Set
+    having: list[Set] = field(default_factory=list)
+    lacking: list[Set] = field(default_factory=list)
+    open_sets: list[Set] = field(default_factory=list)
+
+    def has(self, one: Set) -> None:
+        """The set has the property, and so have all around it."""
+        if not self.is_having(one):
+            self.having = [other for other in self.having if not one <= other] + [one]
+            self.open_sets = [other for other in self.open_sets if not one <= other]
+
+    def lacks(self, one: Set) -> None:
+        """The set does not have it, nor has any set inside."""
+        if not self.is_lacking(one):
+            self.lacking = [other for other in self.lacking if not other <= one] + [one]
+            self.open_sets = [other for other in self.open_sets if not other <= one]
+
+    def stays_open(self, one: Set) -> None:
+        """The question about this set was not answered."""
+        if one not in self.open_sets and not (self.is_having(one) or self.is_lacking(one)):
+            self.open_sets.append(one)
+
+    def is_having(self, one: Set) -> bool:
+        return any(known <= one for known in self.having)
+
+    def is_lacking(self, one: Set) -> bool:
+        return any(one <= known for known in self.lacking)
+
+    def is_minimal(self, one: Set) -> bool:
+        """True if it is known of a set with the property that no set inside has it."""
+        return all(self.is_lacking(one - {x}) for x in one)
+
+    def is_maximal(self, one: Set) -> bool:
+        """True if it is known of a set without the property that every larger one has it."""
+        return all(self.is_having(one | {x}) for x in self.every - one)
+
+    def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
+        """A set that nothing rules on, as large as single elements make it; None if there is none. Raises TimeoutError where
+        `over` says so.
+        """
+        removed = self._search(frozenset(), frozenset(), over)
+        if removed is None:
+            return None
+        found = self.every - removed
+        for x in sorted(removed):
+            if not self.is_having(found | {x}) and found | {x} not in self.open_sets:
+                found |= {x}
+        return found
+
+    def _search(self, removed: Set, kept: Set, over: Callable[[], bool]) -> Set | None:
+        """What to remove so that nothing rules on the rest; nothing of `kept`."""
+        if over():
+            raise TimeoutError
+        if any(self.every - known <= removed for known in self.lacking):
+            return None
+        rest = self.every - removed
+        inside = [known for known in self.having if known <= rest]
+        if not inside and rest not in self.open_sets:
+            return removed
+        # One element of each set with the property has to go, and some element of a set that stays open.
+        choices = min((known - kept for known in inside), key=len, default=rest - kept)
+        for x in sorted(choices):
+            found = self._search(removed | {x}, kept, over)
+            if found is not None:
+                return found
+            kept |= {x}
+        return None

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import log
 from typing import Any
 
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.query.domain import ValueDomain, cell_range
+from treesens.compiler.query.query import Space
 from treesens.compiler.result import answered
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
@@ -25,11 +29,10 @@ from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import Share, ShareRun
-from treesens.extensions.studies.concerned import traits_of, where
-from treesens.extensions.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord
+from treesens.extensions.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord, TraitRecord
 from treesens.extensions.studies.decisions import Asked, Decision, check_regions, decisions_of
+from treesens.extensions.studies.events import Event, Gap
 from treesens.extensions.studies.questions import (
-    Gap,
     bind_study,
     check_features,
     declarations_of,
@@ -40,6 +43,7 @@ from treesens.extensions.studies.questions import (
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
+from treesens.records.answers import label_of
 from treesens.records.plain import plain
 from treesens.solve.driver import FIRST_MOMENT
 from treesens.solve.tasks.data_rows import table_in_play
@@ -92,11 +96,11 @@ def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One question: what is varied, what decides, and how large the gap is."""
+    """One question: what is varied, what decides, and the event."""
 
     varied: tuple[str, ...]
     decision: Decision
-    gap: Gap
+    event: Event
     question: ResolvedQuestion
 
 
@@ -114,11 +118,10 @@ def units_of(
         for gap in gaps:
             decision.check(gap.size)
     check_features(model, varied)
-    asked = [(tuple(group), decision, gap) for group in varied for decision in decisions for gap in gaps]
-    queries = [
-        ast.Query(ast.Name(f"q{i}"), pair_of(group, decision.clauses(gap.size)))
-        for i, (group, decision, gap) in enumerate(asked)
+    asked = [
+        (tuple(group), decision, decision.event(gap)) for group in varied for decision in decisions for gap in gaps
     ]
+    queries = [ast.Query(ast.Name(f"q{i}"), pair_of(group, event.clauses)) for i, (group, _, event) in enumerate(asked)]
     declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
     bound = bind_study(model, table, (*declared, *queries), diagnostics)
     return [Unit(*one, question) for one, question in zip(asked, bound, strict=True)]
@@ -147,9 +150,8 @@ def count_unit(
     start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
     head: dict[str, Any] = {
         "varied": list(unit.varied),
-        unit.gap.kind: unit.gap.value,
-        **unit.decision.record(),
-        "question": unit.decision.words(unit.gap.size),
+        **unit.event.facts,
+        "question": unit.event.words,
         "measure": options.measure,
     }
     try:
@@ -259,3 +261,126 @@ def total(asked: Asking[CountOptions]) -> int:
     options = asked.options
     sets = len(options.vary) if options.vary is not None else asked.model.ensemble.n_features
     return len(sizes_for(asked.model, options)) * sets
+
+
+_LEAST_DIFFERENCE = 0.03
+"""Of shares that are worth a line."""
+_LISTED = 6
+
+
+@dataclass(frozen=True)
+class Trait:
+    """A statement about one feature that holds for more of those concerned (`concerned`) than of all inputs (`all`)."""
+
+    feature: str
+    words: str
+    concerned: float
+    all: float
+
+    @property
+    def strength(self) -> float:
+        """Information about the statement, in nats, that "is concerned" carries: the relative entropy of the two shares."""
+        return _entropy(self.concerned, self.all) + _entropy(1 - self.concerned, 1 - self.all)
+
+    def record(self) -> TraitRecord:
+        """The facts for JSON."""
+        shares = round(self.concerned, 4), round(self.all, 4)
+        return TraitRecord(feature=self.feature, words=self.words, concerned=shares[0], all=shares[1])
+
+
+def _entropy(one: float, two: float) -> float:
+    return 0.0 if one <= 0 else one * log(one / max(two, 1e-12))
+
+
+def traits_of(
+    space: Space, varied: Collection[int], everyone: Sequence[FloatArray], drawn: Int32Array, weights: FloatArray
+) -> list[Trait]:
+    """The statement about each feature that tells those concerned from all best, the strongest first.
+
+    `everyone[f]` float64[n_cells] are the shares of all inputs, `drawn` int32[rows, features] inputs that are concerned, with
+    weights float64[rows] that add up to 1.
+    """
+    found = []
+    for f in range(len(space.names)):
+        if f in varied or len(drawn) == 0:
+            continue
+        mine: FloatArray = np.bincount(drawn[:, f], weights, minlength=len(everyone[f])).astype(np.float64)
+        more = [t for t in _statements(space, f, mine, everyone[f]) if t.concerned - t.all >= _LEAST_DIFFERENCE]
+        if more:
+            found.append(max(more, key=lambda trait: trait.strength))
+    return sorted(found, key=lambda trait: -trait.strength)[:_LISTED]
+
+
+def _statements(space: Space, f: int, mine: FloatArray, everyone: FloatArray) -> Iterator[Trait]:
+    """Everything that is said of a feature: each category, or each end of an order."""
+    name, grid = space.names[f], space.grid[f]
+    legal = np.flatnonzero(space.legal[f])
+    if grid.missing and space.legal[f][grid.missing_cell]:
+        yield Trait(name, f"`{name}` missing", float(mine[-1]), float(everyone[-1]))
+    if unordered(space, f):
+        for cell in legal[legal < grid.present_cells].tolist():
+            words = f"`{name}` {values_in(space, f, cell, cell)}"
+            yield Trait(name, words, float(mine[cell]), float(everyone[cell]))
+        return
+    present = legal[legal < grid.present_cells]
+    for last, first in zip(present[:-1].tolist(), present[1:].tolist(), strict=True):
+        below, above = slice(0, last + 1), slice(first, grid.present_cells)
+        up, down = values_in(space, f, first, int(present[-1])), values_in(space, f, int(present[0]), last)
+        yield Trait(name, f"`{name}` {up}", float(mine[above].sum()), float(everyone[above].sum()))
+        yield Trait(name, f"`{name}` {down}", float(mine[below].sum()), float(everyone[below].sum()))
+
+
+def unordered(space: Space, f: int) -> bool:
+    """True if values of a feature are names."""
+    domain = space.domains[f]
+    return bool(space.grid[f].categories) or (
+        isinstance(domain, ValueDomain) and any(isinstance(label, str) for label in domain.labels)
+    )
+
+
+def values_in(space: Space, f: int, first: int, last: int) -> str:
+    """The legal values of a run of present cells as people read them."""
+    domain, grid = space.domains[f], space.grid[f]
+    kind = grid.number_type.dtype
+    if isinstance(domain, ValueDomain):
+        cells = grid.cell_of(domain.values)
+        inside = [label for label, c in zip(domain.labels, cells.tolist(), strict=True) if first <= c <= last]
+        labels = list(dict.fromkeys(inside))
+        if unordered(space, f) or len(labels) == 1:
+            return f"= {_listed(labels)}"
+        least, most, low, high = labels[0], labels[-1], domain.labels[0], domain.labels[-1]
+    else:
+        present = np.flatnonzero(space.legal[f][: grid.present_cells])
+        low, high = (label_of(domain, v, kind) for v in (domain.low, domain.high))  # type: ignore[assignment]
+        least = label_of(domain, cell_range(domain, grid, first)[0], kind)  # type: ignore[assignment]
+        most = label_of(domain, cell_range(domain, grid, last)[1], kind)  # type: ignore[assignment]
+        low = least if first <= present[0] else low
+        high = most if last >= present[-1] else high
+    if least == most:
+        return f"= {least}"
+    if most == high:
+        return f">= {least}"
+    return f"<= {most}" if least == low else f"in [{least}, {most}]"
+
+
+def _listed(labels: Sequence[Any]) -> str:
+    shown = ", ".join(map(str, labels[:4])) + (", …" if len(labels) > 4 else "")
+    return shown if len(labels) == 1 else f"one of {shown}"
+
+
+def where(space: Space, varied: Collection[int], low: Int32Array, high: Int32Array) -> dict[str, str]:
+    """A box in words: the features that it restricts, and to what."""
+    found = {}
+    for f, name in enumerate(space.names):
+        legal = np.flatnonzero(space.legal[f])
+        if f in varied or (low[f] <= legal[0] and high[f] >= legal[-1]):
+            continue
+        last = space.grid[f].present_cells - 1
+        missing = " or missing" if high[f] > last and space.legal[f][-1] else ""
+        if low[f] > last:
+            found[name] = "missing"
+            continue
+        present = legal[(legal >= low[f]) & (legal <= min(int(high[f]), last))]
+        if len(present):
+            found[name] = values_in(space, f, int(present[0]), int(present[-1])) + missing
+    return found

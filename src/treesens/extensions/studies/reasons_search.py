@@ -1,7 +1,7 @@
 """The principal reasons of denials: few features whose change alone makes the decision favourable, none of them too many.
 
 All rows are swept at once first: the feature that raises the score most is changed, then the next, until the decision is
-favourable. What is left out of that is decided row by row (`solve/reasons`). A set of fewest features is the smallest that hits
+favourable. The other rows are decided one by one (`extensions/answers`). A set of fewest features is the smallest that hits
 every set of features which, kept as it is, keeps the decision: implicit hitting sets (Ignatiev, Narodytska, Asher and
 Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
 """
@@ -33,14 +33,10 @@ from treesens.errors import UsageError
 from treesens.extensions.answers.decisions import Other, RowDecisions
 from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.extensions.studies.contributions import Contributions
-from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
-from treesens.extensions.studies.questions import (
-    bind_study,
-    check_features,
-    declarations_of,
-    favourable_class,
-    favourable_clause,
-)
+from treesens.extensions.studies.decisions import favourable_clause
+from treesens.extensions.studies.events import favourable_class
+from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
+from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.running import library_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel

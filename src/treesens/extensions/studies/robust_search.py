@@ -28,7 +28,8 @@ from treesens.compiler.result import Proof, Verdict, answered
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import label_of_class
-from treesens.extensions.studies.questions import declarations_of, is_decided
+from treesens.extensions.studies.events import is_decided
+from treesens.extensions.studies.questions import declarations_of
 from treesens.extensions.studies.robust import RobustOptions, RobustRecord, TargetRecord
 from treesens.extensions.studies.running import Memory, library_of
 from treesens.extensions.studies.study import Asking, Found

@@ -25,9 +25,10 @@ from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, measure_by,
 from treesens.extensions.measure.search import CONCERNED, NONE, ShareSearch
 from treesens.extensions.measure.share import ShareRun
 from treesens.extensions.studies.count import EstimateRecord
-from treesens.extensions.studies.decisions import check_regions
+from treesens.extensions.studies.decisions import check_regions, favourable_clause
+from treesens.extensions.studies.events import favourable_class
 from treesens.extensions.studies.groups import GroupOptions, GroupRecord
-from treesens.extensions.studies.questions import bind_study, declarations_of, favourable_class, favourable_clause
+from treesens.extensions.studies.questions import bind_study, declarations_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
