@@ -42,8 +42,6 @@ BEGUN = {
     "solve/question.py": 3,
     # A certificate made on its own, and that of a claim of a study: neither has the budget of a question.
     "extensions/certify/produce.py": 2,
-    # The second that `init` mines a table.
-    "extensions/studies/commands/init.py": 1,
     # The limit of a command that compiles.
     "commands/common.py": 1,
 }

@@ -427,5 +427,4 @@ STUDY = Study(
     flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
     work="auditing",
     total="treesens.extensions.studies.audit_search:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_audit",
 )

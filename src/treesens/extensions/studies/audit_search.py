@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -45,11 +45,13 @@ from treesens.compiler.result import (
 from treesens.data.flips import FlipQuestion
 from treesens.data.tables import Table, align_table, distinct
 from treesens.errors import DataError, TreesensError, UsageError
+from treesens.extensions.measure.measures import measure_of
 from treesens.extensions.studies.audit import AuditOptions, AuditRecord, ShapePart
 from treesens.extensions.studies.count import CountOptions
 from treesens.extensions.studies.count_search import Unit, check_countable, share_record
 from treesens.extensions.studies.decisions import Asked, Between, decisions_of
 from treesens.extensions.studies.events import Gap, TypicalLevel, outcome_events, refuse_beside, typical_level
+from treesens.extensions.studies.evidence import Counted, Evidence, Made, Open, Share
 from treesens.extensions.studies.optima import best
 from treesens.extensions.studies.questions import (
     EventQuestion,
@@ -101,7 +103,59 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
         found.mending, found.mending_gap = mending(asked, found.records), float(fraction_of(options.repair_gap[0]))
     records = [recorded(AuditRecord, one) for one in found.records]
     decided = all(one["verdict"] != "unknown" for one in found.records)
-    return Found(records, found.warnings, found.interrupted, decided, found)
+    evidence = [list(_evidence(one, found)) for one in found.records] if options.certificates is not None else []
+    return Found(records, found.warnings, found.interrupted, decided, found, evidence=evidence)
+
+
+def _evidence(record: dict[str, Any], found: Audit) -> Iterator[Evidence]:
+    """The answer of a record by itself, with the bound of the largest swing and the share."""
+    title, made = f"{', '.join(record['varied'])} {size_of_record(record)}", certified_of(record)
+    if not made:
+        yield Open(title, record["reason"] or "nothing is proved")
+    assert found.query is not None
+    for claim in dict.fromkeys(one.claim for one in made):
+        # Cases of one proof hold together only.
+        yield Made(f"{title}: {claim}", [(found.query, [one for one in made if one.claim == claim])])
+    if record.get("max_swing_bound") is not None and all(one.claim != "bound" for one in made):
+        yield Open(f"the largest swing of {', '.join(record['varied'])}", "its bound has no certificate")
+    if record.get("share") is not None:
+        yield _share_evidence(f"{title}: share", record, found)
+    if record.get("typical") is not None:
+        yield Open(f"{title}: typical", "what an audit says of typical inputs has none")
+
+
+def _share_evidence(title: str, record: dict[str, Any], found: Audit) -> Evidence:
+    share, unit = record["share"], found.questions.get(key_of(record))
+    if unit is None:
+        return Open(title, "rows that several scores decide are not proved one by one")
+    reason = share.get("reason") or ""
+    if share["measure"] != "rows":
+        measure = measure_of(share["measure"], unit)
+        return Share(title, unit.query, measure, share["lower"], share["upper"])
+    table = table_in_play(unit)
+    assert table is not None
+    count = round(share["lower"] * record["rows"]) if share["closed"] else None
+    return Counted(title, unit.query, table[1], table[0], count, reason)
+
+
+def size_of_record(record: dict[str, Any]) -> str:
+    """At which gap a record asks, or between which outcomes."""
+    if "outcomes" in record:
+        return f"from {' to '.join(record['outcomes'])}"
+    return next(f"at {kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
+
+
+def certified_of(record: dict[str, Any]) -> list[Certified]:
+    """The certificates of a record."""
+    return [
+        Certified(one["claim"], one.get("file") or "", one.get("sha256", ""), reason=one.get("reason", ""))
+        for one in record.get("certificates") or ()
+    ]
+
+
+def key_of(record: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a record of an audit asks about."""
+    return (*record["varied"], record.get("gap"), record.get("margin"), record["question"])
 
 
 def _add_shapes(asked: Asking[AuditOptions], found: Audit) -> None:
@@ -248,6 +302,12 @@ def audit(
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
     result.query = next((unit.about for unit in units), None)
+    result.questions = {
+        key_of({"varied": unit.varied, **one.event.facts, "question": one.event.words}): one.query
+        for unit in units
+        for one in unit.questions.asked
+        if unit.score is not None
+    }
     result.declared = {*options.real, *(d.name.text for d in options.domain if isinstance(d, ast.Feature))}
     done: dict[int, list[dict[str, Any]]] = {}
     for number, records in as_finished(list(map(_kept, units)), options.jobs):

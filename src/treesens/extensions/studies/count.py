@@ -163,5 +163,4 @@ STUDY = Study(
     sizes_of_model=True,
     work="counting",
     total="treesens.extensions.studies.count_search:total",
-    claims="treesens.extensions.studies.claims_of_shares:claim_counts",
 )

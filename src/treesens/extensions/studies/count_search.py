@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from treesens.extensions.measure.share import Share, ShareRun
 from treesens.extensions.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord, TraitRecord
 from treesens.extensions.studies.decisions import Asked, Decision, check_regions, decisions_of
 from treesens.extensions.studies.events import Event, Gap
+from treesens.extensions.studies.evidence import Counted as CountedRows
+from treesens.extensions.studies.evidence import Evidence, Open
+from treesens.extensions.studies.evidence import Share as MeasuredShare
 from treesens.extensions.studies.questions import (
     bind_study,
     check_features,
@@ -57,6 +60,7 @@ class Shares:
     """Records per (varied set, decision, gap), in the order of the request; those that were not reached are left out."""
 
     records: list[CountRecord] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
     interrupted: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -83,6 +87,7 @@ def count_shares(
             break
         record = count_unit(unit, options, halt, on_progress)
         found.records.append(record)
+        found.units.append(unit)
         if on_record is not None:
             on_record(record)
     found.interrupted = halt.is_set()
@@ -253,7 +258,24 @@ def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measur
 def ask(asked: Asking[CountOptions]) -> Found[CountRecord]:
     """The share of every set of features, decision and gap."""
     found = count_shares(asked.model, asked.table, options=asked.options, stop=asked.stop, on_record=asked.advance)
-    return Found(found.records, found.warnings, found.interrupted, all(one.closed for one in found.records), found)
+    closed, evidence = all(one.closed for one in found.records), list[list[Evidence]]()
+    if asked.options.certificates is not None:
+        evidence = [[_evidence(*one)] for one in zip(found.units, found.records, strict=True)]
+    return Found(found.records, found.warnings, found.interrupted, closed, found, evidence=evidence)
+
+
+def _evidence(unit: Unit, record: CountRecord) -> Evidence:
+    """A share of a measure is an interval, and rows are counted one by one."""
+    title, question = f"the share of {', '.join(record.varied)}, {record.question}", unit.question
+    if isinstance(record.rows_concerned, int):
+        table = table_in_play(question)
+        assert table is not None
+        count = record.rows_concerned if record.closed else None
+        return CountedRows(title, question.query, table[1], table[0], count, record.reason)
+    if record.measure == "rows":
+        return Open(title, record.reason or "the share is not known")
+    measure = measure_of(cast("MeasureName", record.measure), question)
+    return MeasuredShare(title, question.query, measure, record.lower, record.upper)
 
 
 def total(asked: Asking[CountOptions]) -> int:

@@ -212,5 +212,4 @@ STUDY = Study(
     "feature; if more rows flip; or if the outcome of some input changes.",
     flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
     faults=lambda records: [score for record in records for score in record["scores"]],
-    claims="treesens.extensions.studies.claims_of_scores:claim_differences",
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import permutations
@@ -34,10 +34,11 @@ from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict, ans
 from treesens.data.tables import Table, align_table
 from treesens.errors import DataError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.audit_search import audit
+from treesens.extensions.studies.audit_search import audit, certified_of, size_of_record
 from treesens.extensions.studies.decisions import check_votes
 from treesens.extensions.studies.diff import DiffOptions, DiffRecord, OutcomeChange
 from treesens.extensions.studies.events import Gap, gaps_of, is_decided, outcome_events
+from treesens.extensions.studies.evidence import Answered, Best, Equal, Evidence, Made, Open
 from treesens.extensions.studies.losses import Labelled, labelled
 from treesens.extensions.studies.optima import Optimum, best, largest_of, score_of
 from treesens.extensions.studies.prices import Moved, price_of
@@ -215,7 +216,23 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     open_parts = [score.status == Closeness.OPEN for score in record.scores]
     open_parts += [one.change == "unknown" for one in record.sensitivities or ()]
     open_parts += [one.verdict == "unknown" for one in record.outcomes or ()]
-    return Found([record], warnings, found.interrupted, not any(open_parts), found)
+    evidence = [list(_evidence(found, tuple(model.ensemble for model in asked.models)))]
+    return Found([record], warnings, found.interrupted, not any(open_parts), found, evidence=evidence)
+
+
+def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:
+    """That two models are equal, or the largest difference of every score in both directions; then what changes."""
+    if found.same_trees:
+        yield Equal("the models are equal", models, ())
+    elif found.verdict == "equal" and not any(one.of_probability for one in found.largest):
+        yield Equal("the models are equal", (), [one.query for one in found.largest])
+    else:
+        for one in found.largest:
+            yield Best(f"the largest difference {one.way} of {one.score}", one.query, one.result)
+    for change in found.outcomes or ():
+        yield Answered(f"{change.record.old} becomes {change.record.new}", change.query, change.result)
+    for turned in found.sensitivities or ():
+        yield turned.evidence()
 
 
 def _searched(score: str, question: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
@@ -506,6 +523,19 @@ class ChangedSensitivity:
     def change(self) -> str:
         """`appears`, `goes`, `stays`, `never` (proved of both versions), or `unknown` if one answer is open."""
         return _WORDS.get((self.old["verdict"], self.new["verdict"]), "unknown")
+
+    def evidence(self) -> Evidence:
+        """What both audits have found, each with its certificate."""
+        title = f"the sensitivity to {', '.join(self.new['varied'])} {size_of_record(self.new)}: {self.change}"
+        if self.change == "unknown" or self.queries is None:
+            return Open(title, "one of the answers is open")
+        parts = []
+        for query, record in zip(self.queries, (self.old, self.new), strict=True):
+            made = [c for c in certified_of(record) if c.claim == record["verdict"]]
+            if not made:
+                return Open(title, "an answer without a certificate")
+            parts.append((query, made))
+        return Made(title, parts)
 
     def record(self) -> dict[str, Any]:
         """The facts for JSON; the pairs in the user's own labels."""

@@ -102,5 +102,4 @@ STUDY = Study(
     fail_words="Exit with 10 if a pair is found, or if a row of the data flips.",
     work="searching",
     total=total,
-    claims="treesens.extensions.studies.claims_of_scores:claim_gaps",
 )

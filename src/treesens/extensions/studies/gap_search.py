@@ -22,6 +22,7 @@ from treesens.compiler.result import Verdict, answered
 from treesens.data.tables import align_table
 from treesens.extensions.studies.decisions import Apart, Around, Decision, check_votes, decisions_of, natural_question
 from treesens.extensions.studies.events import TypicalLevel, typical_level
+from treesens.extensions.studies.evidence import LargestSlack
 from treesens.extensions.studies.gap import GapOptions, GapRecord
 from treesens.extensions.studies.optima import Optimum, best, largest_gap
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of, sets_of
@@ -96,7 +97,10 @@ def ask(asked: Asking[GapOptions]) -> Found[GapRecord]:
     found = gathered(tasks, options.jobs, lambda one: asked.advance(one.record()))
     records = [one.record() for one in found]
     warnings = tuple(item.render() for item in diagnostics)
-    return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), found)
+    evidence = [
+        [LargestSlack(f"the largest gap of {', '.join(one.varied)}", one.query, one.result, one.value)] for one in found
+    ]
+    return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), found, evidence=evidence)
 
 
 def _widest(varied: tuple[str, ...], decision: Decision, typical: TypicalLevel | None) -> ast.Find:

@@ -150,5 +150,4 @@ STUDY = Study(
     },
     fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach it.",
     work="groups",
-    claims="treesens.extensions.studies.claims_of_shares:claim_groups",
 )

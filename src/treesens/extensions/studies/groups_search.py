@@ -27,6 +27,9 @@ from treesens.extensions.measure.share import ShareRun
 from treesens.extensions.studies.count import EstimateRecord
 from treesens.extensions.studies.decisions import check_regions, favourable_clause
 from treesens.extensions.studies.events import favourable_class
+from treesens.extensions.studies.evidence import Counted as CountedRows
+from treesens.extensions.studies.evidence import Evidence
+from treesens.extensions.studies.evidence import Share as MeasuredShare
 from treesens.extensions.studies.groups import GroupOptions, GroupRecord
 from treesens.extensions.studies.questions import bind_study, declarations_of
 from treesens.extensions.studies.study import Asking, Found
@@ -71,8 +74,11 @@ def ask(asked: Asking[GroupOptions]) -> Found[GroupRecord]:
             asked.advance(None)
         records += _compared(counted, options, asked.table.rows)
     warnings = tuple(item.render() for item in diagnostics)
-    favourable = str(model.ensemble.classes[positive])
-    return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), favourable)
+    favourable, closed, evidence = str(model.ensemble.classes[positive]), all(one.closed for one in records), []
+    if options.certificates is not None:
+        every = [group for groups in sets for group in groups]
+        evidence = [[counter.evidence(*one)] for one in zip(every, records, strict=False)]
+    return Found(records, warnings, asked.stop.is_set(), closed, favourable, evidence=evidence)
 
 
 class Counter:
@@ -121,6 +127,14 @@ class Counter:
             e = share.estimate
             estimate = EstimateRecord(value=e.value, low=e.low, high=e.high, delta=e.delta, draws=e.draws)
         return Counts(Fraction(share.lower), Fraction(share.upper), estimate, share.closed, share.reason)
+
+    def evidence(self, group: Group, record: GroupRecord) -> Evidence:
+        """The share of a group. That of rows is stated of exact scores; it has none if the library decides otherwise."""
+        title, query = f"the favourable share of {', '.join(map(str, group.values))}", self.question.query
+        if self.options.measure != "rows":
+            return MeasuredShare(title, query, self.measure(group), record.lower, record.upper)
+        count = record.favourable_rows if record.closed and isinstance(record.favourable_rows, int) else None
+        return CountedRows(title, query, self.rows[group.rows], "d", count, record.reason, among=record.rows)
 
     def _by_library(self, group: Group) -> Counts:
         """Decisions of the library, bit for bit, row by row."""

@@ -53,6 +53,12 @@ def rules_text(mined: Mined) -> str:
     return "\n".join(lines) + "\n"
 
 
+def first_look(table: Table) -> Mined:
+    """The columns of a table; relations between them, which a first file has no use for, have a second."""
+    with working_within(Budget.of(1.0)):
+        return mine(table, RuleOptions())
+
+
 def domain_lines(mined: Mined, names: Sequence[str]) -> list[str]:
     """The declarations of some columns."""
     return [_declaration(domain) for domain in mined.domains if domain.name in names]

@@ -76,5 +76,4 @@ STUDY = Study(
     table="CSV or Parquet: domains are the ranges of its columns.",
     work="searching",
     total="treesens.extensions.studies.range_search:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_ranges",
 )

@@ -20,6 +20,7 @@ from treesens.compiler.result import Result, Sense, Verdict, answered
 from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes
+from treesens.extensions.studies.evidence import Best
 from treesens.extensions.studies.optima import Optimum, best, end_of
 from treesens.extensions.studies.questions import bind_study, declarations_of
 from treesens.extensions.studies.range import RangeOptions, RangeRecord
@@ -45,6 +46,12 @@ class RangeEnd(Optimum):
         if ensemble.task is Task.REGRESSION and ensemble.link.is_linear:
             return "value"
         return "probability" if predicts_probabilities(ensemble) or ensemble.link.averages else "raw score"
+
+    @property
+    def title(self) -> str:
+        """The end in words."""
+        of_class = "" if self.label is None else f" of {self.label}"
+        return f"the {self.sense.value[:3]}imum of the {self.score}{of_class}"
 
     @property
     def why_open(self) -> str:
@@ -94,7 +101,8 @@ def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
     found = gathered(tasks, 1, asked.advance)
     records = [end.record() for end in found]
     warnings = tuple(item.render() for item in diagnostics)
-    return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), found)
+    evidence = [[Best(end.title, end.query, end.result)] for end in found]
+    return Found(records, warnings, asked.stop.is_set(), all(one.closed for one in records), found, evidence=evidence)
 
 
 def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, Sense]]:

@@ -134,7 +134,7 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
     words, required = [one.suffice for one in found.records], asked.options.require_certificate
     return ReasonsDocument(
         model=asked.file(),
-        favourable=found.result.favourable,
+        favourable=found.result,
         way=asked.options.way,
         protected=list(asked.options.protected or asked.model.meaning.protected),
         most=asked.options.most,
@@ -173,7 +173,6 @@ STUDY = Study(
     fails={"more": lambda records: any(one.suffice == "no" for one in records)},
     fail_words="Exit with 10 if a denial needs more reasons than --most.",
     work="denials",
-    claims="treesens.extensions.studies.claims_of_sets:claim_denials",
 )
 
 

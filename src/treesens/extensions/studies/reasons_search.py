@@ -24,6 +24,7 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.bounds import least_units
 from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.query.explained import pinned
 from treesens.compiler.query.query import AtLeast, LinearForm, Query
 from treesens.compiler.result import answered
 from treesens.data.flips import flips
@@ -35,6 +36,8 @@ from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.decisions import favourable_clause
 from treesens.extensions.studies.events import favourable_class
+from treesens.extensions.studies.evidence import Answered, Change, Evidence, Open
+from treesens.extensions.studies.evidence import Reason as Because
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
 from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.running import library_of
@@ -43,6 +46,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of
 from treesens.records.plain import ABSENT
+from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 from treesens.solve.tasks.data_rows import legal_rows
@@ -74,28 +78,9 @@ def ask(asked: Asking[ReasonOptions]) -> Found[DenialRecord]:
         records.append(answered(f"row {row}", partial(study.record, place), partial(study.unsettled, place)))
         asked.advance(records[-1])
     decided = all(one.suffice != "open" for one in records)
+    evidence = [[study.evidence(record)] for record in records]
     favourable = str(asked.model.ensemble.classes[study.favourable])
-    return Found(records, study.warnings, asked.stop.is_set(), decided, Denials(favourable, study.shown))
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What claims of a denial speak of: the question about a favourable input, the cells of the row, int32[features], and the
-    features that are known, of those that are `usable`.
-    """
-
-    query: Query
-    cells: Int32Array
-    features: Features
-    usable: Features
-
-
-@dataclass(frozen=True)
-class Denials:
-    """The favourable class, and by row what claims need."""
-
-    favourable: str
-    shown: dict[int, Shown]
+    return Found(records, study.warnings, asked.stop.is_set(), decided, favourable, evidence=evidence)
 
 
 class _Denials:
@@ -104,7 +89,8 @@ class _Denials:
     def __init__(self, model: LoadedModel, table: Table, asked: Asking[ReasonOptions]) -> None:
         options = asked.options
         self.options, self.stop = options, asked.stop
-        self.shown: dict[int, Shown] = {}
+        self.known: dict[int, tuple[Int32Array, Features]] = {}
+        """By row its cells int32[features], and the features that are known to suffice."""
         names = model.ensemble.feature_names
         protected = options.protected or model.meaning.protected
         check_features(model, [protected])
@@ -184,7 +170,7 @@ class _Denials:
         witness = None if known.other is None else self._verified(known.other[1], row)
         if known.other is not None and witness is None:
             known = Known(reason="no input of the cells is verified")
-        self.shown[row] = Shown(self.question.query, self.cells[place], known.features, self.usable)
+        self.known[row] = self.cells[place], known.features
         ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
         return DenialRecord(
             row=row,
@@ -198,6 +184,21 @@ class _Denials:
             shap=ABSENT if self.shap is None else self._against(row),
             seconds=round(time.perf_counter() - start, 6),
         )
+
+    def evidence(self, record: DenialRecord) -> Evidence:
+        """That the reasons of a denial suffice, and that none can be left out; or that nothing helps."""
+        title, query = f"the reasons of row {record.row}", self.question.query
+        if record.row not in self.known or record.suffice == "open":
+            return Open(title, record.reason or "no reasons were found")
+        cells, features = self.known[record.row]
+        if record.suffice == "yes":
+            if self.options.way == "values":
+                return Because(title, [query], cells, features)
+            return Change(title, [query], cells, features, minimal=True)
+        if record.reason == NOTHING_HELPS:
+            none = conclude_none(leave_open(query.name), record.reason)
+            return Answered(title, pinned(query, cells, self.every - self.usable), none)
+        return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
     def _settled(self, judge: RowDecisions, place: int) -> Known:
         """A set of features whose change suffices, none of which can be left out; or that no `most` of them suffice."""

@@ -148,5 +148,4 @@ STUDY = Study(
     work="searching",
     total=total,
     journal=True,
-    claims="treesens.extensions.studies.claims_of_sets:claim_robustness",
 )

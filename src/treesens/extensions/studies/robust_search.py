@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -24,11 +24,13 @@ from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.model.evaluate import LibraryReplay
 from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Proof, Verdict, answered
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import label_of_class
 from treesens.extensions.studies.events import is_decided
+from treesens.extensions.studies.evidence import Beyond, Evidence, Open
 from treesens.extensions.studies.questions import declarations_of
 from treesens.extensions.studies.robust import RobustOptions, RobustRecord, TargetRecord
 from treesens.extensions.studies.running import Memory, library_of
@@ -115,6 +117,18 @@ class RowRobustness:
     seconds: float
     correct: bool | None = None
     targets: tuple[Nearest, ...] = ()
+    queries: tuple[Query, ...] = ()
+    """Of the targets, or the one about any other class, if certificates are wanted."""
+
+    def evidence(self) -> Iterator[Evidence]:
+        """That no input of another class is nearer than its bound."""
+        if self.verdict is None or not self.queries:
+            yield Open(f"row {self.row}", self.reason or "nothing is known")
+            return
+        known = self.targets or (Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason),)
+        for one, query in zip(known, self.queries, strict=True):
+            title = f"row {self.row}" + ("" if one.target is None else f", class {one.target}")
+            yield Beyond(title, query, one.bound, one.reason)
 
     @property
     def closed(self) -> bool:
@@ -352,6 +366,8 @@ def _one(
     seconds, name = time.perf_counter() - start, str(classes[predicted])
     known = RowRobustness(row, name, best.verdict, best.distance, best.bound, best.point, reason, seconds)
     known = replace(known, targets=tuple(found) if options.targeted else ())
+    if options.certificates is not None:
+        known = replace(known, queries=tuple(questions.question(row, predicted, c).query for c in asked))
     return known if truth is None else replace(known, correct=truth[row] == name)
 
 
@@ -416,4 +432,5 @@ def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
         on_result=asked.advance,
     )
     records = [row.record() for row in found.rows]
-    return Found(records, found.warnings, found.interrupted, all(one.closed for one in records), found)
+    evidence, closed = [list(row.evidence()) for row in found.rows], all(one.closed for one in records)
+    return Found(records, found.warnings, found.interrupted, closed, found, evidence=evidence)

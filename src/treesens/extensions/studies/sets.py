@@ -155,5 +155,4 @@ STUDY = Study(
     work="sets of features",
     journal=True,
     faults=lambda records: [one for record in records for one in record["open"]],
-    claims="treesens.extensions.studies.claims_of_sets:claim_sets",
 )

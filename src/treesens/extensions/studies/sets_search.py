@@ -25,6 +25,7 @@ from treesens.compiler.result import Verdict, answered, is_own_fault
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Asked, Decision, decisions_of
+from treesens.extensions.studies.evidence import Border
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.extensions.studies.running import Memory, library_of
 from treesens.extensions.studies.sets import FlippingSet, HoldingSet, OpenSet, SetOptions, SetsRecord
@@ -79,6 +80,17 @@ class MinimalSets:
             ],
             decisions=self.asked,
             seconds=round(self.seconds, 6),
+        )
+
+    def evidence(self) -> Border:
+        """About all sets, if all are decided."""
+        words = self.decision.record()
+        return Border(
+            "the sets of features" + (f" {words}" if words else ""),
+            sorted(self.lattice.every),
+            [(with_varied(self.query, one), self.witnesses.get(one)) for one in self.lattice.having],
+            [with_varied(self.query, one) for one in self.lattice.lacking],
+            self.complete,
         )
 
     def _named(self, one: Set) -> list[str]:
@@ -234,7 +246,9 @@ def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
         on_set=asked.say,
     )
     records = [one.record() for one in results]
-    return Found(records, warnings, asked.stop.is_set(), all(one.complete for one in records), results)
+    evidence = [[one.evidence()] for one in results]
+    complete = all(one.complete for one in records)
+    return Found(records, warnings, asked.stop.is_set(), complete, results, evidence=evidence)
 
 
 Set: TypeAlias = frozenset[int]

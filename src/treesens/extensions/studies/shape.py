@@ -98,5 +98,4 @@ STUDY = Study(
     fail_words="Exit with 10 if a pair refutes what is declared or claimed, or if it is not proved.",
     work="shapes",
     total="treesens.extensions.studies.shape_search:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_shapes",
 )

@@ -34,6 +34,7 @@ from treesens.compiler.result import Result, Verdict, answered
 from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import check_votes
+from treesens.extensions.studies.evidence import Best
 from treesens.extensions.studies.optima import CLOSE, best, largest_of, score_of
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.extensions.studies.running import gathered, library_of
@@ -105,7 +106,14 @@ def ask(asked: Asking[ShapeOptions]) -> Found[ShapeRecord]:
     records.sort(key=lambda one: names.index(one.feature))
     warnings = tuple(item.render() for item in diagnostics)
     decided = all(one.shape != "unknown" for one in records)
-    return Found(records, warnings, asked.stop.is_set(), decided, found)
+    evidence = [
+        [
+            Best(f"the largest {word} in {one.record.feature}", turned.question.query, turned.result, turned.bound)
+            for word, turned in (("fall", one.fall), ("rise", one.rise))
+        ]
+        for one in found
+    ]
+    return Found(records, warnings, asked.stop.is_set(), decided, found, evidence=evidence)
 
 
 def total(asked: Asking[ShapeOptions]) -> int:

@@ -170,5 +170,4 @@ STUDY = Study(
     by_position=("rows",),
     work="searching",
     total=total,
-    claims="treesens.extensions.studies.claims_of_sets:claim_reasons",
 )

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, answered
 from treesens.data.tables import Table
 from treesens.errors import UsageError
@@ -24,6 +26,8 @@ from treesens.extensions.answers.decisions import RowDecisions
 from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
 from treesens.extensions.methods.fewest_changes import Features
 from treesens.extensions.studies.contributions import Contributions
+from treesens.extensions.studies.evidence import Change, Evidence, Open
+from treesens.extensions.studies.evidence import Reason as Because
 from treesens.extensions.studies.limits import Limits
 from treesens.extensions.studies.robust_search import RowQuestions, nearest_input
 from treesens.extensions.studies.study import Asking, Found
@@ -62,6 +66,28 @@ class Reason:
     also: dict[str, Any] | None = None
     decision: str | None = None
     """The name of the decision whose outcome `predicted` is, if it is no class."""
+    others: Sequence[Query] = ()
+    """What asks for an input of each other class, of which `cells` int32[features] are those of the row."""
+    cells: Int32Array | None = None
+
+    def evidence(self) -> Iterator[Evidence]:
+        """The reason, that no feature of it can be left out, and the change; what is shown beside has no certificate."""
+        title = f"why row {self.row}"
+        if self.features is None or self.cells is None:
+            yield Open(title, self.reason or "no reason was found")
+            return
+        names = self.others[0].space.names
+        for reason in (self.features,) if self.several is None else self.several:
+            yield Because(title, self.others, self.cells, [names.index(name) for name in reason], self.smallest)
+        if self.several is not None and self.complete:
+            yield Open(f"{title}: there are no others", "that there are no other reasons has no certificate")
+        if self.contrast is not None:
+            yield Change(f"{title}: the change", self.others, self.cells, [names.index(name) for name in self.contrast])
+        if self.changeable is not None:
+            yield Open(f"{title}: what is permitted", "which changes are permitted is in no statement")
+        for word in ("box", "radius", "recourse"):
+            if (self.also or {}).get(word) is not None:
+                yield Open(f"{title}: {word}", f"what stands in `{word}` has no certificate")
 
     def record(self) -> WhyRecord:
         """The facts for JSON."""
@@ -183,6 +209,7 @@ class _Study:
         if outside:
             return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
         others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
+        bare = replace(bare, others=others, cells=cells)
         judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)
         known = reason_of(judge, self.wanted, self._changes(row, predicted, judge))
         found = self._told(known, row, replace(bare, reason=budget.reason if known.open else ""))
@@ -292,4 +319,5 @@ def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
     warnings = tuple(item.render() for item in questions.session.warnings)
     records = [one.record() for one in found]
     decided = all(one.sufficient is not None for one in records)
-    return Found(records, warnings, len(found) < wanted, decided, found)
+    evidence = [list(one.evidence()) for one in found]
+    return Found(records, warnings, len(found) < wanted, decided, found, evidence=evidence)

@@ -12,11 +12,10 @@ import click
 from treesens.commands.beside import write_beside
 from treesens.commands.common import EXPECTED, trust_option
 from treesens.commands.outputs import OutputFile
-from treesens.compiler.base.budget import Budget, working_within
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.data.tables import Table
 from treesens.errors import OverwriteError, UsageError
-from treesens.extensions.studies.learn_search import Mined, RuleOptions, domain_lines, mine
+from treesens.extensions.studies.learn_search import domain_lines, first_look
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.meaning import FILE
 from treesens.grammar.printing.print_terms import name_text
@@ -80,7 +79,7 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
         "",
         "# What inputs are possible: ranges and categories of the table. Widen what can be wider, and give categories names:",
         "# feature sex: category {Female = 0, Male = 1}",
-        *domain_lines(_mined(table), [n for n in names if not _coded(model, n)]),
+        *domain_lines(first_look(table), [n for n in names if not _coded(model, n)]),
         "# Features without a line range over what the table holds.",
         "domain from d",
         "",
@@ -99,12 +98,6 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
                 f"  sensitive m to {{{name}}} {size} expect none",
             ]
     return "\n".join(lines) + "\n"
-
-
-def _mined(table: Table) -> Mined:
-    """What a table says of its columns; relations between columns, which a first file has no use for, have a second."""
-    with working_within(Budget.of(1.0)):
-        return mine(table, RuleOptions())
 
 
 def _largest(model: LoadedModel, name: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import treesens
+from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, check_in, working_within
 from treesens.compiler.query.domain import RealDomain
@@ -39,6 +40,8 @@ class Audit:
     warnings: tuple[str, ...] = ()
     query: Query | None = None
     """Of the first question: its domain is that of all."""
+    questions: dict[tuple[object, ...], ResolvedQuestion] = field(default_factory=dict)
+    """By what records are about, where one score decides."""
     declared: set[str] = field(default_factory=set)
     """Features whose domain somebody wrote down."""
     mending: list[dict[str, Any]] | None = None
