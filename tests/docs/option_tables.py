@@ -1,4 +1,4 @@
-"""Tables that are made from declarations when the site is built (website/hooks.py): options of studies, and methods.
+"""Tables that are made from declarations when the site is built (website/hooks.py): options of commands, and methods.
 
 `python -m tests.docs.option_tables --write` writes the pages with their tables into build/docs.
 """
@@ -16,20 +16,25 @@ from tests.docs import solving_page
 from treesens.cli import group
 from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Door, declared
+from treesens.extensions.sweeps.settings import Settings
+from treesens.solve.options import Options
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MARK = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
-"""The line of a page that is replaced by the table of a study."""
+"""The line of a page that is replaced by the table of a command."""
+OPTIONS: dict[str, type[Options]] = {"check": Options, "sweep": Settings}
+"""Commands that are no studies, with the class of their options."""
 METHODS_MARK = "<!-- methods -->\n"
 """The line of docs/solving.md that is replaced by the list of methods."""
 
 
 def table(name: str) -> str:
-    """The options of a study, as Markdown."""
+    """The options of a command, as Markdown."""
     command = group.get_command(click.Context(group), name)
     assert command is not None
-    more = {one.flag: one.option.more for one in declared(study_of(name).options, Door.COMMAND)}
+    options = OPTIONS[name] if name in OPTIONS else study_of(name).options
+    more = {one.flag: one.option.more for one in declared(options, ~Door(0))}
     options = [one for one in command.params if isinstance(one, click.Option)]
     return "\n".join(["| option | meaning |", "| --- | --- |", *(row(one, more) for one in options)])
 

@@ -26,8 +26,6 @@ class AnswerMemory:
 
     journal: Journal | None
     options: Options
-    replay: str
-    confirm: str | None
     _texts: dict[Path, str] = field(default_factory=dict)
 
     def known(self, path: Path, bound: ResolvedFile, asked: Sequence[ResolvedQuestion]) -> dict[str, Result]:
@@ -64,7 +62,7 @@ class AnswerMemory:
                 continue
             record, start = self.journal.record(key, self.options.time_limit), time.perf_counter()
             try:
-                predict, kept = query.library_predicts(self.replay), record["result"]
+                predict, kept = query.library_predicts(self.options.replay), record["result"]
                 result = from_json(_exact(query, kept).query, kept, float(record["answered"]), predict)
             except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError, DiagnosticsError):
                 raise DataError(
@@ -78,15 +76,14 @@ class AnswerMemory:
 
     def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
         """What an answer is kept under: the key of sweeps, and what `check` adds to a question."""
+        from treesens.records.journal import key_of
         from treesens.records.questions import contents_of, context_of, digest_of, sha256
-        from treesens.records.settings import Settings, key_of
 
         if path not in self._texts:
             self._texts[path] = context_of(bound.file, contents_of(bound.file, path.parent))
         o = self.options
-        settings = Settings.of(o, self.replay)
         limit = None if final else o.time_limit
-        parts = [key_of(digest_of(self._texts[path], query.find), settings), self.confirm, o.regions, limit]
+        parts = [key_of(digest_of(self._texts[path], query.find), o), o.confirm, o.regions, limit]
         return sha256(json.dumps(["check", *parts]))
 
 

@@ -8,6 +8,8 @@ this run alone.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -18,8 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import treesens
+from treesens.backends.base import packages_of
 from treesens.compiler.base.files import will_write
+from treesens.compiler.base.option_kinds import Door, declared
 from treesens.errors import DataError, UsageError
+from treesens.records.installation import package_version
+from treesens.records.questions import sha256
+from treesens.solve.methods.portfolio import RACERS
+from treesens.solve.options import Options
 
 SCHEMA = 1
 
@@ -36,6 +45,33 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, key TEXT NOT NULL, line TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
+
+NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
+"""Options that do not change the content of an answer, or (`optimal`) are in others; the journal compares time limits itself,
+and `check` adds the rest to its keys.
+"""
+
+
+def key_of(digest: str, options: Options) -> str:
+    """The key of an answer: the question, its options, and the versions of the solving software; not the time limit."""
+    known = (one.field for one in declared(Options, ~Door(0)) if one.field not in NO_PART_OF_A_KEY)
+    asked = {name: getattr(options, name) for name in known} | {"pipeline": options.passes}
+    parts = {"question": digest, "asked": asked, "versions": versions(options.backend)}
+    return sha256(json.dumps(parts, sort_keys=True, default=str))
+
+
+@functools.cache
+def versions(backend: str) -> dict[str, str]:
+    """The versions that an answer of this backend depends on; the engine also by its content."""
+    from treesens._engine import __file__ as engine_file
+
+    with Path(engine_file).open("rb") as file:
+        engine = hashlib.file_digest(file, "sha256").hexdigest()
+    found = {"treesens": treesens.__version__, "engine": engine}
+    for name in RACERS if backend == "auto" else (backend,):
+        for package in packages_of(name):
+            found[package] = package_version(package) or "absent"
+    return found
 
 
 @dataclass(frozen=True)

@@ -103,20 +103,19 @@ def answer_question(
     options: Options,
     budget: Budget | None = None,
     *,
-    confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """The answer to one question of a file; `progress` is told of long work.
 
-    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
-    however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
+    `options.confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must
+    hold however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
     confirmation, its certificates and its share get equal parts of it, and each may use the time left over by those before.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or options.budget()
     start = time.perf_counter()
-    result = _answered(query, options, budget, confirm, progress)
+    result = _answered(query, options, budget, progress)
     rest = time.perf_counter() - start - sum(result.seconds.values())
     if rest < LEAST_OTHER:
         return result
@@ -127,12 +126,11 @@ def _answered(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
     """The answer, with its certificates and share."""
     if query.in_steps is not None:
-        result = answer_in_steps(query, options, answer, budget, confirm)
+        result = answer_in_steps(query, options, answer, budget)
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None
@@ -140,8 +138,8 @@ def _answered(
         service("certificates")  # an installation without it says so before any work
     with reused() if certifies else nullcontext():
         later = wants_share + certifies + (wants_share and certifies)
-        first = 2 if confirm is not None else 1
-        result = _without_certificates(query, plain, budget.share(first / (first + later)), confirm, progress)
+        first = 2 if options.confirm is not None else 1
+        result = _without_certificates(query, plain, budget.share(first / (first + later)), progress)
         if certifies:
             result = with_certificates(query.query, result, options, budget.share(1 / later))
     if not wants_share:
@@ -225,9 +223,9 @@ def _without_certificates(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
+    confirm = options.confirm
     if query.query.rows is not None and query.pinned is not None:
         from treesens.solve.tasks.count_rows import count_rows
 
@@ -240,7 +238,7 @@ def _without_certificates(
         from treesens.solve.tasks.top_n import answer_top
 
         def one(one_query: Query, part: Budget) -> Result:
-            return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
+            return answer_question(replace(query, query=one_query), options, part)
 
         return answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget if confirm is None else budget.share(0.5))
@@ -292,12 +290,13 @@ def explain_none(
     options: Options,
     *,
     stop: threading.Event | None = None,
-    always: bool = False,
 ) -> Result:
-    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
+    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or with
+    `options.core`.
 
-    The searches for it get the time that the answer leaves of its limit; without `always` they get little of it.
+    The searches for it get the time that the answer leaves of its limit; without `options.core` they get little of it.
     """
+    always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
     if query.in_steps is not None:

@@ -22,11 +22,11 @@ from tests.extensions.sweeps.conftest import QUESTIONS
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.on_processes import Worker
 from treesens.extensions.sweeps.run import sweep
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
 from treesens.records.journal import Entry, Journal
 from treesens.records.questions import Document, Question, file_digest
-from treesens.records.settings import Settings
 from treesens.solve.options import Options
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -60,9 +60,13 @@ def search_of(text: str, folder: Path, executor: Executor | None = None, **optio
     document, session = document_of("q.sens", text, folder)
     (asked,) = session.asked()
     where = executor or Executor("inline")
-    settings = {"slice_seconds": 0.002, "first_seconds": 0.0, "replay": "emulated", **options}
+    settings = {"slice_seconds": 0.002, "first_seconds": 0.0, **options}
     return Coordinator(
-        session.question(asked), ship(document, False), where, Options(time_limit=60, tolerance=0.0), **settings
+        session.question(asked),
+        ship(document, False),
+        where,
+        Options(time_limit=60, tolerance=0.0, replay="emulated"),
+        **settings,
     )  # type: ignore[arg-type]
 
 
@@ -230,8 +234,7 @@ def about_a_large_model(folder: Path) -> Coordinator:
         session.question(asked),
         ship(document, False),
         Executor("local", 2),
-        Options(time_limit=120),
-        replay="emulated",
+        Options(time_limit=120, replay="emulated"),
         slice_seconds=0.2,
         first_seconds=0.0,
     )

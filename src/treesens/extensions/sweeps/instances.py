@@ -32,9 +32,8 @@ from treesens.frontends.registry import load
 from treesens.grammar.printing.print_terms import Unwritable, label_text
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
-from treesens.records.journal import Entry, Journal
+from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Document, context_of, digest_of, document_of, sha256
-from treesens.records.settings import Settings, key_of
 from treesens.solve.options import Options
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
@@ -222,12 +221,10 @@ def run(
             f"there are results without their journal, {journal_file.name}", place=str(output),
             remedy="name another file with --output, or remove this one",
         )  # fmt: skip
-    replay = "library" if library_predict else "emulated"
+    options = replace(options, replay="library" if library_predict else "emulated")
     listed = questions_of(instances, folder)
     by_key = {
-        _key(listed[x.key], s, options, replay): (x, s)
-        for x in dict.fromkeys(instances)
-        for s in dict.fromkeys(settings)
+        _key(listed[x.key], s, options): (x, s) for x in dict.fromkeys(instances) for s in dict.fromkeys(settings)
     }
     will_write(output)
     make_folder(output.parent)
@@ -243,7 +240,7 @@ def run(
                 instance, setting = by_key[key]
                 question = listed[instance.key]
                 mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
-                return Task(key, question.document.digest, question.name, mine, replay, record=False, bare=True)
+                return Task(key, question.document.digest, question.name, mine, record=False, bare=True)
             return None
 
         shipments = {q.document.digest: ship(q.document, executor.remote) for q in listed.values()}
@@ -297,9 +294,9 @@ class _Lines:
                 )
 
 
-def _key(question: Listed, setting: Setting, options: Options, replay: str) -> str:
+def _key(question: Listed, setting: Setting, options: Options) -> str:
     """What an answer is kept under: as in a sweep, and apart from its answers, whose records are others."""
-    asked = replace(Settings.of(options, replay), backend=setting.backend, pipeline=setting.pipeline)
+    asked = replace(options, backend=setting.backend, pipeline=setting.pipeline)
     return sha256("bench\0" + key_of(question.digest, asked))
 
 

@@ -6,18 +6,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treesens.compiler.result import Verdict
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.order import Plan
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.worker import Outcome, Points, Shipment, Task, resident, ship
-from treesens.records.journal import Entry, Journal
+from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Question
-from treesens.records.settings import Settings, key_of
-from treesens.solve.options import Options
 
 
 @dataclass
@@ -125,24 +123,11 @@ class _Sweep:
         if taken is None:
             return None
         question, helper = taken
-        s = self.settings
         return Task(
             key=self.keys[question.digest],
             document=question.document.digest,
             question=question.name,
-            options=Options(
-                s.backend,
-                s.passes,
-                s.time_limit,
-                s.threads,
-                s.memory_limit,
-                s.seed,
-                certificates=None if s.certificates is None else Path(s.certificates),
-                require_certificate=s.require_certificate,
-                tolerance=s.tolerance,
-                absolute_tolerance=s.absolute_tolerance,
-            ),
-            replay=s.replay,
+            options=replace(self.settings, pipeline=self.settings.passes),
             regions=False,
             try_first=None if helper is None else self.pairs[helper],
             tried_of="" if helper is None else self.questions[helper].name,

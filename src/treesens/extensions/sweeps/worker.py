@@ -71,8 +71,6 @@ class Task:
     document: str
     question: str
     options: Options
-    replay: str = "auto"
-    confirm: str | None = None
     try_first: Points | None = None
     tried_of: str = ""
     deadline: float | None = None
@@ -156,7 +154,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     query = session.question(names[task.question])
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
-    options = replace(task.options, library_predict=query.library_predicts(task.replay), time_limit=max(left, 0.001))
+    options = replace(query.replayed(task.options), time_limit=max(left, 0.001))
     if task.bare and task.document not in _warmed:
         _warmed.add(task.document)
         _warm(session, options)
@@ -169,14 +167,14 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     if implied is not None:
         result = implied
     elif query.in_steps is not None:
-        result = answer_question(query, options, budget, confirm=task.confirm)
+        result = answer_question(query, options, budget)
     elif task.part is not None:
         result = answer_part(query.query, task.part, options, budget)
     elif task.bare or not (task.regions or query.tables or query.rows):
         first = budget if options.certificates is None else budget.share(0.5)
         result = with_certificates(query.query, answer(query.query, options, first), options, budget)
     else:
-        result = answer_question(query, options, budget, confirm=task.confirm)
+        result = answer_question(query, options, budget)
     cpu = cpu_seconds() - before
     return Outcome(
         task.key,
