@@ -115,9 +115,12 @@ RESULTS: Final = {
     "SwingBudget": "treesens.extensions.repair.swing_budget:SwingBudget",
 }
 """Classes that the package `treesens` offers by name."""
+METHODS: Final = {"reason": "treesens.extensions.answers.reasons:METHOD"}
+"""Methods of answering, in addition to those of `solve/methods/registry.py`."""
 SERVICES: Final = {
+    "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",
-    "shares": "treesens.extensions.measure.service",
+    "measures": "treesens.extensions.measure.service",
     "parts": "treesens.extensions.sweeps.service",
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",

@@ -28,7 +28,7 @@ def test_the_code_of_extending_md_is_that_of_the_plug_in_package() -> None:
     for name, code in blocks:
         assert code.rstrip("\n") in (PLUGIN / name).read_text(), f"the block of {name} differs from the file"
     shown = {Path(name).name for name, _ in blocks}
-    modules = ("satisfied_clauses", "backend", "frontend", "softsign", "adult", "rows", "depth")
+    modules = ("satisfied_clauses", "backend", "frontend", "softsign", "adult", "rows", "walk", "depth")
     assert shown == {"pyproject.toml", *(f"{name}.py" for name in modules)}
 
 

@@ -163,7 +163,7 @@ MUTATIONS = (
         r"(def counted_features\(.*\n(?:.|\n)*?    return )(.*)\n", r"\1(\2)[1:]\n",
     ),
     Mutation(
-        "the region of an answer is that of one point", "solve/tasks/top_n.py",
+        "the region of an answer is that of one point", "extensions/answers/top.py",
         r"if shared and point > 0:", "if point > 0:",
     ),
     Mutation(
@@ -176,7 +176,7 @@ MUTATIONS = (
         test="tests/faults/test_third_P14_rows_that_are_nearly_as_near.py",
     ),
     Mutation(
-        "a row without an answer counts", "solve/tasks/count_rows.py",
+        "a row without an answer counts", "extensions/answers/row_counts.py",
         r"        self\.no = ~exact\n        self\._accept\(np\.flatnonzero\(exact\), x\.take\(np\.flatnonzero\(exact\)\)\)",
         "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
         "        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))",

@@ -187,7 +187,7 @@ def test_a_method_alone_agrees_with_all_inputs(
 
 
 def test_every_method_is_asked_alone() -> None:
-    others = {"reason", "trees, typical inputs", "attainable sums"}  # below, and in test_attainable_sums.py
+    others = {"trees, typical inputs", "attainable sums"}  # below, and in test_attainable_sums.py
     assert QUESTIONS.keys() | others == BY_NAME.keys()
 
 
@@ -210,17 +210,6 @@ def test_any_answer_has_the_value_that_it_shows_and_a_bound_of_all(world: World,
     every = np.linalg.norm(high[:, None, :] - low[None, :, :], order, axis=2)
     assert result.objective.bound is not None
     assert result.objective.bound <= every.min() if sense == "minimize" else result.objective.bound >= every.max()
-
-
-def test_a_reason_alone_decides_the_class(world: World) -> None:
-    query = asked_of(world, f"explain row {ROW} of d in m")
-    result = alone(BY_NAME["reason"], query)
-    assert result is not None
-    assert result.explanation is not None
-    features = sorted(result.explanation.features or ())
-    agree = (world.inputs[:, features] == world.row[features]).all(axis=1)
-    own = world.margins[(world.inputs == world.row).all(axis=1)][0] > 0
-    assert ((world.margins > 0)[agree] == own).all()
 
 
 @pytest.mark.parametrize("least", ["{t}", "90"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -18,13 +18,13 @@ from treesens.binder.conflicts import Conjunct, check_satisfiable, merge_conjunc
 from treesens.binder.constructs.decided import shown as decided_points
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
 from treesens.binder.desugar import choices, desugar, desugar_monotone
-from treesens.binder.explained import explained
 from treesens.binder.formulas import asserted, formula
 from treesens.binder.inputs import region
 from treesens.binder.numbers import check_asks_in_steps
 from treesens.binder.objectives import objective, present_values
 from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
+from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
 from treesens.compiler.model.evaluate import LibraryReplay
@@ -37,6 +37,15 @@ from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
     from treesens.solve.options import Options
+
+
+class Explained(Protocol):
+    """The service "answers", as the binder uses it."""
+
+    def explained(
+        self, found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]
+    ) -> q.Query:
+        """`explain row N of DATA` as a typed question; `bind` binds a `find`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +262,8 @@ class Binder:
             last[:] = [_question(self.found, inputs, asked.models, asked.name, asked.node, find)]
             return last[0].query
 
-        query = explained(self.found, inputs, node, bind)
+        answers: Explained = service("answers")
+        query = answers.explained(self.found, inputs, node, bind)
         data = node.row.data
         tables = {data.text: self.found.table(data)}
         rows = {data.text: Scope(self.found, inputs, (), ()).matrix(data)}

@@ -4,8 +4,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # The type checker compares each service (`builtin.SERVICES`) with the protocols of the core's code that calls it.
+    from treesens.binder import file as _file
     from treesens.binder import shares as _binder
+    from treesens.binder import typicality as _typicality
     from treesens.commands import check as _check
+    from treesens.extensions.answers import service as _answers
     from treesens.extensions.certify import service as _certificates
     from treesens.extensions.formats.sklearn import service as _compositions
     from treesens.extensions.measure import service as _shares
@@ -13,5 +16,7 @@ if TYPE_CHECKING:
     from treesens.frontends.sklearn import frontend as _sklearn
     from treesens.solve import question as _question
 
+    _typical: _typicality.TypicalScores = _shares
+    _rows: tuple[_question.Answers, _file.Explained] = (_answers, _answers)
     _services: tuple[_question.Certificates, _question.Shares, _binder.Shares, _check.Processes, _sklearn.Compositions]
     _services = (_certificates, _shares, _shares, _parts, _compositions)

@@ -21,7 +21,7 @@ from treesens.extensions.studies.robust import RobustOptions
 from treesens.extensions.studies.robustness import robustness
 from treesens.extensions.studies.why import WhyOptions
 from treesens.frontends.registry import load
-from treesens.solve.reasons.decisions import hitting_set
+from treesens.solve.methods.fewest_changes import hitting_set
 
 OPTIONS = WhyOptions(time_limit=30.0, range=(Fraction(0), Fraction(10)))
 

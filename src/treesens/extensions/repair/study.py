@@ -291,6 +291,7 @@ STUDY = Study(
     options=RepairOptions,
     ask="treesens.extensions.repair.run:ask",
     record=RepairRecord,
+    picture="treesens.extensions.studies.report.plots:prices_plot",
     document=document,
     table="CSV or Parquet: the training rows.",
     label="The column of labels, in both tables.",

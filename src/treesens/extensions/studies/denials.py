@@ -30,6 +30,7 @@ from treesens.data.flips import flips
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
+from treesens.extensions.answers.decisions import Other, RowDecisions
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.questions import (
@@ -45,9 +46,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of
 from treesens.records.plain import ABSENT
+from treesens.solve.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
 from treesens.solve.tasks.data_rows import legal_rows
 from treesens.values.verify import Witness, verify_cells
 

@@ -1,7 +1,7 @@
 """Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
 
-Reasons are those of `solve/reasons/reason.py`. If asked, they come with the box around the values of a reason in which the
-class holds, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
+Reasons are those of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
+holds, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Region, answered
 from treesens.data.tables import Table
 from treesens.errors import UsageError
+from treesens.extensions.answers.decisions import RowDecisions
+from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.limits import Limits
 from treesens.extensions.studies.robustness import RowQuestions, nearest_input
@@ -29,10 +31,9 @@ from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, points_of, region_of
 from treesens.records.plain import ABSENT
+from treesens.solve.methods.fewest_changes import Features
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.reasons.decisions import Features, RowDecisions
-from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.values.verify import Witness, verify_cells
 
 

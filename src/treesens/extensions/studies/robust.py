@@ -139,6 +139,7 @@ STUDY = Study(
     options=RobustOptions,
     ask="treesens.extensions.studies.robustness:ask",
     record=RobustRecord,
+    picture="treesens.extensions.studies.report.plots:certified_plot",
     document=document,
     table="CSV or Parquet with the rows.",
     needs_table=True,

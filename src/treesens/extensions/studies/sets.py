@@ -147,6 +147,7 @@ STUDY = Study(
     options=SetOptions,
     ask="treesens.extensions.studies.minimal_sets:ask",
     record=SetsRecord,
+    picture="treesens.extensions.studies.report.plots:sets_plot",
     document=document,
     table="CSV or Parquet: domains are the ranges of its columns.",
     work="sets of features",

@@ -18,10 +18,10 @@ from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.result import answered
-from treesens.data.measure import Measure
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
+from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import Share, ShareRun

@@ -142,6 +142,9 @@ class Study(Generic[OptionsT, RecordT]):
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
     """The parts of records, as plain data, in which a fault of treesens itself would be told."""
+    picture: Callable[[Sequence[dict[str, Any]], Any, Any], Any] | str | None = None
+    """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None: new ones), and returns these; or the
+    place of such a function. Its options then have `plot` (`shared_options.PLOT`), and its result in Python has `plot()`."""
     claims: Callable[[Asking[OptionsT], Found[RecordT]], Iterable[Iterable[Claim]]] | str | None = None
     """What has been found, as claims whose parts can have certificates, those of every record in the order of the records; a
     place as `ask` is one. Its options then have `certificates` and `require_certificate`."""
@@ -155,6 +158,11 @@ class Study(Generic[OptionsT, RecordT]):
     def expected(self, asking: Asking[OptionsT]) -> int | None:
         """How many records to expect; None if that is not known."""
         return None if self.total is None else int(_function(self.total)(asking))
+
+    def drawn(self, records: Sequence[dict[str, Any]], result: Any, axes: Any = None) -> Any:
+        """The axes with the picture. UsageError without matplotlib."""
+        assert self.picture is not None
+        return _function(self.picture)(records, result, axes)
 
     def claimed(self, asking: Asking[OptionsT], found: Found[RecordT]) -> Iterator[Claim]:
         """What was found, as claims that can have certificates."""

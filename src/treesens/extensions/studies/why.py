@@ -164,6 +164,7 @@ STUDY = Study(
     options=WhyOptions,
     ask="treesens.extensions.studies.reasons:ask",
     record=WhyRecord,
+    picture="treesens.extensions.studies.report.plots:reasons_plot",
     document=document,
     table="CSV or Parquet with the row.",
     needs_table=True,

@@ -31,7 +31,7 @@ from treesens.compiler.model.cells import CellEnsemble
 from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import LinearForm, Objective, Query
 from treesens.compiler.result import ObjectiveValue, Result
-from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search
+from treesens.solve.conclude import Facts, attempt_of, conclude_facts
 from treesens.solve.method import OpenQuestion
 from treesens.solve.methods.sum_tables import Table, front_of, window_of
 from treesens.solve.methods.trees import shown_optimum
@@ -97,7 +97,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
         best = rows[-1].most(most) * (1 if goal.maximize else -1)
         return shown_optimum(goal, objective_form_value(goal, inputs_of(query, witness.values)), best)
 
-    judged = conclude_tree_search(query, facts, question.options, reach=None if goal is None else reach)
+    judged = conclude_facts(query, facts, question.options, reach=None if goal is None else reach)
     if not isinstance(judged, Result):
         return None
     seconds = {"build": 0.0, "solve": time.perf_counter() - start}
@@ -222,7 +222,7 @@ def _decide(
     bounds: Sequence[int | None],
     variables: _Variables,
     budget: Budget,
-) -> tuple[TreeFacts, int] | None:
+) -> tuple[Facts, int] | None:
     """What is known of the question, and the most that the last row can be if nothing is wanted in it.
 
     Parts that add to all rows in one proportion go into a table of sums, the others are combined to the best of them. If the
@@ -253,11 +253,11 @@ def _decide(
         if bounds[-1] is not None:
             break
     if best is None:
-        return TreeFacts(None, True, "infeasible"), 0
+        return Facts(None, True, "infeasible"), 0
     cells = np.array([int(np.flatnonzero(legal)[0]) for legal in variables.legal], np.int32)
     for part, number in [*zip(apart, best[0], strict=True), *zip(along, best[1], strict=True)]:
         cells[list(part.variables)] = part.choice[number]
-    return TreeFacts(cells[variables.number], False, "satisfied" if bounds[-1] is not None else "optimal"), most
+    return Facts(cells[variables.number], False, "satisfied" if bounds[-1] is not None else "optimal"), most
 
 
 def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:

@@ -15,10 +15,10 @@ from treesens.errors import MissingPackageError
 from treesens.solve.bounds import left_open
 from treesens.solve.combine import combine
 from treesens.solve.conclude import (
-    TreeFacts,
+    Facts,
+    conclude_facts,
     conclude_found,
     conclude_none,
-    conclude_tree_search,
     leave_open,
     shown_objective,
 )
@@ -125,7 +125,7 @@ def _join_cells(
     if before.witness is not None and reached_by(before.witness) == best.value:
         known = leave_open(query.name, witness=before.witness, objective=reach(before.witness), backend=_BACKEND)
         return conclude_found(known), words
-    judged = conclude_tree_search(query, TreeFacts(best.cells, False, "optimal"), options, reach=reach)
+    judged = conclude_facts(query, Facts(best.cells, False, "optimal"), options, reach=reach)
     if not isinstance(judged, Result) or left_open(judged):
         return None
     if on_better is not None and judged.witness is not None:

@@ -9,7 +9,7 @@ approach to solve combinatorial optimization problems", Operations Research 61, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from treesens.solve.combine import check_agreement, proof_of_parts
 from treesens.solve.conclude import conclude_none, leave_open, shown_objective
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
-from treesens.solve.reasons.decisions import Features, TimeUp, hitting_set
 from treesens.values.stated_changes import changes_wanted, implied_changes
 from treesens.values.verify import Witness, verify_values
 
@@ -30,6 +29,13 @@ _PART = 1 / 8
 """Of the time that is left, for one set."""
 _SINGLES = 1 / 2
 """Of the time, for all features alone: that one of them is enough is what most questions end with."""
+
+Features = frozenset[int]
+
+
+class TimeUp(Exception):
+    """A decision was not made in the time that is left, or by the arithmetic that there is."""
+
 
 Ask = Callable[[Query, Budget], Result]
 """Answers one question within its time."""
@@ -243,3 +249,41 @@ def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
     result = FewestChanges(question.query, question.options, ask, budget).run()
     question.show(result)
     return result
+
+
+def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
+    """A smallest set with an element of each of the sets, none of which is empty, that holds none of the barred ones; None if
+    there is none. Raises where `over` says so.
+    """
+    for size in range(len(frozenset[int]().union(*sets)) + 1):
+        found = _hit(list(sets), size, over, frozenset(), barred)
+        if found is not None:
+            return found
+    return None
+
+
+def _hit(
+    sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
+) -> Features | None:
+    """`chosen` with up to `size` more elements."""
+    if any(one <= chosen for one in barred):
+        return None
+    if not sets:
+        return chosen
+    if over():
+        raise TimeUp
+    # Sets without a common element need one each.
+    ordered: list[Features] = sorted(sets, key=len)
+    apart: set[int] = set()
+    needed = 0
+    for one in ordered:
+        if apart.isdisjoint(one):
+            apart |= one
+            needed += 1
+    if needed > size:
+        return None
+    for f in sorted(ordered[0], key=lambda f: -sum(f in one for one in sets)):
+        found = _hit([one for one in sets if f not in one], size - 1, over, chosen | {f}, barred)
+        if found is not None:
+            return found
+    return None

@@ -36,10 +36,10 @@ from treesens.compiler.result import ObjectiveValue, Result, Verdict
 from treesens.errors import BackendError
 from treesens.solve.conclude import (
     FALLS_SHORT,
-    TreeFacts,
+    Facts,
     attempt_of,
     conclude_contradiction,
-    conclude_tree_search,
+    conclude_facts,
     shown_objective,
 )
 from treesens.solve.method import OpenQuestion
@@ -105,14 +105,14 @@ def _judged(
     features = goal.kind == "features"
     near = None if features else preferred_row(query, goal, options.near)
     asked = query if features else replace(query, objective=None)
-    judged = conclude_tree_search(asked, _facts(found), options, near=near, reach=reach)
+    judged = conclude_facts(asked, _facts(found), options, near=near, reach=reach)
     return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
 
 
-def _facts(found: CostOutcome) -> TreeFacts:
+def _facts(found: CostOutcome) -> Facts:
     none = found.closed and found.cells is None
     ended = ("infeasible" if none else "optimal") if found.closed else found.reason
-    return TreeFacts(found.cells, none, ended, statistics=found.statistics)
+    return Facts(found.cells, none, ended, statistics=found.statistics)
 
 
 def shown_bound(goal: Objective, bound: Fraction) -> float:
@@ -177,13 +177,13 @@ def _judged_radius(query: Query, goal: Objective, radii: Radii, found: LevelOutc
 
     # The value nearest to the row's own is as good as its cell allows.
     near = preferred_row(query, goal, options.near)
-    judged = conclude_tree_search(replace(query, objective=None), _radius_facts(found), options, near=near, reach=reach)
+    judged = conclude_facts(replace(query, objective=None), _radius_facts(found), options, near=near, reach=reach)
     return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
 
 
-def _radius_facts(found: LevelOutcome) -> TreeFacts:
+def _radius_facts(found: LevelOutcome) -> Facts:
     statistics = {"nodes": float(found.nodes), "decisions": float(found.decisions)}
-    return TreeFacts(found.cells, found.none, "optimal" if found.closed else found.reason, statistics=statistics)
+    return Facts(found.cells, found.none, "optimal" if found.closed else found.reason, statistics=statistics)
 
 
 def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:

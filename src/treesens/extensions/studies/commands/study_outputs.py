@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.compiler.base.files import write_atomically
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.report.terminal import say, say_json, say_wrapped
 
 TABLES = {
@@ -32,10 +32,14 @@ BESIDE = {
 
 
 class Outputs:
-    """The outputs of one run. What would stop one of them is said before the work, when it is made."""
+    """The outputs of one run. Making them, before the work, raises what would stop one of them."""
 
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        self.name, self.asked = name, asked
+    def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
+        from treesens.extensions.studies.report.plots import new_axes
+
+        self.study, self.asked = study, asked
+        self.plot: Path | None = getattr(asked.options, "plot", None)
+        self.axes = None if self.plot is None else new_axes(self.plot)
 
     def say(self, words: str) -> None:
         """What is being done."""
@@ -44,7 +48,7 @@ class Outputs:
         """The records as people read them."""
         del found
         say_favourable(document)
-        place = TABLES.get(self.name, "treesens.extensions.studies.report.study_tables:show_records")
+        place = TABLES.get(self.study.name, "treesens.extensions.studies.report.study_tables:show_records")
         module, _, function = place.partition(":")
         getattr(import_module(module), function)(records)
 
@@ -53,25 +57,12 @@ class Outputs:
         say_json(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Files beside the answers."""
-
-
-class PictureOutputs(Outputs):
-    """Outputs with a picture if `--plot` is given."""
-
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        from treesens.extensions.studies.report.plots import new_axes
-
-        super().__init__(name, asked)
-        self.plot = asked.options.plot
-        self.axes = None if self.plot is None else new_axes(self.plot)
-
-    def write_picture(self, draw: Callable[[Any], Any]) -> None:
-        """Saves what `draw` draws on the axes."""
-        if (place := self.plot) is not None:
+        """Files in addition to the answers: a picture, if `--plot` names its file."""
+        del document
+        if (place := self.plot) is not None and records:
             from treesens.extensions.studies.report.plots import save_plot
 
-            write_beside(str(place), lambda: save_plot(draw(self.axes), place))
+            write_beside(str(place), lambda: save_plot(self.study.drawn(records, found.result, self.axes), place))
 
 
 def say_favourable(document: dict[str, Any]) -> None:
@@ -80,12 +71,12 @@ def say_favourable(document: dict[str, Any]) -> None:
         say_wrapped(f"favourable: class {document['favourable']}")
 
 
-def outputs_of(name: str, asked: Asking[Any]) -> Outputs:
+def outputs_of(study: Study[Any, Any], asked: Asking[Any]) -> Outputs:
     """The outputs of the command of a study."""
-    if name not in BESIDE:
-        return Outputs(name, asked)
-    module, _, kind = BESIDE[name].partition(":")
-    made: Outputs = getattr(import_module(module), kind)(name, asked)
+    if study.name not in BESIDE:
+        return Outputs(study, asked)
+    module, _, kind = BESIDE[study.name].partition(":")
+    made: Outputs = getattr(import_module(module), kind)(study, asked)
     return made
 
 

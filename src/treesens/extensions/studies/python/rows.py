@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from treesens.extensions.studies.python.study_results import Called, Records, StudyResult
+from treesens.extensions.studies.python.study_results import Called, PicturedResult, Records
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.robustness import Robustness as Found
@@ -47,7 +47,7 @@ class Robustness(Records):
         """
         from treesens.extensions.studies.report.plots import certified_plot
 
-        return certified_plot(self.curve(), axes, labelled=self.found.labelled)
+        return certified_plot(self.records, self.found, axes)
 
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
@@ -82,7 +82,7 @@ class Reasons(Records):
         """
         from treesens.extensions.studies.report.plots import reasons_plot
 
-        return reasons_plot(self.records, axes)
+        return reasons_plot(self.records, None, axes)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)
@@ -90,7 +90,7 @@ class Reasons(Records):
 
 
 @dataclass(frozen=True, eq=False)
-class Sets(StudyResult):
+class Sets(PicturedResult):
     """Which sets of features flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
 
     @property
@@ -117,14 +117,6 @@ class Sets(StudyResult):
         if any("classes" in record for record in self.records):
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r, _, _ in lines]
         return {**columns, "verdict": [verdict for _, _, verdict in lines]}
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib of the sets of the first decision: a row per set, a dot per feature. Returns the axes, new
-        ones if none are given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import sets_plot
-
-        return sets_plot(self.records[0], axes)
 
     def __repr__(self) -> str:
         flip, hold = (sum(len(record[kind]) for record in self.records) for kind in ("flip", "hold"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from treesens.compiler.base.files import check_writable, one_run
-from treesens.extensions.studies.python.study_results import Called, Columns, StudyResult
+from treesens.extensions.studies.python.study_results import Called, Columns, PicturedResult, StudyResult
 from treesens.python.settings import check_choice, path_of
 from treesens.records.plain import plain
 
@@ -251,7 +251,7 @@ class Diff(Columns):
 
 
 @dataclass(frozen=True, eq=False)
-class Repair(StudyResult):
+class Repair(PicturedResult):
     """Repaired models: `records` as `treesens repair --json` prints them, one per size, the largest size first."""
 
     @property
@@ -262,14 +262,6 @@ class Repair(StudyResult):
         for name in ("loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed"):
             columns[name] = [price.get(name) for price in prices]
         return columns
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: what the loss grows by over the promised size. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import prices_plot
-
-        return prices_plot(self.records, "size", axes)
 
     def __repr__(self) -> str:
         return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from treesens.builtin import STUDIES
 from treesens.extensions.studies.python.study_options import in_library_of
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.python.wording import in_python
 from treesens.records.plain import plain
 
@@ -30,6 +31,7 @@ RESULTS = {
 class Called:
     """A call that has an answer: `source` is the data as it was given, `inputs` are the files that were read."""
 
+    study: Study[Any, Any]
     asked: Asking[Any]
     found: Found[Any]
     source: Any
@@ -81,7 +83,7 @@ class Records(Columns):
 
 @dataclass(frozen=True, eq=False)
 class StudyResult(Records):
-    """What a study has found: `records` as its command prints them with --json."""
+    """The result of a study: `records` as its command prints them with --json."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -102,3 +104,24 @@ class StudyResult(Records):
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"
+
+
+@dataclass(frozen=True, eq=False)
+class PicturedResult(StudyResult):
+    """The result of a study with a picture."""
+
+    _drawn: tuple[str, Any] = field(init=False, repr=False)
+    """The name of the study, and `Found.result`."""
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        made = super().of(called)
+        object.__setattr__(made, "_drawn", (called.study.name, called.found.result))
+        return made
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
+        name, result = self._drawn
+        study: Study[Any, Any] = STUDIES.get(name)
+        return study.drawn(self.records, result, axes)

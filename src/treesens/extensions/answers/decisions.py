@@ -21,18 +21,14 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import CellSet, Query
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
+from treesens.solve.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.solve.options import Options
 
 _LOOK = 30_000
 """Work of the local search before the first proof: half of the decisions end with one."""
 
-Features = frozenset[int]
 Other = tuple[Query, Int32Array]
 """An input of another class, int32[1, features], and the question that it answers."""
-
-
-class TimeUp(Exception):
-    """A decision was not made in the time that is left, or by the arithmetic that there is."""
 
 
 @dataclass
@@ -196,41 +192,3 @@ class RowDecisions:
             return False
         box[feature] = frozen(mask, bool)
         return True
-
-
-def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest set with an element of each of the sets, none of which is empty, that holds none of the barred ones; None if
-    there is none. Raises where `over` says so.
-    """
-    for size in range(len(frozenset[int]().union(*sets)) + 1):
-        found = _hit(list(sets), size, over, frozenset(), barred)
-        if found is not None:
-            return found
-    return None
-
-
-def _hit(
-    sets: list[Features], size: int, over: Callable[[], bool], chosen: Features, barred: Sequence[Features]
-) -> Features | None:
-    """`chosen` with up to `size` more elements."""
-    if any(one <= chosen for one in barred):
-        return None
-    if not sets:
-        return chosen
-    if over():
-        raise TimeUp
-    # Sets without a common element need one each.
-    ordered: list[Features] = sorted(sets, key=len)
-    apart: set[int] = set()
-    needed = 0
-    for one in ordered:
-        if apart.isdisjoint(one):
-            apart |= one
-            needed += 1
-    if needed > size:
-        return None
-    for f in sorted(ordered[0], key=lambda f: -sum(f in one for one in sets)):
-        found = _hit([one for one in sets if f not in one], size - 1, over, chosen | {f}, barred)
-        if found is not None:
-            return found
-    return None

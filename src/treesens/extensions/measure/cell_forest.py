@@ -11,7 +11,8 @@ from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model.ensemble import Ensemble
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.model.kinds import LEARNT, Accumulation, Feature, ModelSource, Task
-from treesens.data.pair_tables import SHIFT, PairTables
+from treesens.compiler.query.forest import SHIFT
+from treesens.extensions.measure.pair_tables import PairTables
 from treesens.links import Identity
 
 

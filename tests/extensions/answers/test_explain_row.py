@@ -14,9 +14,12 @@ import treesens as ts
 from tests.command import run_command
 from tests.extensions.studies.test_reasons import decides, sets_of_features
 from tests.solve.test_least_radius import NAMES, training_set, xgboost_model
+from tests.solve.test_methods import alone, asked_of
+from tests.solve.test_split_disjunction import ROW, World, world_of
 from treesens.compiler.base.diagnostics import DiagnosticsError
-from treesens.compiler.result import Verdict
+from treesens.compiler.result import Result, Verdict
 from treesens.errors import QueryError
+from treesens.extensions.answers.reasons import METHOD
 
 DOMAIN = "".join(f"feature {name}: real in [0, 10]\n" for name in NAMES)
 FILE = f'model m from "m"\ndata d from "d"\n{DOMAIN}'
@@ -174,3 +177,19 @@ def test_an_explanation_is_no_single_module() -> None:
     booster, _, _ = xgboost_model(3)
     with pytest.raises(QueryError, match="explains a row"):
         ts.explain(FILE + "query q0: explain row 0 of d\n", models={"m": booster}, data={"d": frame(np.ones((1, 3)))})
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_of(tmp_path_factory.mktemp("reason"), 4)
+
+
+def test_a_reason_alone_decides_the_class(world: World) -> None:
+    query = asked_of(world, f"explain row {ROW} of d in m")
+    result = alone(METHOD, query)
+    assert isinstance(result, Result)
+    assert result.explanation is not None
+    features = sorted(result.explanation.features or ())
+    agree = (world.inputs[:, features] == world.row[features]).all(axis=1)
+    own = world.margins[(world.inputs == world.row).all(axis=1)][0] > 0
+    assert ((world.margins > 0)[agree] == own).all()

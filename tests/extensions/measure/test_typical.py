@@ -18,11 +18,12 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 import treesens as ts
 from tests.oracle.typical import Undecided, chow_liu, isolation
 from treesens.binder.session import Session
+from treesens.binder.typicality import rows_needed
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.forest import ForestTerm
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.data.tables import Table
-from treesens.data.typical import learn_typical, rows_needed, split_rows
+from treesens.extensions.measure.typical import learn_typical, split_rows
 from treesens.grammar.parsing.parser import parse
 from treesens.python.answer import Answer
 from treesens.python.questions import load

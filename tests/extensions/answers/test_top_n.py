@@ -19,9 +19,9 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.evaluate import Inputs, form_value, holds
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
+from treesens.extensions.answers.top import answer_top, by_value
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.tasks.top_n import answer_top, by_value
 
 Leaves = tuple[int, ...]
 

@@ -14,43 +14,21 @@ cut. What a leaf adds is its depth, and the mean depth of a random tree of the r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
+from treesens.binder.typicality import Method, TypicalScore
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.base.packages import imported
 from treesens.compiler.model.grid import FeatureGrid, Grid, category_codes
 from treesens.compiler.model.kinds import Feature
-from treesens.compiler.query.forest import Forest, forest_scores
-from treesens.data.cell_forest import ForestBuilder, forest_of_pairs
-from treesens.data.pair_tables import SHIFT, PairTables, learn_pairs
+from treesens.compiler.query.forest import SHIFT, Forest, forest_scores
+from treesens.extensions.measure.cell_forest import ForestBuilder, forest_of_pairs
+from treesens.extensions.measure.pair_tables import PairTables, learn_pairs
 
-Method = Literal["chow-liu", "isolation"]
-METHODS: tuple[Method, ...] = get_args(Method)
 SEED = 0
-
-
-@dataclass(frozen=True, eq=False)
-class TypicalScore:
-    """How typical inputs are: a forest, and the scores of the rows that were held out, ascending, in units of 2**-SHIFT."""
-
-    forest: Forest
-    held_out: Int64Array
-
-    def least(self, outside: Fraction) -> Fraction | None:
-        """The least score of the region that a fresh input misses with at most this probability; None if rows are too few."""
-        place = (outside * (len(self.held_out) + 1)).__floor__()
-        return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
-
-
-def rows_needed(outside: Fraction) -> int:
-    """The least number of rows for which there is such a region."""
-    held_out = -((-1 / outside).__floor__()) - 1
-    return 2 * max(1, held_out)
 
 
 def split_rows(count: int) -> tuple[Int64Array, Int64Array]:

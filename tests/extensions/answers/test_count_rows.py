@@ -22,11 +22,11 @@ from treesens.compiler.base.floats import NumberType, next_down, next_up
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, RowCount, Verdict
 from treesens.data.tables import Table
+from treesens.extensions.answers.row_counts import count_rows
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.tasks.count_rows import count_rows
 
 ROWS = 16
 FLOAT = NumberType.FLOAT32

@@ -15,10 +15,8 @@ import numpy as np
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.dyadic import ln_bounds
 from treesens.compiler.model.grid import FeatureGrid, Grid
-from treesens.data.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
-
-SHIFT = 16
-"""Scores of inputs are whole numbers in units of 2**-SHIFT."""
+from treesens.compiler.query.forest import SHIFT
+from treesens.extensions.measure.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
 
 _UNSURE = 1e-6
 """Of a unit: logarithms in floats are far closer than that."""

@@ -15,10 +15,11 @@ from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import ExplainedRow, Query
 from treesens.compiler.result import Explanation, Result
+from treesens.extensions.answers.decisions import Other, RowDecisions
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
-from treesens.solve.method import OpenQuestion
+from treesens.solve.method import Method, OpenQuestion
+from treesens.solve.methods.fewest_changes import Features, TimeUp
 from treesens.solve.options import Options
-from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 
@@ -151,6 +152,17 @@ def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness |
 
 
 def search_reason(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """The method."""
     assert question.query.explained is not None
     return answer_explained(question.query, question.query.explained, question.options, budget, question.ask)
+
+
+METHOD = Method(
+    name="reason",
+    questions="`explain row`",
+    fits=lambda query, _: query.explained is not None,
+    proves="that the named features decide the class of the row, or that they do not",
+    run="treesens.extensions.answers.reasons:search_reason",
+    always=True,
+    before="contradiction",
+)
