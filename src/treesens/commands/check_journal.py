@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result
-from treesens.errors import DataError
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal
@@ -49,8 +47,9 @@ class AnswerMemory:
             return  # an infinite bound: nothing that a journal could hold
         final = is_decided(result, self.options.closeness)
         key, spent = self._key(path, bound, query, final=final), sum(result.seconds.values())
-        entry = Entry(key, str(result.verdict), query.name, str(path), None, None, 1, spent, 0, str(os.getpid()))
-        self.journal.write(entry, self.options.time_limit, kept)
+        self.journal.keep(
+            Entry(key, str(result.verdict), query.name, str(path), cpu=spent), self.options.time_limit, kept
+        )
 
     def _recalled(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion) -> Result | None:
         from treesens.records.kept import from_json
@@ -58,18 +57,14 @@ class AnswerMemory:
         assert self.journal is not None
         for final in (True, False):
             key = self._key(path, bound, query, final=final)
-            if self.journal.known(key, self.options.time_limit) is None:
-                continue
             record, start = self.journal.record(key, self.options.time_limit), time.perf_counter()
+            if record is None:
+                continue
             try:
                 predict, kept = query.library_predicts(self.options.replay), record["result"]
                 result = from_json(_exact(query, kept).query, kept, float(record["answered"]), predict)
             except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError, DiagnosticsError):
-                raise DataError(
-                    f"the answer to `{query.name}` in the journal is damaged",
-                    place=str(self.journal.path),
-                    remedy="name another file with --journal",
-                ) from None
+                raise self.journal.damaged(f"the answer to `{query.name}` in the journal is damaged") from None
             if result is not None:
                 return replace(result, seconds={"journal": time.perf_counter() - start})
         return None

@@ -1,9 +1,8 @@
 """The journal: one SQLite file with every answer, under the digest of everything that it depends on.
 
-A question that is asked in parts has a line for every part that was closed or cut (`part_journal.py`). Each answer is committed
-as it comes, so that a killed run has lost nothing but what was being asked. One process writes at a time; others may read
-(write-ahead log). A file that can no longer be written, on a full disk, costs no answer: what comes then is kept in memory, for
-this run alone.
+A question in parts has a line for every part that was closed or cut. Each answer is committed as it comes, so that a killed run
+has lost nothing but what was being asked. One process writes at a time; others may read (write-ahead log). A file that can no
+longer be written, on a full disk, costs no answer: what comes then is kept in memory, for this run alone.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -82,12 +82,12 @@ class Entry:
     verdict: str
     question: str
     document: str
-    implied_by: str | None
-    failure: str | None
-    attempts: int
-    cpu: float
-    rss: int
-    worker: str
+    implied_by: str | None = None
+    failure: str | None = None
+    attempts: int = 1
+    cpu: float = 0.0
+    rss: int = 0
+    worker: str = field(default_factory=lambda: str(os.getpid()))
 
 
 class Journal:
@@ -199,25 +199,23 @@ class Journal:
         )
         return Entry(*rows[0]) if rows else None
 
-    def record(self, key: str, time_limit: float) -> dict[str, Any]:
-        """The full record of what is known; KeyError where nothing is."""
+    def record(self, key: str, time_limit: float) -> dict[str, Any] | None:
+        """The full record of what is known (as for `known`); None where nothing is."""
         rows = self._rows(
             "SELECT record FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
             (key, time_limit),
         )
         if not rows:
-            raise KeyError(key)
+            return None
         try:
             record: dict[str, Any] = dict(json.loads(rows[0][0]))
         except (TypeError, ValueError, RecursionError):
-            raise DataError(
-                "an answer in the journal is damaged", place=str(self.path), remedy="name another file with --journal"
-            ) from None
+            raise self.damaged("an answer in the journal is damaged") from None
         return record
 
-    def write(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> None:
-        """Keeps an answer; on the disk when this returns, as far as a killed process is concerned.
+    def keep(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> Entry:
+        """Keeps an answer, which is on the disk when this returns, as far as a killed process is concerned.
 
         `rss` are the bytes of memory that this process holds.
         """
@@ -230,20 +228,52 @@ class Journal:
                 *(time_limit, json.dumps(record, ensure_ascii=False, allow_nan=False), rss, self.run, time.time()),
             ),
         )
+        return entry
 
     def entries(self) -> Iterator[Entry]:
         """Every answer of the file, of all runs, and of this one."""
         for row in self._rows(f"SELECT {_ENTRY} FROM answers"):
             yield Entry(*row)
 
-    def write_part(self, key: str, line: dict[str, Any]) -> None:
+    def keep_part(self, key: str, line: dict[str, Any]) -> None:
         """Keeps a line about a part of a question; on the disk when this returns."""
         self._write("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
 
-    def parts(self, key: str) -> list[str]:
-        """The lines about the parts of a question, as text of JSON, in the order in which they were written."""
+    def parts(self, key: str, checked: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
+        """The lines about the parts of a question, in the order in which they were written, as `checked` returns them.
+
+        DataError for a line that is no JSON, or that `checked` refuses (ValueError, KeyError or TypeError).
+        """
         kept, late = self._found("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))
-        return [str(row[0]) for row in kept + late]
+        try:
+            return [checked(json.loads(str(row[0]))) for row in kept + late]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self.damaged("a line about a part of a question is damaged") from None
+
+    def damaged(self, why: str) -> DataError:
+        """The error of a journal whose content cannot be used."""
+        return DataError(why, place=str(self.path), remedy="name another file with --journal")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The answers of one command in a journal, by their questions: `context` has what all of them depend on."""
+
+    journal: Journal
+    context: str
+    time_limit: float
+
+    def known(self, question: str) -> dict[str, Any] | None:
+        """The record that was kept. A verdict holds for every time limit, an `unknown` for its own."""
+        return self.journal.record(self._key(question), self.time_limit)
+
+    def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:
+        """Keeps a record, which is on the disk when this returns."""
+        asked, context = question.replace("\0", "\n"), self.context.replace("\0", "\n")
+        self.journal.keep(Entry(self._key(question), verdict, asked, context), self.time_limit, record)
+
+    def _key(self, question: str) -> str:
+        return sha256(f"{self.context}\0{question}")
 
 
 _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, rss, worker"

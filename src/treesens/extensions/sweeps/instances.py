@@ -229,7 +229,7 @@ def run(
     will_write(output)
     make_folder(output.parent)
     with Journal(journal_file, command="bench", tell=tell) as journal:
-        kept = {key: _kept(journal, key, options.time_limit) for key in by_key}
+        kept = {key: journal.record(key, options.time_limit) for key in by_key}
         records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]
         waiting = iter([key for key, record in kept.items() if record is None])
 
@@ -300,16 +300,12 @@ def _key(question: Listed, setting: Setting, options: Options) -> str:
     return sha256("bench\0" + key_of(question.digest, asked))
 
 
-def _kept(journal: Journal, key: str, limit: float) -> dict[str, Any] | None:
-    return None if journal.known(key, limit) is None else journal.record(key, limit)
-
-
 def _keep(journal: Journal, question: Listed, outcome: Outcome, record: dict[str, Any]) -> None:
     entry = Entry(
         outcome.key, record["verdict"], question.name, question.document.name, None, outcome.failure or None,
         outcome.attempts, record["cpu"], outcome.rss, outcome.worker,
     )  # fmt: skip
-    journal.write(entry, record["limit"], record)
+    journal.keep(entry, record["limit"], record)
 
 
 def _record(instance: Instance, setting: Setting, result: Result, cpu: float, limit: float) -> dict[str, Any]:

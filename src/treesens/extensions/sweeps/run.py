@@ -106,7 +106,7 @@ class _Sweep:
             self._count(question, entry)
         for question, entry in known:
             if entry.verdict == Verdict.FOUND:
-                self._offer(question, self.journal.record(entry.key, self.settings.time_limit))
+                self._offer(question, self._record(entry))
             elif entry.verdict == Verdict.NONE:
                 self._decide(question, entry)
 
@@ -166,7 +166,7 @@ class _Sweep:
         )
         held = resident()
         self.summary.rss = max(self.summary.rss, held)
-        self.journal.write(entry, self.settings.time_limit, record, held)
+        self.journal.keep(entry, self.settings.time_limit, record, held)
         self._count(question, entry)
         return entry
 
@@ -175,6 +175,12 @@ class _Sweep:
         self.summary.failed += entry.failure is not None
         if self.on_answer is not None:
             self.on_answer(question, entry)
+
+    def _record(self, entry: Entry) -> dict[str, Any]:
+        """The record of an answer that is in the journal."""
+        record = self.journal.record(entry.key, self.settings.time_limit)
+        assert record is not None
+        return record
 
     def _offer(self, question: Question, record: dict[str, Any]) -> None:
         if question.family is None or not self.settings.share:
@@ -187,7 +193,7 @@ class _Sweep:
         decided = self.plan.none(question)
         if not decided:
             return
-        record = self.journal.record(entry.key, self.settings.time_limit)
+        record = self._record(entry)
         for other in decided:
             self.summary.implied += 1
             said = {

@@ -128,10 +128,10 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
 
     for question in questions:
         key = key_of(question.digest, settings)
-        entry = journal.known(key, settings.time_limit)
-        if entry is not None:
+        entry, record = journal.known(key, settings.time_limit), journal.record(key, settings.time_limit)
+        if entry is not None and record is not None:
             yield {
-                **journal.record(key, settings.time_limit),
+                **record,
                 "query": question.name,
                 "document": question.document.name,
                 "implied_by": entry.implied_by,
