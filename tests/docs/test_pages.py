@@ -14,7 +14,7 @@ from tests.docs.option_tables import filled
 from treesens.cli import command_names, group
 from treesens.compiler.ir import Objective
 from treesens.compiler.ir.text import KINDS, parse_module, print_module
-from treesens.compiler.ir.verifier import RULES, verify
+from treesens.compiler.ir.verifier import verify
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -65,10 +65,6 @@ def test_nodes_and_fields_of_ir_md(head: str) -> None:
 def test_the_objective_of_ir_md() -> None:
     names = ", ".join(f"`{f.name}`" for f in fields(Objective))
     assert f"(`maximize`) has the fields {names}" in (DOCS / "ir.md").read_text().replace("\n", " ")
-
-
-def test_rules_of_ir_md() -> None:
-    assert rows_of_table("ir.md", "rule") == [[name, text] for name, text, _ in RULES]
 
 
 def test_the_module_of_ir_md_parses_and_prints_back() -> None:
@@ -137,11 +133,9 @@ def test_documents_that_are_named_exist() -> None:
     assert not {(name, place) for name, place in named if name not in known}
 
 
-def test_the_schedule_of_engine_md_is_that_of_the_engine() -> None:
+def test_numbers_of_engine_md_are_in_the_schedule() -> None:
     header = (ROOT / "src/treesens/engine/problem/schedule.hpp").read_text()
-    options = re.findall(r"OPTION\((\w+), ([\d']+), \d+, \"([^\"]+)\"\)", header)
-    expected = [[f"`{name}`", f"{int(value.replace(chr(39), '')):,}", sentence] for name, value, sentence in options]
-    assert rows_of_table("engine.md", "number") == expected
+    options = re.findall(r"OPTION\((\w+), ", header)
     used = {n for row in rows_of_table("engine.md", "when") for n in re.findall(r"`(\w+)`", row[2])}
     assert used
-    assert used <= {name for name, _, _ in options}
+    assert used <= set(options)

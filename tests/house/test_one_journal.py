@@ -50,4 +50,4 @@ def test_one_class_is_a_journal() -> None:
         if {"known", "keep"} <= {part.name for part in one.body if isinstance(part, ast.FunctionDef)}
     }
     users = {("commands/check_journal.py", "AnswerMemory"), ("extensions/studies/running.py", "Memory")}
-    assert keeping - users == {(JOURNAL, "Journal"), (JOURNAL, "Evidence")}
+    assert keeping - users == {(JOURNAL, "Journal"), (JOURNAL, "KeptAnswers")}

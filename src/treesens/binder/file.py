@@ -20,9 +20,8 @@ from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unb
 from treesens.binder.desugar import choices, desugar, desugar_monotone
 from treesens.binder.formulas import asserted, formula
 from treesens.binder.inputs import region
-from treesens.binder.numbers import check_asks_in_steps
 from treesens.binder.objectives import objective, present_values
-from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
+from treesens.binder.scope import Inputs, Numbers, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
 from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
@@ -239,7 +238,8 @@ class Binder:
         inputs = self._inputs(asked.models)
         names = tuple(dict.fromkeys(name for model in inputs.models for name in model.ensemble.names_in_steps))
         if names:
-            check_asks_in_steps(self.found, asked.find, names)
+            numbers: Numbers = service("numbers")
+            numbers.check_asks_in_steps(self.found, asked.find, names)
         if isinstance(asked.find, ast.Explain):
             return self._explained(inputs, asked, asked.find)
         question = _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)

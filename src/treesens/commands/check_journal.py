@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.builtin import service
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result
 
@@ -87,6 +88,6 @@ def _exact(query: ResolvedQuestion, kept: Mapping[str, Any]) -> ResolvedQuestion
     if query.in_steps is None or "points" not in kept:
         return query
     from treesens.records.kept import values_of
-    from treesens.solve.tasks.in_steps import at_values
 
-    return at_values(query, values_of(query.query, kept["points"]))
+    exact: ResolvedQuestion = service("numbers").at_values(query, values_of(query.query, kept["points"]))
+    return exact

@@ -256,7 +256,7 @@ class Journal:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class KeptAnswers:
     """The answers of one command in a journal, by their questions: `context` has what all of them depend on."""
 
     journal: Journal

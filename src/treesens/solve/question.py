@@ -28,7 +28,6 @@ from treesens.solve.methods.registry import PLUGINS, all_methods, cell_searches
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
-from treesens.solve.tasks.in_steps import answer_in_steps
 from treesens.values.contradictions import without_clashes
 from treesens.values.verify import Witness
 
@@ -49,6 +48,10 @@ class Shares(Protocol):
         """The share of the measure of a question with this answer."""
 
 
+Ask = Callable[[Query, Options, Budget], Result]
+"""Answers a question, such as one of those that another answer needs."""
+
+
 class Answers(Protocol):
     """The service "answers", as answers use it."""
 
@@ -66,6 +69,13 @@ class Answers(Protocol):
 
     def answer_top(self, query: Query, one: Callable[[Query, Budget], Result], budget: Budget) -> Result:
         """The first answer, with all `query.top` of them in `ranked`."""
+
+
+class Numbers(Protocol):
+    """The service "numbers", as answers use it."""
+
+    def answer_in_steps(self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
+        """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
 
 
 class Certificates(Protocol):
@@ -149,7 +159,8 @@ def _answered(
 ) -> Result:
     """The answer, with its certificates and share."""
     if query.in_steps is not None:
-        result = answer_in_steps(query, options, answer, budget)
+        numbers: Numbers = service("numbers")
+        result = numbers.answer_in_steps(query, options, answer, budget)
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None

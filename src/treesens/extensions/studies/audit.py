@@ -6,17 +6,272 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.compiler.base.option_kinds import Flag, InputFile, OutputPath, Sizes, Text
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.audit_records import AuditDocument, AuditRecord
+from treesens.extensions.studies.count import EstimateRecord, TraitRecord
+from treesens.extensions.studies.largest import Status
+from treesens.extensions.studies.shape import DIRECTIONS, SHAPES
+from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, OneOf, Points, Value, VerdictWord
 
 if TYPE_CHECKING:
     from treesens.extensions.measure.measures import MeasureName
     from treesens.grammar.tree import ast
+
+
+UNITS = ("raw score", "lead of one class", "value", "probability")
+"""Units of largest swings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestRowRecord:
+    """The row that is nearest to the pair; distances in the euclidean norm, with the proved bound."""
+
+    data: str
+    index: int
+    distance_l2: float
+    point_distance_l2: float
+    bound_l2: float | Absent | None = ABSENT
+    values: dict[str, Value] | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearMissRecord:
+    """How near a search came to a pair."""
+
+    best_slack: float | Absent = ABSENT
+    slack_bound: float | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredPoints:
+    """A pair with its scores."""
+
+    points: Points
+    scores: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypicalPart:
+    """What is left among typical inputs."""
+
+    percent: float
+    way: str
+    verdict: VerdictWord
+    reason: str
+    proof: str | None
+    points: Points | None
+    scores: dict[str, Any] | None
+    max_swing: float | None
+    max_swing_bound: float | None
+    worst: ScoredPoints | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharePart:
+    """How much of a measure is concerned."""
+
+    measure: str
+    lower: float
+    upper: float
+    estimate: EstimateRecord | None
+    closed: bool
+    reason: str | Absent = ABSENT
+    who: list[TraitRecord] | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapePart:
+    """Whether the score is increasing or decreasing in a feature, and the largest reversals (see `ShapeRecord`)."""
+
+    shape: Annotated[str, OneOf(SHAPES)]
+    declared: Annotated[str, OneOf(DIRECTIONS)] | None
+    holds: bool | None
+    largest_fall: float | None
+    largest_fall_bound: float | None
+    largest_rise: float | None
+    largest_rise_bound: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """A model of a question."""
+
+    name: str
+    format: str
+    sha256: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRecord:
+    """One set of features, decision and gap; points in the user's own labels."""
+
+    varied: list[str]
+    protected: bool | Absent = ABSENT
+    gap: float | Absent = ABSENT
+    margin: float | Absent = ABSENT
+    threshold: float | Absent = ABSENT
+    classes: list[str | int] | Absent = ABSENT
+    decision: str | Absent = ABSENT
+    outcomes: list[str] | Absent = ABSENT
+    question: str
+    rows: int
+    rows_flipped: int
+    rows_complete: bool
+    flipped_rows: list[int]
+    rows_flipped_down: int | Absent = ABSENT
+    rows_flipped_up: int | Absent = ABSENT
+    max_swing: float | None
+    max_swing_bound: float | None
+    max_swing_status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))] | None
+    max_swing_unit: Annotated[str, OneOf(UNITS)] | None
+    tolerance: ToleranceRecord
+    seconds: dict[str, float]
+    verdict: VerdictWord
+    reason: str
+    proof: str | None
+    points: Points | None
+    replay: str | None
+    backend: str
+    pipeline: str
+    raw_points: dict[str, list[float | None]] | Absent = ABSENT
+    scores: dict[str, Any] | Absent = ABSENT
+    in_numerical_band: bool | Absent = ABSENT
+    nearest_row: NearestRowRecord | Absent = ABSENT
+    region: dict[str, dict[str, list[Any]]] | Absent = ABSENT
+    rests_on: list[str] | Absent = ABSENT
+    started_from: str | Absent = ABSENT
+    near_miss: NearMissRecord | Absent = ABSENT
+    notes: list[str] | Absent = ABSENT
+    certificates: list[CertificateRecord] | Absent = ABSENT
+    models: list[ModelRecord]
+    share: SharePart | Absent = ABSENT
+    typical: TypicalPart | Absent = ABSENT
+    shape: ShapePart | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedModel:
+    """The model of an audit."""
+
+    file: str | None
+    format: str
+    library_version: str | None
+    sha256: str | None
+    trees: int
+    leaves: int
+    features: int
+    task: str
+    classes: list[str | int]
+    cutoff: float | None
+    options: dict[str, Any]
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedRows:
+    """The table of an audit."""
+
+    file: str | None
+    sha256: str | None
+    rows: int
+    considered: int
+    excluded: int
+    label: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainRecord:
+    """The possible values of one feature, and where they come from."""
+
+    feature: str
+    missing: bool
+    source: Annotated[str, OneOf(("declared", "data"))]
+    kind: Annotated[str, OneOf(("integer", "real", "category", "values"))]
+    count: int | Absent = ABSENT
+    low: Value | Absent = ABSENT
+    high: Value | Absent = ABSENT
+    listed: list[Value] | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyRecord:
+    """A feature that carries a protected one: the part of its entropy, from the table; the known facts about the feature's
+    largest swing, from the model.
+    """
+
+    of: str
+    feature: str
+    told: float
+    max_swing: float | None
+    max_swing_bound: float | None
+    max_swing_status: Annotated[str, OneOf(tuple(map(str, Status)))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeaningRecord:
+    """The stated meaning of the model: protected features, names of classes by label, the class that people wish for; with
+    the file that states it, and a text that states all of it. `notes` say why proxies are missing.
+    """
+
+    notes: list[str] | Absent = ABSENT
+    protected: list[str]
+    proxies: list[ProxyRecord]
+    classes: dict[str, str]
+    favourable: str | None
+    file: str | None
+    sha256: str | None
+    toml: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MendedSet:
+    """What it would cost to repair the model for one set of features, on rows that the repair has not seen."""
+
+    varied: list[str]
+    method: str | None
+    proved: bool
+    reason: str
+    rows: int | Absent = ABSENT
+    loss: str | Absent = ABSENT
+    loss_before: float | Absent = ABSENT
+    loss_after: float | Absent = ABSENT
+    auc_before: float | Absent | None = ABSENT
+    auc_after: float | Absent | None = ABSENT
+    decisions_changed: int | Absent = ABSENT
+
+
+@dataclass(frozen=True, kw_only=True)
+class MendingRecord:
+    """The prices of repairs to one gap."""
+
+    gap: float
+    sets: list[MendedSet]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditDocument:
+    """All records, with everything that a reader needs to judge and to repeat them."""
+
+    schema_version: int = SCHEMA_VERSION
+    treesens: str
+    model: AuditedModel
+    data: AuditedRows
+    domain: list[DomainRecord]
+    rules: list[list[str]]
+    command: str
+    warnings: list[str]
+    interrupted: bool
+    seconds: float
+    settings: dict[str, Any]
+    meaning: MeaningRecord | Absent = ABSENT
+    mending: MendingRecord | Absent = ABSENT
+    results: list[AuditRecord]
+
 
 SHAPE = Option(
     Flag(),
@@ -25,21 +280,21 @@ SHAPE = Option(
 )
 REPAIR_GAP = Option(
     Sizes(single=True),
-    "Also what it would cost to repair the model to this gap, for protected features or else all with a pair; needs --label.",
-    more="It is `mending` beside the results, on rows that the repair has not seen, and takes up to three times the time limit "
+    "Price a repair of the model to this gap, for protected features or else all with a pair; needs --label.",
+    more="It is `mending` in the record, on rows held out from the repair, and takes up to three times the time limit "
     "for every set ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),
-    "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
+    "Write a self-contained HTML page, and all records next to it: NAME.audit.json.",
     door=Door.COMMAND,
     more="The page names the SHA-256 of the records.",
 )
-FORCE = Option(Flag(), "Replace NAME.audit.json beside the page, whoever wrote it.", door=Door.COMMAND)
-PDF = Option(OutputPath(), "Print the page to PDF, by Chromium or Chrome.", door=Door.COMMAND)
+FORCE = Option(Flag(), "Replace an existing NAME.audit.json next to the page.", door=Door.COMMAND)
+PDF = Option(OutputPath(), "Print the page to PDF with Chromium or Chrome.", door=Door.COMMAND)
 CARD = Option(
     OutputPath(),
-    "Write a section of a model card in Markdown: between its marks, if FILE has them.",
+    "Write a section of a model card in Markdown, between its marks if FILE has them.",
     more="Marks are the lines `<!-- treesens: begin -->` and `<!-- treesens: end -->`; a file without them is never replaced.",
     door=Door.COMMAND,
 )
@@ -60,7 +315,7 @@ class AuditOptions:
     measure: MeasureName | None = given(
         shared.MEASURE,
         None,
-        "Also the share of inputs that flip, by this measure (docs/measures.md).",
+        "Add the share of inputs that flip, by this measure (docs/measures.md).",
         "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
     )
     shape: bool = given(SHAPE, False)
@@ -74,9 +329,9 @@ class AuditOptions:
     typical: str | None = given(
         shared.TYPICAL,
         None,
-        "Also what is left if both inputs are typical of the data, e.g. 95%: in the region that holds so many fresh ones.",
+        "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
         "It is `typical` in every record, with the pair of the largest swing in `worst`; it takes up to the time limit once "
-        "more for every set. [Typical inputs](language.md#typical-inputs) says what that is.",
+        "more for every set. See [typical inputs](language.md#typical-inputs).",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     decision: ast.Decision | None = given(shared.DECISION, None)
@@ -118,7 +373,7 @@ class AuditOptions:
 
 def document(asked: Asking[AuditOptions], found: Found[AuditRecord]) -> AuditDocument:
     """All records, with the facts that a reader needs to judge and to repeat them."""
-    from treesens.extensions.studies.audit_facts import audit_facts
+    from treesens.extensions.studies.report.audit_facts import audit_facts
     from treesens.records.plain import recorded
 
     facts = audit_facts(
@@ -145,21 +400,19 @@ STUDY = Study(
     interrupted.
     """,
     call="""\
-    The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+    An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
-    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
-    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
-    would cost to `repair` the model to that gap.
-    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
-    what is known so far.
+    `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
+    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
+    declarations of features. Features named in `real` may be fractions although their columns hold whole numbers.
+    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
+    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
+    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
+    returns the results so far.
     """,
     options=AuditOptions,
-    ask="treesens.extensions.studies.feature_audit:ask",
+    ask="treesens.extensions.studies.audit_search:ask",
     record=AuditRecord,
     document=document,
     table="CSV or Parquet: the rows to try.",
@@ -173,6 +426,5 @@ STUDY = Study(
     fail_words="Exit with 10 if a pair is found, if a row of the data flips, or if a pair changes a protected feature.",
     flips=lambda records: [(one.varied, one.rows_flipped) for one in records],
     work="auditing",
-    total="treesens.extensions.studies.feature_audit:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_audit",
+    total="treesens.extensions.studies.audit_search:total",
 )

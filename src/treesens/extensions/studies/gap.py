@@ -1,4 +1,4 @@
-"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `largest_gap.py`."""
+"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `gap_search.py`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GapOptions:
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     real: Sequence[str] = given(shared.REAL, ())
     protected: Sequence[str] = given(shared.PROTECTED, ())
-    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative gap."), CLOSE)
+    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative distance of bound and value."), CLOSE)
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds per set.")
     threads: int = given(shared.THREADS, 2)
     jobs: int = given(shared.JOBS, 1)
@@ -89,18 +89,17 @@ STUDY = Study(
     Exit codes: 0 every gap closed, 5 some still open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
-    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
-    rows count.
+    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
+    and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within
+    `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to those
+    typical of the rows.
     """,
     options=GapOptions,
-    ask="treesens.extensions.studies.largest_gap:ask",
+    ask="treesens.extensions.studies.gap_search:ask",
     record=GapRecord,
     table="CSV or Parquet: domains are the ranges of its columns.",
     fails={"found": lambda records: any(one.verdict == "found" for one in records), "rows": lambda _: False},
     fail_words="Exit with 10 if a pair is found, or if a row of the data flips.",
     work="searching",
     total=total,
-    claims="treesens.extensions.studies.claims_of_scores:claim_gaps",
 )

@@ -30,15 +30,15 @@ BY = Option(
     short="-b",
     more="It need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )
-FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: that of treesens.toml.", metavar="CLASS")
+FAVOURABLE = Option(ClassLabel(), "The favourable class. Default: that of treesens.toml.", metavar="CLASS")
 RATIO = Option(
     Number(0.0, 1.0),
-    "What the ratio to the best group has to reach.",
+    "The required ratio to the best group.",
     more="0.8 is the four-fifths rule (29 CFR 1607.4 D).",
 )
 SMALLEST_OPTION = Option(
     Number(0.0, 1.0),
-    "Groups with a smaller share of the rows are shown, and not compared.",
+    "Groups with a smaller share of the rows are shown but not compared.",
     more="The default is that of 29 CFR 1607.15 A (2).",
 )
 
@@ -53,8 +53,8 @@ class GroupOptions:
     measure: MeasureName = given(
         shared.MEASURE,
         "rows",
-        "What a share is a share of: the rows of a group, or a measure that is learnt from them (docs/measures.md).",
-        "`uniform` and `cells` are of the whole domain, with the value of the group.",
+        "The measure of shares: the rows of a group, or a measure learnt from them (docs/measures.md).",
+        "`uniform` and `cells` cover the whole domain, with the value of the group.",
     )
     ratio: float = given(RATIO, FOUR_FIFTHS)
     smallest: float = given(SMALLEST_OPTION, SMALLEST)
@@ -132,14 +132,14 @@ STUDY = Study(
     130 interrupted.
     """,
     call="""\
-    The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
-    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
-    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
-    `time_limit` is in seconds for each group.
+    The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and
+    that of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), predicted, or with a probability of at least
+    `threshold`. `measure` is the measure of shares: `rows`, or one learnt from the rows of each group. `time_limit` is in
+    seconds for each group.
     """,
     options=GroupOptions,
-    ask="treesens.extensions.studies.group_shares:ask",
+    ask="treesens.extensions.studies.groups_search:ask",
     record=GroupRecord,
     document=document,
     table="CSV or Parquet: the rows, with the columns of the groups.",
@@ -148,7 +148,6 @@ STUDY = Study(
         "ratio": lambda records: any(one.reaches == "no" for one in records),
         "unproved": lambda records: any(one.reaches in ("no", "open") for one in records),
     },
-    fail_words="Exit with 10 if a group is proved not to reach --ratio, or is not proved to reach it.",
+    fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach it.",
     work="groups",
-    claims="treesens.extensions.studies.claims_of_shares:claim_groups",
 )

@@ -14,18 +14,18 @@ from treesens.extensions.studies.study import Asking, Door, Found, Option, Study
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 
 if TYPE_CHECKING:
-    from treesens.extensions.studies.robustness import Robustness
+    from treesens.extensions.studies.robust_search import Robustness
 
 NORMS = ("linf", "l2", "l1", "l0")
 ROWS = Option(RowNumbers(), "Numbers and ranges of rows, as 0,5,10-19. Default: all.")
-NORM = Option(Choice(NORMS), "How distances are measured.")
+NORM = Option(Choice(NORMS), "The norm of distances.")
 RADIUS = Option(
     Numbers(), "Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.", door=Door.COMMAND
 )
 TARGETED = Option(
     Flag(),
     "The nearest input of every other class, each with its bound.",
-    more="The numbers of the row are those of the nearest one.",
+    more="The row itself has the values of the nearest one.",
 )
 OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class.", door=Door.COMMAND)
 
@@ -132,21 +132,20 @@ STUDY = Study(
     input, 130 interrupted.
     """,
     call="""\
-    The distance of rows (default: all) of `data` to another class, as `treesens robust` finds it: reached by a verified
+    The distance of rows (default: all) of `data` to another class, as `treesens robust` computes it: reached by a verified
     input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
-    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns what is known so far.
+    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """,
     options=RobustOptions,
-    ask="treesens.extensions.studies.robustness:ask",
+    ask="treesens.extensions.studies.robust_search:ask",
     record=RobustRecord,
     picture="treesens.extensions.studies.report.plots:certified_plot",
     document=document,
     table="CSV or Parquet with the rows.",
     needs_table=True,
-    label="The column that is no input; with it wrong rows do not count as certified.",
+    label="The label column; with it wrong rows do not count as certified.",
     by_position=("rows",),
     work="searching",
     total=total,
     journal=True,
-    claims="treesens.extensions.studies.claims_of_sets:claim_robustness",
 )

@@ -15,21 +15,23 @@ from treesens.extensions.studies.study import Asking, Found, Option, Study, give
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Points
 
 if TYPE_CHECKING:
-    from treesens.extensions.studies.questions import Gap
+    from treesens.extensions.studies.events import Gap
     from treesens.grammar.tree import ast
 
 GAP = Option(
-    Sizes(single=True), "In probability (of a regressor: in its value); 0 is any change of the decision.", short="-g"
+    Sizes(single=True),
+    "The gap in probability (of a regressor: in its value); 0 is any change of the decision.",
+    short="-g",
 )
-MARGIN = Option(Sizes(single=True), "In raw score; between classes the lead of each.", short="-m")
+MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes the lead of each.", short="-m")
 VARY = Option(
     Names(),
-    "The features, as a,b,c, whose sets are asked about. Default: all that the model uses.",
+    "The features, as a,b,c, whose sets are tried. Default: all that the model uses.",
     short="-v",
     more="The others are equal in both inputs.",
     also=("--features",),
 )
-MOST = Option(Whole(1), "Stop after so many sets that flip.")
+MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ class SetOptions:
     @property
     def size(self) -> Gap:
         """The size. UsageError if there is none, or more than one."""
-        from treesens.extensions.studies.questions import gaps_of
+        from treesens.extensions.studies.events import gaps_of
 
         if bool(self.gap) == bool(self.margin):
             raise UsageError("one size is needed", remedy="give --gap 0.1 (probability) or --margin 1 (raw score)")
@@ -139,13 +141,13 @@ STUDY = Study(
     Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
-    all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
-    known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal ones that can, each
+    with a verified pair, and all maximal ones that cannot, proved. `vary` are the features whose sets are tried (default:
+    all that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C
+    returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,
     options=SetOptions,
-    ask="treesens.extensions.studies.minimal_sets:ask",
+    ask="treesens.extensions.studies.sets_search:ask",
     record=SetsRecord,
     picture="treesens.extensions.studies.report.plots:sets_plot",
     document=document,
@@ -153,5 +155,4 @@ STUDY = Study(
     work="sets of features",
     journal=True,
     faults=lambda records: [one for record in records for one in record["open"]],
-    claims="treesens.extensions.studies.claims_of_sets:claim_sets",
 )

@@ -1,4 +1,4 @@
-"""The declaration of `shape`: in which features a score rises or falls. How it is decided is in `shapes.py`."""
+"""The declaration of `shape`: in which features a score rises or falls. How it is decided is in `shape_search.py`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 SHAPES = ("increasing", "decreasing", "constant", "neither", "unordered", "unknown")
 DIRECTIONS = ("increasing", "decreasing")
-FEATURES = Option(Names(), "Features, as a,b. Default: every feature that a tree asks about.")
+FEATURES = Option(Names(), "Features, as a,b. Default: every feature with a split.")
 INCREASING = Option(
     Names(),
-    "Features, as a,b, in which the score is claimed to be increasing: proved or refuted.",
-    more="What the model file declares needs no such option; files of XGBoost keep no constraints.",
+    "Features, as a,b, in which the score is claimed to be increasing; the claim is proved or refuted.",
+    more="Directions declared in the model file need no option; files of XGBoost keep no constraints.",
 )
-DECREASING = Option(Names(), "The same for decreasing.")
+DECREASING = Option(Names(), "The same for a decreasing score.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +82,13 @@ STUDY = Study(
     Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
-    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
-    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
+    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
+    proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
+    pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
     """,
     options=ShapeOptions,
-    ask="treesens.extensions.studies.shapes:ask",
+    ask="treesens.extensions.studies.shape_search:ask",
     record=ShapeRecord,
     table="CSV or Parquet: domains are the ranges of its columns.",
     fails={
@@ -97,6 +97,5 @@ STUDY = Study(
     },
     fail_words="Exit with 10 if a pair refutes what is declared or claimed, or if it is not proved.",
     work="shapes",
-    total="treesens.extensions.studies.shapes:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_shapes",
+    total="treesens.extensions.studies.shape_search:total",
 )

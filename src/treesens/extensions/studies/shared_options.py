@@ -31,45 +31,47 @@ GAP = Option(Sizes(), "Gaps in probability, e.g. 0.1,0.2 (for a regressor: in it
 MARGIN = Option(Sizes(), "Gaps in raw score, e.g. 0.5,1.")
 MEASURE = Option(
     Choice(MEASURES),
-    "What a share is a share of (docs/measures.md).",
+    "The measure of shares (docs/measures.md).",
     more="[Measures](measures.md) has the definitions.",
 )
 TYPICAL = Option(
     Percent(),
-    "Only inputs that are typical of the data count, e.g. 95%: the region that holds so many fresh ones.",
+    "Restrict inputs to those typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
     metavar="LEVEL",
-    more="[Typical inputs](language.md#typical-inputs) says what that is.",
+    more="See [typical inputs](language.md#typical-inputs).",
 )
 TYPICAL_BY = Option(
     Choice(TYPICAL_WAYS),
-    "How to tell what is typical: a tree of pairs of features (the default), or an isolation forest.",
+    "The score of typical inputs: a tree of pairs of features (the default), or an isolation forest.",
 )
 THRESHOLD = Option(Chance(), "The decision is probability >= THRESHOLD (default: the model's own).")
 CLASSES = Option(
     Names(numbers=True), "Classes, as A,B. One: its score alone; several: changes between them. Default: all."
 )
-DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines say what inputs are possible.")
+DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines declare the domain.")
 DECISION = Option(
     DecisionFile(),
-    "A .sens file with one `decision`: what is asked about is its outcome.",
-    more="[Decisions](language.md#decisions) says how one is written.",
+    "A .sens file with one `decision`: questions are about its outcome.",
+    more="See [decisions](language.md#decisions).",
 )
 BUDGET = Option(
     Budgets(),
-    "Most rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",
+    "The number of rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",
     metavar="NAME=ROWS",
     door=Door.COMMAND,
 )
 PROTECTED = Option(
     Names(repeated=True),
-    "Protected features, as a,b: first in every table, never named as something to change. Default: those of treesens.toml.",
-    more="[Protected features](protected.md) says where they count.",
+    "Protected features, as a,b: first in every table, never proposed for a change. Default: those of treesens.toml.",
+    more="See [protected features](protected.md).",
 )
-REAL = Option(Names(repeated=True), "Features, as a,b, that take fractions although their columns hold whole numbers.")
+REAL = Option(
+    Names(repeated=True), "Features, as a,b, that may be fractions although their columns hold whole numbers."
+)
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PRICE_BY = Option(
     Groups(),
-    "Prices by the values of a column as well, or of several as a,b; repeatable.",
+    "Prices also by the values of a column, or of several as a,b; repeatable.",
     more="The column need not be a feature of the model.",
 )
 PLOT = Option(OutputPath(needs="matplotlib"), None, door=Door.COMMAND)

@@ -3,7 +3,7 @@
 Regressions, linear SVMs, ridges and perceptrons differ in what is made of the sum alone. Each column is a tree of its values,
 and the model is their sum with the coefficients as weights, as a scorecard is. Of three classes or more each has a sum of its
 own over the same columns. A column that is a number is open until a question gives it a domain
-(`treesens.frontends.tables_of_numbers`).
+(`treesens.extensions.formats.numbers.tables`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
+from treesens.extensions.formats.additive import Axis, Categories, Numbers
+from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.numbers.tables import number_term, table_of_feature
 from treesens.extensions.formats.sklearn.columns import Column, thresholds_of
-from treesens.frontends.additive import Axis, Categories, Numbers
-from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.model import plain_classes
-from treesens.frontends.tables_of_numbers import number_term, table_of_feature
 from treesens.links import Identity, Link, Logistic, Raw, Softmax
 
 LINEAR = ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV", "LinearRegression", "Ridge", "RidgeCV")
