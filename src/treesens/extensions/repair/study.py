@@ -269,12 +269,12 @@ def document(asked: Asking[RepairOptions], found: Found[RepairRecord]) -> Repair
 STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
-    text="""Changes the trees that ask for the features of --vary, as little as it can, until no pair of inputs breaks the
-    promise, and proves that of the written file. Several sizes make a file each, and --plot a curve of their prices. The score
-    can be made increasing or decreasing in features as well, or instead.
+    text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs
+    breaks the promise, and proves that of the written file. Each size makes a file, and --plot draws a curve of their
+    prices. The score can also be made increasing or decreasing in features.
 
     Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
-    (what was proved by then is written).
+    (proved files are written).
     """,
     call="""\
     A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own

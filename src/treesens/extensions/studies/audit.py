@@ -393,8 +393,8 @@ STUDY = Study(
     name="audit",
     title="an audit: treesens audit --json, and the JSON beside its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
-    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have one such question for
-    every two classes, regressors one about their value; with --decision there is one for every two of its outcomes.
+    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair
+    of classes, regressors one about their value; with --decision there is one per pair of outcomes.
 
     Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
     interrupted.

@@ -141,8 +141,8 @@ def document(asked: Asking[CountOptions], found: Found[CountRecord]) -> CountDoc
 STUDY = Study(
     name="count",
     title="shares of inputs: treesens count --json",
-    text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: an interval
-    that is proved, and inside it an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and
+    text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: a proved
+    interval, and an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and
     classes are those of `treesens audit`.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.

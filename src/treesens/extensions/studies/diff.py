@@ -171,9 +171,9 @@ STUDY = Study(
     name="diff",
     title="two models compared: treesens diff --json",
     text="""Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
-    proof; with --data also which rows get another class (of regressors: another value), with --label what the new model costs
-    on these rows (log loss or squared error, AUC, decisions that change), with --gap which sensitivities appear, and which
-    go, and with --decision which outcomes of a decision become which.
+    proof; --data adds rows that get another class (of regressors: another value), --label the prices of both models on these
+    rows (log loss or squared error, AUC, changed decisions), --gap sensitivities that appear or go, and --decision changes of
+    outcomes.
 
     Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
     1 usage, 2 unreadable input, 130 interrupted.

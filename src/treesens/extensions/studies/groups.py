@@ -124,9 +124,9 @@ def document(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> GroupsDo
 STUDY = Study(
     name="groups",
     title="favourable decisions by group: treesens groups --json",
-    text="""For every group of the rows, by the columns of --by: the share of favourable decisions, and its ratio to that of the
-    best group (four-fifths rule), each as an interval that is proved. Over rows decisions are those of the library, and shares
-    are exact; over a measure that is learnt from the rows of a group they are shares of all inputs like them.
+    text="""For every group of the rows, by the columns of --by: the share of favourable decisions, and its ratio to
+    that of the best group (four-fifths rule), each as a proved interval. Over rows decisions are those of the library,
+    and shares are exact; over a measure learnt from the rows of a group they are shares of all inputs like them.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input,
     130 interrupted.

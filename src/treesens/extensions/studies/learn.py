@@ -87,9 +87,9 @@ STUDY = Study(
     name="learn",
     title="rules of a table: treesens learn rules --json",
     text="""Mine `rules` from DATA (CSV or Parquet): domains, one-hot groups, dependencies, implications and orders, each with
-    its support and its exceptions. The text is for you to approve: a rule that holds in a table need not hold in the world.
+    its support and its exceptions. Rules need your approval: they may not hold beyond the table.
 
-    Exit codes: 0 done, 5 the time was over before some kinds of rules were searched through, 1 usage, 2 unreadable input.
+    Exit codes: 0 done, 5 time ran out before all kinds of rules were mined, 1 usage, 2 unreadable input.
     """,
     call="""\
     The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each

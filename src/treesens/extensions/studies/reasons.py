@@ -150,9 +150,9 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
 STUDY = Study(
     name="reasons",
     title="principal reasons of denials: treesens reasons --json",
-    text="""The principal reasons of every row that does not get the favourable decision: at most four features, ranked, whose
-    change alone would make it favourable, as a verified input shows; none of them can be left out, which is proved. Protected
-    features are never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
+    text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose
+    change alone would make it favourable (a verified input), all of which are needed (proved). Protected features are
+    never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
 
     Exit codes: 0 every denial is settled, 5 some are open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
     interrupted.

@@ -125,8 +125,8 @@ def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Robust
 STUDY = Study(
     name="robust",
     title="least distances of rows: treesens robust --json",
-    text="""For every row the nearest input of another class, verified, and a proof that none is nearer; and the certified part
-    of the rows over the radius.
+    text="""For every row the nearest input of another class, verified, with a proof that none is nearer, and the certified part
+    of the rows at each radius.
 
     Distances are in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2 unreadable
     input, 130 interrupted.

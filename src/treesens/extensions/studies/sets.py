@@ -134,9 +134,9 @@ def document(asked: Asking[SetOptions], found: Found[SetsRecord]) -> SetsDocumen
 STUDY = Study(
     name="sets",
     title="minimal sensitive sets: treesens sets --json",
-    text="""Which sets of features can take some input from a gap above the decision to a gap below it: all smallest ones, each
-    with a verified pair, and all largest ones that cannot, proved. Every other set lies around one of the former or inside one
-    of the latter.
+    text="""The sets of features that can take some input from a gap above the decision to a gap below it: all minimal
+    ones, each with a verified pair, and all maximal ones that cannot, proved. Every other set contains one of the
+    former or is contained in one of the latter.
 
     Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,

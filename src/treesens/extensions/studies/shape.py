@@ -74,9 +74,9 @@ class ShapeRecord:
 STUDY = Study(
     name="shape",
     title="shapes of scores: treesens shape --json",
-    text="""For every feature: is the score increasing or decreasing in it, if all other features stay as they are? It is
-    proved, or there are two pairs that show neither, with the largest fall and the largest rise, each with its proved bound.
-    Constraints that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
+    text="""For every feature: is the score increasing or decreasing in it, with all other features fixed? The answer is a
+    proof, or two pairs that show neither, with the largest fall and the largest rise, each with its proved bound. Constraints
+    that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
     --increasing and --decreasing claim, are proved or refuted by a pair.
 
     Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.

@@ -145,11 +145,10 @@ def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
 STUDY = Study(
     name="why",
     title="reasons of rows: treesens why --json",
-    text="""A sufficient reason for the class of a row: features whose values decide it whatever the others are, none of which
-    can be left out; and features whose change gives another class. `--also` puts more beside it. With --decision, outcomes
-    take the place of classes.
+    text="""A sufficient reason for the class of a row: features whose values alone decide it, all of which are needed; and
+    features whose change gives another class. With --decision, outcomes replace classes.
 
-    Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every row has its reason, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
     Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
