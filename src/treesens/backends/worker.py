@@ -73,7 +73,7 @@ class Worker:
         with contextlib.suppress(OSError):  # no room for one: a backend that writes no file does without
             scratch = tempfile.TemporaryDirectory(prefix="treesens-", ignore_cleanup_errors=True)
         child = Child.start(
-            f"{__name__}:solve",
+            solve,
             *(backend, artifact, limits, scratch and scratch.name),
             loads=modules_of(backend),
             threads=limits.threads,
