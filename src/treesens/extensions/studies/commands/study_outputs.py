@@ -9,16 +9,16 @@ from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.compiler.base.files import write_atomically
+from treesens.extensions.studies.columns import shown_fields
+from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Asking, Found
 from treesens.report.terminal import say, say_json, say_wrapped
 
 TABLES = {
     "diff": "treesens.extensions.studies.report.diff_table:show_difference",
-    "gap": "treesens.extensions.studies.report.study_tables:show_largest",
     "count": "treesens.extensions.studies.report.study_tables:show_shares",
-    "range": "treesens.extensions.studies.report.study_tables:show_ranges",
 }
-"""What draws the records of a study; others are drawn by their columns."""
+"""What shows the records of a study; others are tables of their columns."""
 BESIDE = {
     "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
     "learn": "treesens.extensions.studies.commands.study_outputs:LearnOutputs",
@@ -44,9 +44,17 @@ class Outputs:
         """The records as people read them."""
         del found
         say_favourable(document)
-        place = TABLES.get(self.name, "treesens.extensions.studies.report.study_tables:show_records")
-        module, _, function = place.partition(":")
-        getattr(import_module(module), function)(records)
+        if self.name in TABLES:
+            module, _, function = TABLES[self.name].partition(":")
+            getattr(import_module(module), function)(records)
+            return
+        from treesens.extensions.studies.report.study_tables import show_records, table_of
+
+        kind = study_of(self.name).record
+        if shown_fields(kind):
+            table_of(kind, records)
+        else:
+            show_records(records)
 
     def print_document(self, document: dict[str, Any]) -> None:
         """One JSON object instead."""

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from treesens.extensions.studies.python.study_results import Called, Records, StudyResult
+from treesens.extensions.studies.python.study_results import StudyResult
+
+if TYPE_CHECKING:
+    from treesens.extensions.studies.robust_search import Robustness as Found
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.robust_search import Robustness as Found
 
 
 @dataclass(frozen=True, eq=False)
-class Robustness(Records):
+class Robustness(StudyResult):
     """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
 
-    records: list[dict[str, Any]]
-    notes: tuple[str, ...]
-    interrupted: bool
     found: Found = field(repr=False)
-    source: Any = field(repr=False)
-
-    @classmethod
-    def of(cls, called: Called) -> Self:
-        """The result of a call."""
-        found = called.found
-        return cls(called.records, called.notes, found.interrupted, found.result, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        names = ("row", "class", "correct", "verdict", "distance", "bound", "closed", "reason")
-        return {name: [record[name] for record in self.records] for name in names}
 
     def certified(self, radius: float) -> float:
         """The part of the rows that are proved to keep their class within a radius; with labels those that are right, too."""
@@ -55,26 +42,8 @@ class Robustness(Records):
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Records):
+class Reasons(StudyResult):
     """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
-
-    records: list[dict[str, Any]]
-    notes: tuple[str, ...]
-    source: Any = field(repr=False)
-
-    @classmethod
-    def of(cls, called: Called) -> Self:
-        """The result of a call."""
-        return cls(called.records, called.notes, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """A line per row: its class, the features that decide it, and those whose change gives another class."""
-        known = [None if r["sufficient"] is None else ", ".join(r["sufficient"]) for r in self.records]
-        contrast = [None if r["contrast"] is None else ", ".join(r["contrast"]) for r in self.records]
-        plain = {name: [r[name] for r in self.records] for name in ("row", "class")}
-        rest = {name: [r[name] for r in self.records] for name in ("smallest", "reason")}
-        return {**plain, "sufficient": known, "contrast": contrast, **rest}
 
     def plot(self, *, axes: Any = None) -> Any:
         """A picture with matplotlib: the part of the rows whose reason needs a feature. Returns the axes, new ones if none are

@@ -107,7 +107,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
             raise KeyboardInterrupt
     sources = (model.ensemble.source.path for model in models)
     inputs = reading.inputs | {Path(path).resolve() for path in sources if path}
-    called = Called(asked, found, data, tuple(sorted(inputs)))
+    called = Called(study, asked, found, data, tuple(sorted(inputs)))
     warn(called.notes)
     return result_of(study).of(called)
 

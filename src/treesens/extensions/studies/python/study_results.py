@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.python.wording import in_python
 from treesens.records.plain import plain
 
@@ -30,6 +31,7 @@ RESULTS = {
 class Called:
     """A call that has an answer: `source` is the data as it was given, `inputs` are the files that were read."""
 
+    study: Study[Any, Any]
     asked: Asking[Any]
     found: Found[Any]
     source: Any
@@ -87,18 +89,23 @@ class StudyResult(Records):
     notes: tuple[str, ...]
     interrupted: bool
     source: Any = field(repr=False)
+    kind: type[Any] = field(repr=False)
+    """The class of its records, whose fields declare the columns."""
+    found: Any = field(repr=False)
+    """What the study itself returns."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        return cls(called.records, called.notes, called.found.interrupted, called.source)
+        found, kind = called.found, called.study.record
+        return cls(called.records, called.notes, found.interrupted, called.source, kind, found.result)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
         from treesens.extensions.studies.report.study_tables import columns_of
 
-        return columns_of(self.records)
+        return frame_of(self.kind, self.records) or columns_of(self.records)
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"
