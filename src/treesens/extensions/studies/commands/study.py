@@ -88,7 +88,7 @@ def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
 def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     """Asks a study, shows and writes what it finds; returns the exit code."""
     asked = _asking(study, given)
-    outputs = outputs_of(study.name, asked)
+    outputs = outputs_of(study, asked)
     found: Found[Any] | None = None
     with (
         _remembered(study, given, asked) as memory,

@@ -10,8 +10,7 @@ from typing import Any
 from treesens.commands.beside import write_beside
 from treesens.compiler.base.files import write_atomically
 from treesens.extensions.studies.columns import shown_fields
-from treesens.extensions.studies.registry import study_of
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.report.terminal import say, say_json, say_wrapped
 
 TABLES = {
@@ -34,6 +33,9 @@ BESIDE = {
 class Outputs:
     """The outputs of one run. What would stop one of them is said before the work, when it is made."""
 
+    kind: type[Any]
+    """The class of the records."""
+
     def __init__(self, name: str, asked: Asking[Any]) -> None:
         self.name, self.asked = name, asked
 
@@ -50,9 +52,8 @@ class Outputs:
             return
         from treesens.extensions.studies.report.study_tables import show_records, table_of
 
-        kind = study_of(self.name).record
-        if shown_fields(kind):
-            table_of(kind, records)
+        if shown_fields(self.kind):
+            table_of(self.kind, records)
         else:
             show_records(records)
 
@@ -88,12 +89,11 @@ def say_favourable(document: dict[str, Any]) -> None:
         say_wrapped(f"favourable: class {document['favourable']}")
 
 
-def outputs_of(name: str, asked: Asking[Any]) -> Outputs:
+def outputs_of(study: Study[Any, Any], asked: Asking[Any]) -> Outputs:
     """The outputs of the command of a study."""
-    if name not in BESIDE:
-        return Outputs(name, asked)
-    module, _, kind = BESIDE[name].partition(":")
-    made: Outputs = getattr(import_module(module), kind)(name, asked)
+    module, _, kind = BESIDE.get(study.name, f"{__name__}:Outputs").partition(":")
+    made: Outputs = getattr(import_module(module), kind)(study.name, asked)
+    made.kind = study.record
     return made
 
 
