@@ -115,9 +115,22 @@ RESULTS: Final = {
     "SwingBudget": "treesens.extensions.repair.swing_budget:SwingBudget",
 }
 """Classes that the package `treesens` offers by name."""
+METHODS: Final = {
+    "reason": "treesens.extensions.answers.reasons:METHOD",
+    "brief search, small domain": "treesens.extensions.methods.registered:BRIEF_SMALL",
+    "combinations": "treesens.extensions.methods.registered:COMBINATIONS",
+    "brief search, few changes": "treesens.extensions.methods.registered:BRIEF_FEW",
+    "fewest changes": "treesens.extensions.methods.registered:FEWEST",
+    "cheapest cells": "treesens.extensions.methods.registered:CHEAPEST",
+    "least radius": "treesens.extensions.methods.registered:RADIUS",
+    "attainable sums": "treesens.extensions.methods.registered:SUMS",
+}
+"""Methods of answering, in addition to those of `solve/methods/registry.py`."""
 SERVICES: Final = {
+    "answers": "treesens.extensions.answers.service",
     "certificates": "treesens.extensions.certify.service",
-    "shares": "treesens.extensions.measure.service",
+    "measures": "treesens.extensions.measure.service",
+    "numbers": "treesens.extensions.formats.numbers.service",
     "parts": "treesens.extensions.sweeps.service",
     "studies": "treesens.extensions.studies.registry",
     "compositions": "treesens.extensions.formats.sklearn.service",

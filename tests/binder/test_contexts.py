@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ import treesens as ts
 from tests.trials import THOROUGH
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.grammar.constructs.registry import constructs, functions
+from treesens.grammar.messages.catalogue import CATALOGUE
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
@@ -41,11 +41,7 @@ feature c: category {A = 0, B = 1}
 measure even: uniform
 """
 BASE = "decision base of w: yes when w.x >= 1 and prob(w) >= 0.5 else no\n"
-DOCUMENTED = set(
-    re.findall(
-        r"^\| ([SE]\d{3}) \|", (Path(__file__).parents[2] / "docs" / "language.md").read_text("utf-8"), re.MULTILINE
-    )
-)
+DOCUMENTED = set(CATALOGUE)
 
 
 @functools.cache

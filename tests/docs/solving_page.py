@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from treesens.solve.method import Method, Stage, time_words
-from treesens.solve.methods.registry import METHODS
+from treesens.solve.methods.registry import all_methods
 
 
 def table() -> str:
@@ -14,7 +14,7 @@ def table() -> str:
         "| method | kind | for which questions | time | what it proves | file |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join([*lines, *map(row, METHODS)])
+    return "\n".join([*lines, *map(row, all_methods())])
 
 
 def row(method: Method) -> str:
@@ -22,5 +22,5 @@ def row(method: Method) -> str:
     if method.per_leaf:
         time += f" and {method.per_leaf * 1e6:g} µs per leaf"
     kind = "step" if method.stage is Stage.STEP else "search"
-    file = method.run.partition(":")[0].replace(".", "/")
+    file = method.run.partition(":")[0].removeprefix("treesens.").replace(".", "/")
     return f"| {method.name} | {kind} | {method.questions} | {time} | {method.proves} | `{file}` |"

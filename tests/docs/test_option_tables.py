@@ -1,14 +1,18 @@
-"""The option tables of the pages about commands are made from the declarations when the site is built."""
+"""Tables of options, errors, rules and the schedule are made from the declarations when the site is built."""
 
 from __future__ import annotations
 
-from tests.docs.option_tables import DOCS, MARK, filled, table
-from treesens.builtin import STUDIES
+from collections.abc import Callable
+
+import pytest
+
+from tests.docs.option_tables import DOCS, MARK, errors, filled, rules, schedule, table
+from treesens.cli import command_names
 
 
-def test_every_study_has_the_mark_of_its_table_in_its_section() -> None:
+def test_every_command_has_the_mark_of_its_table_in_its_section() -> None:
     texts = [page.read_text("utf-8") for page in sorted(DOCS.glob("cli-*.md"))]
-    assert sorted(name for text in texts for name in MARK.findall(text)) == sorted(STUDIES.names())
+    assert sorted(name for text in texts for name in MARK.findall(text)) == sorted(set(command_names()) - {"schema"})
     for text in texts:
         for mark in MARK.finditer(text):
             assert text[: mark.start()].rpartition("\n## ")[2].startswith(f"{mark[1]}\n"), mark[1]
@@ -17,7 +21,16 @@ def test_every_study_has_the_mark_of_its_table_in_its_section() -> None:
 
 
 def test_a_table_has_a_row_for_every_option_and_says_what_it_means() -> None:
-    for name in STUDIES.names():
+    for name in set(command_names()) - {"schema"}:
         rows = [line.strip("|").split(" | ") for line in table(name).splitlines()[2:]]
-        assert rows
+        assert rows, name
         assert all(row[0].strip().startswith("`--") and row[1].strip() for row in rows), name
+
+
+@pytest.mark.parametrize(
+    ("page", "made", "first"), [("language", errors, "S001"), ("ir", rules, "R1"), ("engine", schedule, "`local_turn`")]
+)
+def test_a_page_has_the_table_in_place_of_its_mark(page: str, made: Callable[[], str], first: str) -> None:
+    text = filled((DOCS / f"{page}.md").read_text("utf-8"))
+    assert made() in text
+    assert f"\n| {first} | " in made()

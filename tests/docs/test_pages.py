@@ -14,7 +14,7 @@ from tests.docs.option_tables import filled
 from treesens.cli import command_names, group
 from treesens.compiler.ir import Objective
 from treesens.compiler.ir.text import KINDS, parse_module, print_module
-from treesens.compiler.ir.verifier import RULES, verify
+from treesens.compiler.ir.verifier import verify
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -28,7 +28,7 @@ def test_the_code_of_extending_md_is_that_of_the_plug_in_package() -> None:
     for name, code in blocks:
         assert code.rstrip("\n") in (PLUGIN / name).read_text(), f"the block of {name} differs from the file"
     shown = {Path(name).name for name, _ in blocks}
-    modules = ("satisfied_clauses", "backend", "frontend", "softsign", "adult", "rows", "depth")
+    modules = ("satisfied_clauses", "backend", "frontend", "softsign", "adult", "rows", "walk", "depth")
     assert shown == {"pyproject.toml", *(f"{name}.py" for name in modules)}
 
 
@@ -65,10 +65,6 @@ def test_nodes_and_fields_of_ir_md(head: str) -> None:
 def test_the_objective_of_ir_md() -> None:
     names = ", ".join(f"`{f.name}`" for f in fields(Objective))
     assert f"(`maximize`) has the fields {names}" in (DOCS / "ir.md").read_text().replace("\n", " ")
-
-
-def test_rules_of_ir_md() -> None:
-    assert rows_of_table("ir.md", "rule") == [[name, text] for name, text, _ in RULES]
 
 
 def test_the_module_of_ir_md_parses_and_prints_back() -> None:
@@ -137,11 +133,9 @@ def test_documents_that_are_named_exist() -> None:
     assert not {(name, place) for name, place in named if name not in known}
 
 
-def test_the_schedule_of_engine_md_is_that_of_the_engine() -> None:
+def test_numbers_of_engine_md_are_in_the_schedule() -> None:
     header = (ROOT / "src/treesens/engine/problem/schedule.hpp").read_text()
-    options = re.findall(r"OPTION\((\w+), ([\d']+), \d+, \"([^\"]+)\"\)", header)
-    expected = [[f"`{name}`", f"{int(value.replace(chr(39), '')):,}", sentence] for name, value, sentence in options]
-    assert rows_of_table("engine.md", "number") == expected
+    options = re.findall(r"OPTION\((\w+), ", header)
     used = {n for row in rows_of_table("engine.md", "when") for n in re.findall(r"`(\w+)`", row[2])}
     assert used
-    assert used <= {name for name, _, _ in options}
+    assert used <= set(options)

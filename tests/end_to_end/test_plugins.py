@@ -352,7 +352,7 @@ def test_a_predicate_of_the_plug_in_is_explained_and_highlighted(site: Path, wor
     assert ran.returncode == 2
     assert "adult(P.f)" in ran.stderr
     code = (
-        "from treesens.grammar.printing.highlight import SensLexer\n"
+        "from treesens.extensions.editor.highlight import SensLexer\n"
         "print([str(kind) for kind, word in SensLexer().get_tokens('not adult(a.age)') if word == 'adult'])"
     )
     assert python(site, work, "-c", code).stdout == "['Token.Name.Function']\n"
@@ -377,3 +377,89 @@ def test_a_text_of_the_plug_in_has_the_answer_of_its_question(site: Path, work: 
     refused = treesens(site, work, "emit", "questions.sens", "never", "--to", "row")
     assert refused.returncode != 0
     assert "'row' is not one of" in refused.stderr
+
+
+METHOD = """model small from "small.stumps"
+feature sex: category {Female = 0, Male = 1}
+feature age: real in [0, 1]
+
+query sex_alone:
+  sensitive to sex gap GAP
+
+query best:
+  find a, b such that
+    a = b except sex
+    margin(b) <= 0
+  maximize margin(a) - margin(b)
+
+query least:
+  find a such that a.sex = Male or a.age >= 0.25
+  minimize margin(a)
+
+query never:
+  find a such that margin(a) >= 10
+"""
+
+
+@pytest.mark.parametrize("gap", ["0.1", "0.3", "0.45"])
+def test_a_way_to_answer_of_the_plug_in_is_that_of_enumeration(site: Path, work: Path, gap: str) -> None:
+    (work / "questions.sens").write_text(METHOD.replace("GAP", gap))
+    ran = treesens(site, work, "check", "questions.sens", "--json")
+    assert ran.returncode in (0, 1), ran.stderr
+    found = {r["query"]: r for r in json.loads(ran.stdout)["results"]}
+    assert {record["backend"] for record in found.values()} == {"walk"}
+    scores = {
+        (age, sex): 0.25 + young + old + (0.75 if sex else -1.5)
+        for age, (young, old) in enumerate([(-1, -0.5), (-1, 0.5), (2, 0.5)])
+        for sex in (0, 1)
+    }
+    chance = {cell: 1 / (1 + np.exp(-score)) for cell, score in scores.items()}
+    flips = any(
+        chance[age, one] >= 0.5 + float(gap) and chance[age, 1 - one] <= 0.5 - float(gap) for age, one in scores
+    )
+    assert found["sex_alone"]["verdict"] == ("found" if flips else "none")
+    best = max(scores[age, 1 - sex] - score for (age, sex), score in scores.items() if score <= 0)
+    least = min(score for (age, sex), score in scores.items() if sex == 1 or age >= 1)
+    for name, expected in (("best", best), ("least", least)):
+        assert found[name]["objective"]["value"] == pytest.approx(expected)
+        assert found[name]["objective"]["bound"] == pytest.approx(expected)
+    assert found["never"]["verdict"] == "none"
+    for name in ("best", "least", "never"):
+        assert found[name]["rests_on"] == ["proof of the plug-in method walk"]
+    # A question that names its solver is not answered by it.
+    ran = treesens(site, work, "check", "questions.sens", "never", "--backend", "highs", "--json")
+    assert json.loads(ran.stdout)["results"][0]["backend"] != "walk"
+    listed = treesens(site, work, "explain", "questions.sens", "never", "--backend", "auto", "--json")
+    (explained,) = json.loads(listed.stdout)["results"]
+    assert explained["methods"][0]["method"] == "walk"
+
+
+def test_a_point_of_a_plug_in_that_is_no_answer_is_rejected(tmp_path: Path, work: Path) -> None:
+    """Its verdicts rest on verified points, and the methods after it answer what its points do not."""
+    target = tmp_path / "site"
+    install(target)
+    walk = target / "treesens_stumps" / "walk.py"
+    text, begin = walk.read_text(), "    query, best, cells"
+    point = "    return Facts(np.zeros((len(question.query.points), 2), np.int32), none=False, ended='satisfied')\n"
+    walk.write_text(text.replace(begin, point + begin))
+    ran = treesens(target, work, "check", "questions.sens", "never", "--json")
+    (result,) = json.loads(ran.stdout)["results"]
+    assert (result["verdict"], result["backend"]) == ("none", "native")
+    walk.write_text(
+        text.replace(begin, "    return Result(question.query.name, 'none', 'walked')\n" + begin).replace(
+            "import Facts", "import Facts, Result"
+        )
+    )
+    ran = treesens(target, work, "check", "questions.sens", "sex_alone")
+    assert "sex_alone: unknown" in ran.stdout
+    assert "`walk` of treesens-stumps" in ran.stderr
+
+
+def test_a_plugged_in_method_names_the_method_it_comes_before(tmp_path: Path, work: Path) -> None:
+    target = tmp_path / "site"
+    install(target)
+    walk = target / "treesens_stumps" / "walk.py"
+    walk.write_text(walk.read_text().replace('before="brief search, small domain"', 'before="brief search"'))
+    ran = treesens(target, work, "check", "questions.sens", "sex_alone")
+    assert "sex_alone: unknown" in ran.stdout
+    assert "comes before `brief search`, which is unknown" in ran.stderr

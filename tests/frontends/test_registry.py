@@ -31,6 +31,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
     def entry(name: str, value: str) -> None:
         points = [EntryPoint(name, value, registry.FORMATS.group)]
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
+        monkeypatch.setattr("treesens.compiler.base.plugins.may_have_plugins", lambda: True)
         monkeypatch.setattr(registry, "FORMATS", replace(registry.FORMATS, _plugins=None))
 
     return entry

@@ -17,8 +17,8 @@ from treesens.errors import TreesensError
 
 def read_model(path: Path) -> None:
     """As `info` does, then a prediction in the library's arithmetic; numbers of a linear model get a domain of 0 and 1."""
+    from treesens.compiler.model.numbers import closed_over
     from treesens.frontends.registry import load
-    from treesens.frontends.tables_of_numbers import closed_over
     from treesens.records.model import model_record
 
     loaded = load(path)

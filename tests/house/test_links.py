@@ -16,7 +16,7 @@ pytestmark = pytest.mark.extensions
 
 SOURCES = Path(__file__).parents[2] / "src" / "treesens"
 READERS = ("links", "frontends", "extensions/formats")
-LEARNT = {"data/cell_forest.py"}
+LEARNT = {"extensions/measure/cell_forest.py"}
 """Builds a forest that is learnt from rows: the reader of its own format."""
 
 

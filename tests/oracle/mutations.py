@@ -52,53 +52,53 @@ MUTATIONS = (
     Mutation(
         "questions about numbers in steps are no easier", "compiler/query/rounding.py",
         r"return _easier_by\(row, band_of\(query, row\)\)", "return row",
-        test="tests/solve/test_in_steps.py",
+        test="tests/extensions/formats/test_in_steps.py",
     ),
     Mutation(
         "the band leaves out how far values are from their step", "compiler/model/ensemble.py",
         r"return tuple\(band \+ self\.spread for band in", "return tuple(band for band in",
-        test="tests/solve/test_in_steps.py",
+        test="tests/extensions/formats/test_in_steps.py",
     ),
     Mutation(
         "numbers in steps move no probability that is added up", "compiler/query/rounding.py",
         r"move = sum\(\(_off\(query, t\) for t in term\.scores\), Fraction\(0\)\) \* steepest\(term\.calibration\)",
         "move = Fraction(0)",
-        test="tests/solve/test_in_steps.py",
+        test="tests/extensions/formats/test_in_steps.py",
     ),
     Mutation(
         "numbers that vary cancel as equal ones do", "compiler/query/rounding.py",
         r"if isinstance\(c, SameExcept\) and feature not in c\.varied\]", "if isinstance(c, SameExcept)]",
-        test="tests/solve/test_in_steps.py",
+        test="tests/extensions/formats/test_in_steps.py",
     ),
     Mutation(
         "a number in steps is off by the same of all classes, whatever its weights are", "compiler/query/rounding.py",
         r"            if number\.output != term\.output:\n                continue\n", "",
-        test="tests/solve/test_in_steps.py",
+        test="tests/extensions/formats/test_in_steps.py",
     ),
     Mutation(
         "a number with steps does not cancel between two classes of one point", "compiler/query/rounding.py",
         r"key = model, number\.column, root", "key = model, number.column + 1000 * number.output, root",
-        test="tests/solve/test_in_steps.py",
+        test="tests/extensions/formats/test_in_steps.py",
     ),
     Mutation(
         "of several classes the first score alone depends on the order of additions", "compiler/query/predicted_classes.py",
         r"if len\(own\) == 1:\n", "if own:\n",
-        test="tests/frontends/test_sklearn_numbers.py",
+        test="tests/extensions/formats/test_sklearn_numbers.py",
     ),
     Mutation(
         "sums of products in float32 have the band of float64", "compiler/model/blend.py",
         r"NumberType\.FLOAT32 if self\.way is Way\.SINGLE else NumberType\.FLOAT64", "NumberType.FLOAT64",
-        test="tests/frontends/test_xgboost_linear.py",
+        test="tests/extensions/formats/test_xgboost_linear.py",
     ),
     Mutation(
         "beside a cut-off of scores the order of additions decides nothing", "compiler/query/predicted_classes.py",
         r"return abs\(own\[-1\] - Fraction\(ensemble\.decides_at\)\) <= 2 \* bands\[-1\]", "return False",
-        test="tests/frontends/test_xgboost_linear.py",
+        test="tests/extensions/formats/test_xgboost_linear.py",
     ),
     Mutation(
         "a number between two values of its domain has the score of one of them", "compiler/model/ensemble.py",
         r"\n        check_values\(self, rows\)", "",
-        test="tests/frontends/test_sklearn_numbers.py",
+        test="tests/extensions/formats/test_sklearn_numbers.py",
     ),
     Mutation(
         "calibrated probabilities are compared as their margins are", "binder/scores.py",
@@ -163,7 +163,7 @@ MUTATIONS = (
         r"(def counted_features\(.*\n(?:.|\n)*?    return )(.*)\n", r"\1(\2)[1:]\n",
     ),
     Mutation(
-        "the region of an answer is that of one point", "solve/tasks/top_n.py",
+        "the region of an answer is that of one point", "extensions/answers/top.py",
         r"if shared and point > 0:", "if point > 0:",
     ),
     Mutation(
@@ -176,7 +176,7 @@ MUTATIONS = (
         test="tests/faults/test_third_P14_rows_that_are_nearly_as_near.py",
     ),
     Mutation(
-        "a row without an answer counts", "solve/tasks/count_rows.py",
+        "a row without an answer counts", "extensions/answers/row_counts.py",
         r"        self\.no = ~exact\n        self\._accept\(np\.flatnonzero\(exact\), x\.take\(np\.flatnonzero\(exact\)\)\)",
         "        self.no = ~exact\n        self.no[:1] = False\n        self.yes[:1] = True\n"
         "        self._accept(np.flatnonzero(exact), x.take(np.flatnonzero(exact)))",
@@ -562,15 +562,15 @@ PROOFS = (
         test="tests/extensions/certify/test_cases.py",
     ),
     Mutation(
-        "a set of features that stays open is taken for one without an answer", "solve/methods/fewest_changes.py",
+        "a set of features that stays open is taken for one without an answer", "extensions/methods/fewest_changes.py",
         r"if result\.verdict is not Verdict\.NONE or result\.proof is Proof\.LIBRARY:",
         "if result.verdict is Verdict.FOUND:",
-        test="tests/solve/test_fewest_changes.py",
+        test="tests/extensions/methods/test_fewest_changes.py",
     ),
     Mutation(
-        "features that are not counted may not differ", "solve/methods/fewest_changes.py",
+        "features that are not counted may not differ", "extensions/methods/fewest_changes.py",
         r"SameExcept\(0, 1, free \| self\.uncounted\)", "SameExcept(0, 1, free)",
-        test="tests/solve/test_fewest_changes.py",
+        test="tests/extensions/methods/test_fewest_changes.py",
     ),
 )  # fmt: skip
 """Errors in what proofs of several parts rest on."""
@@ -595,12 +595,12 @@ ROOMS = (
         test="tests/extensions/studies/test_groups.py",
     ),
     Mutation(
-        "the key of an answer leaves the tolerance out", "records/settings.py",
+        "the key of an answer leaves the tolerance out", "records/journal.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"tolerance", "absolute_tolerance", ',
         test="tests/extensions/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),
     Mutation(
-        "the key of an answer leaves the demand for a certificate out", "records/settings.py",
+        "the key of an answer leaves the demand for a certificate out", "records/journal.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"require_certificate", ',
         test="tests/extensions/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),

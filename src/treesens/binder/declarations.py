@@ -53,7 +53,7 @@ class Declarations:
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
     """By table, kind of mistake and place: the message about texts in columns, and these columns."""
     steps: int = 0
-    """Of a number that reaches a score and has too many values for a table; 0 if it needs one (`binder/numbers.py`)."""
+    """Of a number that reaches a score and has too many values for a table; 0 if it needs one."""
     chosen: Mapping[str, FloatArray] = field(default_factory=dict)
     """Values of such numbers, float64[n] ascending, in place of steps: a question is about these alone then."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -17,13 +18,12 @@ from treesens.binder.conflicts import Conjunct, check_satisfiable, merge_conjunc
 from treesens.binder.constructs.decided import shown as decided_points
 from treesens.binder.declarations import Declarations, LoadModel, LoadTable, Unbound, read_declarations
 from treesens.binder.desugar import choices, desugar, desugar_monotone
-from treesens.binder.explained import explained
 from treesens.binder.formulas import asserted, formula
 from treesens.binder.inputs import region
-from treesens.binder.numbers import check_asks_in_steps
 from treesens.binder.objectives import objective, present_values
-from treesens.binder.scope import Inputs, Pending, Scope, inputs_of_models
+from treesens.binder.scope import Inputs, Numbers, Pending, Scope, inputs_of_models
 from treesens.binder.shares import check_countable, expected_words, share_asked
+from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Span
 from treesens.compiler.model.evaluate import LibraryReplay
@@ -33,6 +33,18 @@ from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import libraries_of
 from treesens.grammar.tree import ast
+
+if TYPE_CHECKING:
+    from treesens.solve.options import Options
+
+
+class Explained(Protocol):
+    """The service "answers", as the binder uses it."""
+
+    def explained(
+        self, found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]
+    ) -> q.Query:
+        """`explain row N of DATA` as a typed question; `bind` binds a `find`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +99,10 @@ class ResolvedQuestion:
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
         return [model.replay for model in self.models]
+
+    def replayed(self, options: Options) -> Options:
+        """The options of this question, with the libraries that replay its witnesses."""
+        return replace(options, library_predict=self.library_predicts(options.replay, options.confirm))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +238,8 @@ class Binder:
         inputs = self._inputs(asked.models)
         names = tuple(dict.fromkeys(name for model in inputs.models for name in model.ensemble.names_in_steps))
         if names:
-            check_asks_in_steps(self.found, asked.find, names)
+            numbers: Numbers = service("numbers")
+            numbers.check_asks_in_steps(self.found, asked.find, names)
         if isinstance(asked.find, ast.Explain):
             return self._explained(inputs, asked, asked.find)
         question = _question(self.found, inputs, asked.models, asked.name, asked.node, asked.find)
@@ -245,7 +262,8 @@ class Binder:
             last[:] = [_question(self.found, inputs, asked.models, asked.name, asked.node, find)]
             return last[0].query
 
-        query = explained(self.found, inputs, node, bind)
+        answers: Explained = service("answers")
+        query = answers.explained(self.found, inputs, node, bind)
         data = node.row.data
         tables = {data.text: self.found.table(data)}
         rows = {data.text: Scope(self.found, inputs, (), ()).matrix(data)}

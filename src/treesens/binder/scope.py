@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from treesens.binder.declarations import (
 )
 from treesens.binder.domains import FeatureSpec
 from treesens.binder.feature_specs import feature_spec
-from treesens.binder.numbers import close_over
+from treesens.builtin import service
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
 from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
@@ -44,6 +44,30 @@ T_in = TypeVar("T_in")
 T_out = TypeVar("T_out")
 Pending = Callable[[q.Space], q.Constraint]
 """A constraint that waits for the grid."""
+
+
+class Numbers(Protocol):
+    """The service "numbers", as the binder uses it."""
+
+    def close_over(
+        self, found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span
+    ) -> LoadedModel:
+        """The model over the domain of its numbers. Unbound after a message about a number without a domain of finitely many
+        values.
+        """
+
+    def check_asks_in_steps(
+        self, found: Declarations, find: ast.Find | ast.Count | ast.Explain, names: Sequence[str]
+    ) -> None:
+        """Unbound after a message about a question that steps of numbers cannot answer."""
+
+
+def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
+    """The model over the domain of its numbers; itself if none of them reaches its score as one."""
+    if not model.ensemble.open_features:
+        return model
+    numbers: Numbers = service("numbers")
+    return numbers.close_over(found, model, specs, span)
 
 
 def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
@@ -156,7 +180,7 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
     note_whole_numbers(found, union, specs)
     note_unbounded(found, specs)
     closed = [
-        close_over(found, model, {spec.name: spec for spec in specs}, span)
+        _closed(found, model, {spec.name: spec for spec in specs}, span)
         for model, span in zip(models, spans, strict=True)
     ]
     on_union = tuple(align_features(model, union) for model in closed)

@@ -14,7 +14,7 @@ from treesens.grammar.tree import ast
 
 
 class Shares(Protocol):
-    """The service "shares", as the binder uses it."""
+    """The service "measures", as the binder uses it."""
 
     def check_countable(self, query: Query) -> None:
         """Raises UsageError if the share of a question is not counted, or its measure has no meaning."""
@@ -41,7 +41,7 @@ def check_countable(scope: Scope, query: Query, find: ast.Find | ast.Count) -> N
     assert find.share is not None
     assert query.share is not None
     try:
-        shares: Shares = service("shares")
+        shares: Shares = service("measures")
         shares.check_countable(query)
     except UsageError as error:
         remedy = error.remedy if query.share.kind != "uniform" or "ends" not in error.message else _ENDS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import lcm
-from typing import TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,19 +15,52 @@ from treesens.binder.data_terms import put_on_side
 from treesens.binder.inputs import NEGATED
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.terms import TypicalityAtom
-from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array
+from treesens.builtin import service
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.model.grid import Grid
+from treesens.compiler.model.kinds import Feature
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
-from treesens.compiler.query.forest import FOREST_ROW, ForestTerm
+from treesens.compiler.query.forest import FOREST_ROW, SHIFT, Forest, ForestTerm
 from treesens.data.rows import cells_of_rows
-from treesens.data.typical import Method, TypicalScore, learn_typical
 from treesens.errors import UsageError
 from treesens.grammar.constructs.typical import TOO_FEW_ROWS
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import TYPICAL_WAYS
 
+Method = Literal["chow-liu", "isolation"]
+METHODS: tuple[Method, ...] = get_args(Method)
 _LEAST = 2
 _PendingObjective: TypeAlias = Callable[[q.Space], q.Objective]
+
+
+@dataclass(frozen=True, eq=False)
+class TypicalScore:
+    """How typical inputs are: a forest, and the scores of the rows that were held out, ascending, in units of 2**-SHIFT."""
+
+    forest: Forest
+    held_out: Int64Array
+
+    def least(self, outside: Fraction) -> Fraction | None:
+        """The least score of the region that a fresh input misses with at most this probability; None if rows are too few."""
+        place = (outside * (len(self.held_out) + 1)).__floor__()
+        return None if place < 1 else Unit(SHIFT).value(self.held_out[place - 1])
+
+
+def rows_needed(outside: Fraction) -> int:
+    """The least number of rows for which there is such a region."""
+    held_out = -((-1 / outside).__floor__()) - 1
+    return 2 * max(1, held_out)
+
+
+class TypicalScores(Protocol):
+    """The service "measures", as the binder uses it."""
+
+    def learn_typical(
+        self, cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method
+    ) -> TypicalScore:
+        """The score of at least two rows of legal cells int32[rows, features]."""
 
 
 def method_of(way: str | None) -> Method:
@@ -40,7 +74,8 @@ def typical_score(scope: Scope, data: ast.Name, method: Method) -> TypicalScore:
     if key not in scope.inputs.cache:
         cells = legal_rows(scope, data)
         try:
-            scope.inputs.cache[key] = learn_typical(cells, scope.inputs.base, scope.inputs.features, method)
+            learner: TypicalScores = service("measures")
+            scope.inputs.cache[key] = learner.learn_typical(cells, scope.inputs.base, scope.inputs.features, method)
         except UsageError as error:
             raise scope.fail("E219", error.message, data.span, error.remedy or "") from None
     return scope.inputs.cache[key]  # type: ignore[return-value]

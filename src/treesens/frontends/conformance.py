@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from treesens.compiler.model import Ensemble, FeatureKind
 from treesens.compiler.model.evaluate import Predicted
+from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import resolution_of, sure_classes
 from treesens.errors import ModelError
 from treesens.frontends.base import LibraryPredict, LoadedModel
 from treesens.frontends.probes import Probe, probes
-from treesens.frontends.tables_of_numbers import closed_over
 
 # Rows on which exact sums (Python integers) are compared with the library's.
 _EXACT_ROWS = 50

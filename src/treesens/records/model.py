@@ -10,8 +10,8 @@ import numpy as np
 
 from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.model.ensemble import Ensemble
+from treesens.compiler.model.numbers import closed_over
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.tables_of_numbers import closed_over
 
 SCHEMA_VERSION = 1
 

@@ -1,8 +1,8 @@
 """Facts become verdicts here and nowhere else.
 
-A search tells facts: cells of a point, a proof that there is none, a bound, how it ended. `found` needs a witness that survived
-exact replay and the library's arithmetic; `none` needs a proof whose relation survives the pipeline; everything else is
-`unknown` with its reason.
+A search reports facts: the cells of a point, a proof that there is none, a bound, its termination. `found` needs a witness that
+survived exact replay and the library's arithmetic; `none` needs a proof whose relation survives the pipeline; any other answer
+is `unknown` with its reason.
 """
 
 from __future__ import annotations
@@ -86,13 +86,15 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
 
-# --- facts of the tree path -----------------------------------------------------------------------------------------------
+# --- facts of a method ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class TreeFacts:
-    """What a search on the tree path tells: `cells` int32[points, features] of a point, or the proof that there is
-    `none`. `rounded` if only rounded rows let the point pass. `ended` is in the words of a termination.
+class Facts:
+    """The facts of one search: `cells` int32[points, features] of a point, or the proof that there is `none`.
+
+    `ended` is in the words of a termination. `rounded` if only rounded rows let the point pass. `bound` is what the objective's
+    form cannot pass (from above if it is maximised), None if nothing is proved.
     """
 
     cells: Int32Array | None
@@ -101,11 +103,12 @@ class TreeFacts:
     rounded: bool = False
     near_miss: NearMiss | None = None
     statistics: dict[str, float] = field(default_factory=dict)
+    bound: Fraction | float | None = None
 
 
-def conclude_tree_search(
+def conclude_facts(
     query: Query,
-    facts: TreeFacts,
+    facts: Facts,
     options: Options,
     *,
     near: FloatArray | None = None,
@@ -136,7 +139,40 @@ def conclude_tree_search(
     return conclude_found(leave_open(query.name, witness=witness, objective=reached))
 
 
-def attempt_of(facts: TreeFacts, judged: Result | Rejected, options: Options, seconds: dict[str, float]) -> Attempt:
+def conclude_plugin(query: Query, facts: Facts, options: Options, method: str, seconds: float) -> Result | None:
+    """The result that the facts of a plugged-in method support, which its proofs rest on; None if its point is rejected."""
+
+    def reach(witness: Witness) -> ObjectiveValue:
+        goal = query.objective
+        assert goal is not None
+        value, bound = objective_form_value(goal, inputs_of(query, witness.values)), facts.bound
+        return shown_objective(
+            goal,
+            value,
+            None
+            if bound is None
+            else consistent(float(bound), float(value), maximize=goal.maximize, exact=True, who=method),
+        )
+
+    judged = conclude_facts(query, facts, options, reach=None if query.objective is None else reach)
+    if isinstance(judged, Rejected):
+        return None
+    attempt = Attempt(
+        method, options.pipeline, facts.ended, judged.verdict, "", {"solve": seconds}, statistics=facts.statistics
+    )
+    proved = judged.verdict is Verdict.NONE or (judged.objective is not None and judged.objective.bound is not None)
+    return replace(
+        judged,
+        reason=f"{method}: infeasible" if judged.verdict is Verdict.NONE else judged.reason,
+        backend=method,
+        pipeline=options.pipeline,
+        seconds={"solve": seconds},
+        attempts=(attempt,),
+        proof_dependencies=(f"proof of the plug-in method {method}",) if proved else (),
+    )
+
+
+def attempt_of(facts: Facts, judged: Result | Rejected, options: Options, seconds: dict[str, float]) -> Attempt:
     """A search of the native engine on the tree path, for records."""
     verdict = judged.verdict if isinstance(judged, Result) else Verdict.UNKNOWN
     return Attempt("native", options.pipeline, facts.ended, verdict, "", seconds, statistics=facts.statistics)

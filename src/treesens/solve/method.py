@@ -1,4 +1,4 @@
-"""What a method of answering is: when it fits, its part of the time, what it proves. `solve/methods/registry.py` lists them."""
+"""A method of answering: when it fits, its share of the time, what it proves. `solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from importlib import import_module
 from math import inf
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
@@ -17,14 +17,17 @@ from treesens.solve.fits import leaves
 from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
+if TYPE_CHECKING:
+    from treesens.solve.conclude import Facts
+
 
 @dataclass(frozen=True, eq=False)
 class OpenQuestion:
     """A question as a method gets it.
 
     `ask` answers other questions, such as a case of this one: by a query, options, a budget, and `on_better` by name.
-    `on_better` is told of better witnesses. `known` is what the methods before have come to, None if nothing was asked yet;
-    the hints are in the options.
+    `on_better` is called with better witnesses. `known` is the result of the methods before, None for the first one; the hints
+    are in the options.
     """
 
     query: Query
@@ -34,7 +37,7 @@ class OpenQuestion:
     known: Result | None = None
 
     def show(self, result: Result) -> None:
-        """Tells `on_better` of the witness of a result."""
+        """Calls `on_better` with the witness of a result."""
         if self.on_better is not None and result.witness is not None:
             self.on_better(result.witness)
 
@@ -58,9 +61,11 @@ MethodRecord: TypeAlias = dict[str, str | float | None]
 class Method:
     """One way to answer a question, as data.
 
-    It fits if `fits` says so, which looks at the question alone; `questions` says the same in words, `proves` what its answers
-    state. `run` is "module:function" below `treesens.solve`, imported when it is asked for the first time. The function takes
-    `OpenQuestion` and a `Budget`, and returns a result, or None if it has nothing to say.
+    `fits` decides from the question and the options alone if the method is tried; `questions` says the same in words, `proves`
+    names the claims that its answers prove. `run` is "module:function", imported on first use: the function takes
+    `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A method of another distribution returns
+    `solve.conclude.Facts` instead of a result, so that its points are verified like all others, and is tried in front of the
+    built-in method that `before` names.
     """
 
     name: str
@@ -76,11 +81,13 @@ class Method:
     per_leaf: float = 0.0
     """Seconds more for every leaf of all points."""
     always: bool = False
-    """Whether it always has a result: no method after it is asked."""
+    """True if it always has a result: no later method is tried."""
     to_the_last_unit: bool = False
-    """Whether the methods after it go on unless its answer is proved to the last unit, whatever time is left."""
+    """True if later methods go on unless its answer is proved to the last unit, whatever time is left."""
     takes_over: bool = False
-    """Whether its result already contains what was known before."""
+    """True if its result already contains that of the methods before."""
+    before: str = "compiled"
+    """For a method of another distribution: the built-in method that comes next."""
 
     def part(self, query: Query, budget: Budget) -> Budget:
         """Its part of what is left."""
@@ -89,10 +96,10 @@ class Method:
             return part
         return part.within(self.most + (self.per_leaf * leaves(query) if self.per_leaf else 0.0))
 
-    def function(self) -> Callable[[OpenQuestion, Budget], Result | None]:
-        """What runs it."""
+    def function(self) -> Callable[[OpenQuestion, Budget], Result | Facts | None]:
+        """The function that `run` names."""
         module, _, name = self.run.partition(":")
-        run: Callable[[OpenQuestion, Budget], Result | None] = getattr(import_module(f"treesens.solve.{module}"), name)
+        run: Callable[[OpenQuestion, Budget], Result | Facts | None] = getattr(import_module(module), name)
         return run
 
     def record(self) -> MethodRecord:

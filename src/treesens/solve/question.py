@@ -18,17 +18,16 @@ from treesens.compiler.query.cases import MOST_CASES, too_many_to_split
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Proof, Result, ShareFound, Verdict, afterwards
-from treesens.errors import InternalError, TreesensError, UndecidedError
+from treesens.errors import InternalError, TreesensError, UndecidedError, UsageError
 from treesens.solve import fits
 from treesens.solve.bounds import CLOSE, left_open
 from treesens.solve.combine import combine, join_opinions
-from treesens.solve.conclude import leave_open
+from treesens.solve.conclude import Facts, conclude_plugin, leave_open
 from treesens.solve.method import Method, OpenQuestion, Stage
-from treesens.solve.methods.registry import CELL_SEARCHES, METHODS
+from treesens.solve.methods.registry import PLUGINS, all_methods, cell_searches
 from treesens.solve.options import Options
 from treesens.solve.tasks.data_rows import among_rows, locate
 from treesens.solve.tasks.in_library import LIBRARY, confirm_in_library
-from treesens.solve.tasks.in_steps import answer_in_steps
 from treesens.values.contradictions import without_clashes
 from treesens.values.verify import Witness
 
@@ -41,12 +40,42 @@ SHARE_SECONDS = 0.2
 
 
 class Shares(Protocol):
-    """The service "shares", as answers use it."""
+    """The service "measures", as answers use it."""
 
     def share_of(
         self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
     ) -> ShareFound | None:
         """The share of the measure of a question with this answer."""
+
+
+Ask = Callable[[Query, Options, Budget], Result]
+"""Answers a question, such as one of those that another answer needs."""
+
+
+class Answers(Protocol):
+    """The service "answers", as answers use it."""
+
+    def count_rows(
+        self,
+        query: Query,
+        pinned: Callable[[int], Query],
+        options: Options,
+        one: Callable[[Query, Budget], Result],
+        budget: Budget,
+        *,
+        progress: Callable[[str], None] | None = None,
+    ) -> Result:
+        """The answer to a question with `rows`; `pinned(N)` is the question about row N."""
+
+    def answer_top(self, query: Query, one: Callable[[Query, Budget], Result], budget: Budget) -> Result:
+        """The first answer, with all `query.top` of them in `ranked`."""
+
+
+class Numbers(Protocol):
+    """The service "numbers", as answers use it."""
+
+    def answer_in_steps(self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
+        """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
 
 
 class Certificates(Protocol):
@@ -103,20 +132,19 @@ def answer_question(
     options: Options,
     budget: Budget | None = None,
     *,
-    confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """The answer to one question of a file; `progress` is told of long work.
 
-    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
-    however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
+    `options.confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must
+    hold however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
     confirmation, its certificates and its share get equal parts of it, and each may use the time left over by those before.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or options.budget()
     start = time.perf_counter()
-    result = _answered(query, options, budget, confirm, progress)
+    result = _answered(query, options, budget, progress)
     rest = time.perf_counter() - start - sum(result.seconds.values())
     if rest < LEAST_OTHER:
         return result
@@ -127,12 +155,12 @@ def _answered(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
     """The answer, with its certificates and share."""
     if query.in_steps is not None:
-        result = answer_in_steps(query, options, answer, budget, confirm)
+        numbers: Numbers = service("numbers")
+        result = numbers.answer_in_steps(query, options, answer, budget)
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None
@@ -140,8 +168,8 @@ def _answered(
         service("certificates")  # an installation without it says so before any work
     with reused() if certifies else nullcontext():
         later = wants_share + certifies + (wants_share and certifies)
-        first = 2 if confirm is not None else 1
-        result = _without_certificates(query, plain, budget.share(first / (first + later)), confirm, progress)
+        first = 2 if options.confirm is not None else 1
+        result = _without_certificates(query, plain, budget.share(first / (first + later)), progress)
         if certifies:
             result = with_certificates(query.query, result, options, budget.share(1 / later))
     if not wants_share:
@@ -165,7 +193,7 @@ def _without_share(query: Query, result: Result, why: str) -> Result:
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
     """The result with the share that the question asks for, in what is left of the time."""
-    shares: Shares = service("shares")
+    shares: Shares = service("measures")
     start = time.perf_counter()
 
     def work() -> Result:
@@ -225,24 +253,23 @@ def _without_certificates(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
+    confirm = options.confirm
     if query.query.rows is not None and query.pinned is not None:
-        from treesens.solve.tasks.count_rows import count_rows
-
-        counted = count_rows(
+        answers: Answers = service("answers")
+        counted = answers.count_rows(
             query.query, query.pinned, options, lambda q, part: answer(q, options, part), budget, progress=progress
         )
         notes = ("a count is not confirmed",) if confirm is not None else ()
         return replace(counted, notes=(*counted.notes, *notes))
     if query.query.top > 1:
-        from treesens.solve.tasks.top_n import answer_top
+        answers = service("answers")
 
         def one(one_query: Query, part: Budget) -> Result:
-            return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
+            return answer_question(replace(query, query=one_query), options, part)
 
-        return answer_top(query.query, one, budget)
+        return answers.answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget if confirm is None else budget.share(0.5))
     if confirm is None or budget.stopped:
         return result
@@ -292,12 +319,13 @@ def explain_none(
     options: Options,
     *,
     stop: threading.Event | None = None,
-    always: bool = False,
 ) -> Result:
-    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
+    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or with
+    `options.core`.
 
-    The searches for it get the time that the answer leaves of its limit; without `always` they get little of it.
+    The searches for it get the time that the answer leaves of its limit; without `options.core` they get little of it.
     """
+    always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
     if query.in_steps is not None:
@@ -326,12 +354,22 @@ UNSPLIT: Final = "E502"
 """The code of the note on a disjunction that is too long to split."""
 
 
-def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] = METHODS) -> Result:
-    """Asks the methods that fit, in their order, until the question is closed; each goes on from what is known."""
-    for method in methods:
+def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
+    """Tries the methods that fit (of all, by default) in order until the question is closed; each starts from what is known."""
+    for method in all_methods() if methods is None else methods:
         if not method.fits(question.query, question.options):
             continue
+        start = time.perf_counter()
         result = method.function()(question, method.part(question.query, budget))
+        if isinstance(result, Facts):
+            result = conclude_plugin(question.query, result, question.options, method.name, time.perf_counter() - start)
+            if result is not None:
+                question.show(result)
+        elif method.name not in PLUGINS.builtin and result is not None:
+            raise UsageError(
+                f"the plug-in method `{method.name}` of {PLUGINS.owner(method.name)} returned {type(result).__name__}",
+                remedy="let it return `treesens.solve.conclude.Facts`, from which the verdict is derived, or None",
+            )
         if result is None:
             continue
         so_far = result if question.known is None or method.takes_over else combine(question.known, result)
@@ -359,7 +397,7 @@ def search_cells(
     def ask(*_: object, **__: object) -> Result:
         raise InternalError("a search over cells asks no other question", remedy="please report this with the file")
 
-    return ask_methods(OpenQuestion(query, options, ask, on_better), budget, CELL_SEARCHES)
+    return ask_methods(OpenQuestion(query, options, ask, on_better), budget, cell_searches())
 
 
 def as_asked(query: Query, options: Options) -> Query:
@@ -384,7 +422,7 @@ def note_on_cases(query: Query) -> str | None:
 def methods_for(query: Query, options: Options) -> list[Method]:
     """The methods that fit a question, in their order, to the first that always has a result."""
     query, found = as_asked(query, options), list[Method]()
-    for method in METHODS:
+    for method in all_methods():
         if method.fits(query, options):
             found.append(method)
             if method.always:

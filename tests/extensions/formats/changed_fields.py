@@ -35,6 +35,7 @@ from google.protobuf.json_format import ParseError
 
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted
+from treesens.compiler.model.numbers import closed_over
 from treesens.compiler.query.predicted_classes import sure_classes
 from treesens.errors import ModelError
 from treesens.extensions import treesens_verify as checker
@@ -46,7 +47,6 @@ from treesens.frontends.documents import Meaning, Table
 from treesens.frontends.lightgbm.known import TABLE as LIGHTGBM
 from treesens.frontends.probes import probes
 from treesens.frontends.registry import UnforeseenError
-from treesens.frontends.tables_of_numbers import closed_over
 from treesens.frontends.xgboost.known import LINEAR_TABLE as XGBOOST_LINEAR
 from treesens.frontends.xgboost.known import TABLE as XGBOOST
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from treesens.compiler.model.numbers import closed_over
 from treesens.errors import ModelError
 from treesens.frontends import conformance
-from treesens.frontends.tables_of_numbers import closed_over
 
 START = (
     '<?xml version="1.0"?><PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>'

@@ -12,10 +12,10 @@ import pytest
 from tests.extensions.measure.test_learnt import probability
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
-from treesens.data.measure import chow_liu
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.measure import chow_liu
 from treesens.extensions.measure.measures import MeasureName, measure_of
 from treesens.extensions.measure.search import CONCERNED, ShareSearch
 from treesens.extensions.studies.count import CountOptions

@@ -9,7 +9,7 @@ import pytest
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import FeatureGrid, Grid
-from treesens.data.measure import BINS, Measure, chow_liu, marginals
+from treesens.extensions.measure.measure import BINS, Measure, chow_liu, marginals
 
 
 def grid_of(*cells: int, missing: bool = False) -> Grid:

@@ -14,8 +14,8 @@ from tests.extensions.studies.share_cases import FEATURES, NAMES, Case, forest_c
 from tests.extensions.studies.test_shares import units
 from tests.trials import trials
 from treesens.compiler.base.budget import Budget
-from treesens.data.measure import Measure
 from treesens.extensions.measure.counted import counted_of
+from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import measure_of
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.proposal import tilts_for

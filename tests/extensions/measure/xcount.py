@@ -11,7 +11,7 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, CellEnsemble, Ensemble, Feature, ModelSource, Task
-from treesens.data.measure import Measure, product
+from treesens.extensions.measure.measure import Measure, product
 from treesens.extensions.measure.search import ShareSearch
 from treesens.extensions.measure.sides import Sides
 from treesens.links import Identity

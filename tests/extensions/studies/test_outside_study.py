@@ -84,10 +84,27 @@ def test_python_calls_it_with_its_signature(run: Any) -> None:
             print(error)
         """
     )
-    assert "(model: 'Model', *, at_least: 'int' = 0) -> 'StudyResult'" in told
+    assert "(model: 'Model', *, at_least: 'int' = 0) -> 'PicturedResult'" in told
     assert "{'tree': [0, 1, 2, 3, 4], 'depth': [3, 3, 3, 3, 3]} 5" in told
     assert "`at_least` is 100" in told
     assert "from 0 to 99" in told
+
+
+def test_its_picture_is_that_of_the_command_and_of_python(run: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "depth.svg"
+    run(command("depth", str(MODEL), "--plot", str(picture)))
+    assert "depth" in picture.read_text()
+    told = run(
+        f"""
+        import matplotlib
+        matplotlib.use("agg")
+        import treesens as ts
+        axes = ts.depth({str(MODEL)!r}).plot()
+        print([int(bar.get_height()) for bar in axes.patches], axes.get_ylabel())
+        """
+    )
+    assert "[3, 3, 3, 3, 3] depth" in told
 
 
 def test_its_schema_is_that_of_its_records(run: Any) -> None:

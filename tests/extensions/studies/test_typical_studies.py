@@ -14,7 +14,7 @@ import xgboost
 from click.testing import CliRunner
 
 import treesens as ts
-from tests.data.test_typical import declared
+from tests.extensions.measure.test_typical import declared
 from treesens.cli import group
 from treesens.commands.schema import schema_of
 from treesens.compiler.query.evaluate import holds, inputs_of

@@ -6,11 +6,10 @@ from fractions import Fraction
 
 from treesens.binder.inputs import all_of, any_of
 from treesens.binder.scope import Pending, Scope
-from treesens.binder.typicality import legal_rows, method_of, typical_score
+from treesens.binder.typicality import legal_rows, method_of, rows_needed, typical_score
 from treesens.compiler.query import query as q
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.forest import FOREST_ROW, ForestTerm
-from treesens.data.typical import rows_needed
 from treesens.grammar.constructs.typical import LEVEL_OUT_OF_RANGE, TOO_FEW_ROWS, Typical
 
 

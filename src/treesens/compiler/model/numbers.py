@@ -2,20 +2,20 @@
 
 A model is over cells. A coefficient times a number has a value of its own for each number, and so the ensemble of such a model
 is *open*: a tree of one leaf keeps the place of the number. Over a domain of finitely many values the number is a table like
-any other, each value in a cell of its own (`frontends/tables_of_numbers.py`); what lies between two values is in no domain.
-Over an interval it is a table of steps, and sums are known up to half of a step: only `solve/tasks/in_steps.py` asks about
-such an ensemble.
+any other, each value in a cell of its own; what lies between two values is in no domain. Over an interval it is a table of
+steps, and sums are known up to half of a step: only the service "numbers" asks about such an ensemble.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model.blend import Way
 from treesens.errors import DataError, ModelError
@@ -50,6 +50,23 @@ class OpenNumber:
     feature: int
     made: Callable[[FloatArray], FloatArray]
     missing: float
+
+
+class Numbers(Protocol):
+    """The service "numbers", as readers and records use it."""
+
+    def closed_over(self, ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
+        """As `closed_over`."""
+
+
+def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
+    """The ensemble over a domain: `values` float64[n], ascending, by the name of each feature that reaches it as a number, or
+    the steps of an interval. Itself if it is closed. ModelError for a value of which the library makes an infinity.
+    """
+    if not ensemble.open_features:
+        return ensemble
+    numbers: Numbers = service("numbers")
+    return numbers.closed_over(ensemble, values)
 
 
 def open_features(ensemble: Ensemble) -> tuple[str, ...]:

@@ -25,6 +25,9 @@ Enclosures = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 FOREST_ROW = "typical"
 """The name of the rows of forests, by which a search for the largest slack of scores leaves theirs out."""
 
+SHIFT = 16
+"""Scores that are learnt from rows are whole numbers in units of 2**-SHIFT."""
+
 _LEAVES = 1 << 22
 """Leaves that are looked up at once."""
 

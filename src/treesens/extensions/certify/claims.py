@@ -22,13 +22,13 @@ from treesens.compiler.query.query import AvoidCavities, CellSet, Difference, Pr
 from treesens.compiler.query.values import ValueSum
 from treesens.compiler.result import Ranked, Result, RowCount
 from treesens.data.rows import cells_of_rows
+from treesens.extensions.answers.top import Apart
 from treesens.extensions.certify.answers import Existing, certified_bound, certified_found, certified_none
 from treesens.extensions.certify.attach import form_limit
 from treesens.extensions.certify.produce import existence, reached
 from treesens.extensions.certify.statement import NoCertificate, ensembles_of, set_of_cells
 from treesens.extensions.certify.together import Claim, Part, each, open_claim
 from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
-from treesens.solve.tasks.top_n import Apart
 from treesens.values.verify import Witness
 
 MOST_ROWS = 1000

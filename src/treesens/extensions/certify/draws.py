@@ -18,8 +18,8 @@ from typing import Any
 from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.query.domain import RealDomain
 from treesens.compiler.query.query import Query
-from treesens.data.measure import Measure
 from treesens.extensions.measure.groups import Group, Groups
+from treesens.extensions.measure.measure import Measure
 
 _UNITS = 1 << 60
 """Of chances, which are floats otherwise: those of a row add up to 1 exactly."""

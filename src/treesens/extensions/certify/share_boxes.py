@@ -23,7 +23,6 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.evaluate import Inputs, form_value, scores_of_cells
 from treesens.compiler.query.query import AtLeast, CellSet, Query
 from treesens.compiler.result import Result, Verdict
-from treesens.data.measure import Measure
 from treesens.extensions.certify.answers import certified_none
 from treesens.extensions.certify.cases import flat
 from treesens.extensions.certify.draws import Draws
@@ -32,6 +31,7 @@ from treesens.extensions.certify.statement import NoCertificate, learnt_of, set_
 from treesens.extensions.certify.together import Claim, Part, known
 from treesens.extensions.certify.whole import whole_of
 from treesens.extensions.measure.groups import Groups
+from treesens.extensions.measure.measure import Measure
 from treesens.values.verify import Witness
 
 MOST_PARTS = 2_000

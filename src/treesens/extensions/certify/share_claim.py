@@ -13,13 +13,13 @@ from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, ShareFound
-from treesens.data.measure import Measure
 from treesens.extensions.certify import claims
 from treesens.extensions.certify.claims import claim_of_rows, distinct_of, having, lacking, sets_of
 from treesens.extensions.certify.share_boxes import share_in_boxes
 from treesens.extensions.certify.statement import NoCertificate
 from treesens.extensions.certify.together import Claim, Part, open_claim
 from treesens.extensions.measure.groups import groups_of
+from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import LEARNT, MeasureName, measure_by, rows_of_domain
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.sides import varied_by

@@ -13,7 +13,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
-from treesens.frontends.blending import blend_of
+from treesens.extensions.formats.blending import blend_of
 from treesens.links import Logistic, Votes
 
 MOST_COMBINATIONS = 1024

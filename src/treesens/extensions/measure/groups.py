@@ -16,8 +16,8 @@ from treesens.compiler.base.arrays import Bytes, FloatArray, Int32Array, Int64Ar
 from treesens.compiler.model.cell_trees import CellTrees
 from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query.query import AllOf, CellSet, Constraint, OneHot, Query
-from treesens.data.measure import Measure
 from treesens.errors import UsageError
+from treesens.extensions.measure.measure import Measure
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.model.grid import FeatureGrid
 from treesens.compiler.query.domain import Domain, RealDomain, ValueDomain, whole_range
 from treesens.compiler.query.query import Query, Space
-from treesens.data.measure import Measure, chow_liu, marginals, product
 from treesens.data.rows import cells_of_rows
 from treesens.errors import DataError, UsageError
 from treesens.extensions.measure.groups import Groups, groups_of
+from treesens.extensions.measure.measure import Measure, chow_liu, marginals, product
 from treesens.solve.tasks.data_rows import legal_rows, table_in_play
 
 MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]

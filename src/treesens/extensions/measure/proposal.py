@@ -15,7 +15,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import check_in
-from treesens.data.measure import Measure
+from treesens.extensions.measure.measure import Measure
 
 _SCALE = 2.0**40
 _BELIEVED = 4.0

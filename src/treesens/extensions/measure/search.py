@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from treesens._engine import ShareSearch as EngineSearch
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.model.cell_trees import CellTrees
-from treesens.data.measure import Measure
+from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.proposal import Tilt
 from treesens.extensions.measure.sides import Row, Sides
 

@@ -1,4 +1,4 @@
-"""The service "shares": whether the share of a question is counted, and the share itself."""
+"""The service "measures": whether the share of a question is counted, the share itself, and scores of typical inputs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, MeasureName
 from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import ShareRun
+from treesens.extensions.measure.typical import learn_typical
 from treesens.solve.driver import FIRST_MOMENT
 
+__all__ = ["check_countable", "learn_typical", "share_of"]
 ROUNDED = "scores are too long for exact sums"
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal
 
 from treesens.commands.beside import end_with
 from treesens.errors import UsageError
-from treesens.extensions.studies.commands.study_outputs import PictureOutputs
-from treesens.extensions.studies.report.plots import prices_plot
+from treesens.extensions.studies.commands.study_outputs import Outputs
 from treesens.extensions.studies.report.price_table import both, show_prices
 from treesens.extensions.studies.study import Found
 from treesens.report.show import out
@@ -17,7 +15,7 @@ from treesens.report.tables import Table
 from treesens.report.terminal import say
 
 
-class RepairOutputs(PictureOutputs):
+class RepairOutputs(Outputs):
     """The outputs of one run."""
 
     def say(self, words: str) -> None:
@@ -31,8 +29,7 @@ class RepairOutputs(PictureOutputs):
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The picture, and a line for each size that was not proved."""
-        del found
-        self.write_picture(partial(prices_plot, records, document["kind"]))
+        super().write(records, document, found)
         for record in records:
             if "unwritten" in record:
                 end_with(UsageError.exit_code)

@@ -30,7 +30,7 @@ LEAST_FALL = Fraction(1, 10**6)
 SWING = Option(
     Sizes(),
     "No pair further apart than this raw score.",
-    more="With --gap or --margin it is one number, and holds besides.",
+    more="With --gap or --margin it is a single number, required in addition.",
 )
 INCREASING = Option(Names(), "Features, as a,b, in which the score must not fall (by 0.000001), all others equal.")
 DECREASING = Option(Names(), "The same for a score that must not rise.")
@@ -39,17 +39,17 @@ KEEP_ROWS = Option(
     "Rows whose raw scores must stay, to 0.0001.",
     more="At most 500; not together with --increasing and --decreasing.",
 )
-TEST = Option(TableFile(), "Rows that were held out: the prices that count.")
+TEST = Option(TableFile(), "Held-out rows, for prices.")
 OUTPUT = Option(
-    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Without it there are prices alone."
+    OutputPath(), "The repaired model, in the format of MODEL.", short="-o", more="Without it only prices are computed."
 )
 PAIRS = Option(
     OutputPath(),
-    "A CSV file of training rows that break the promise, each in two versions with its own label: to train again with.",
-    more="The versions have values of the features that other rows have. Of several sizes it is the smallest.",
+    "A CSV file for training again: rows that break the promise, each in two versions with its own label.",
+    more="The versions use values of other rows. Of several sizes the smallest counts.",
 )
-METHOD = Option(Choice(METHODS), "How; auto is the one with the least loss on rows set aside.")
-KEEP = Option(Names(), "Trees that ask for these stay.", more="Features, as `a,b`.")
+METHOD = Option(Choice(METHODS), "The method; auto is the one with the least loss on rows set aside.")
+KEEP = Option(Names(), "Features, as a,b, whose trees stay unchanged.")
 PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
 
@@ -68,12 +68,10 @@ class RepairOptions:
     gap: Sequence[str] = given(
         shared.GAP,
         (),
-        "No pair across the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
-        "Several sizes make a file each, the size in its name; 0 is any change of the decision.",
+        "The promise: no pair across the cut-off by this probability (regressors: value), e.g. 0.1 or 0.05,0.1.",
+        "Each size makes a file with the size in its name; 0 is any change of the decision.",
     )
-    margin: Sequence[str] = given(
-        shared.MARGIN, (), "The same in raw score: by how much both inputs may lie beyond the decision."
-    )
+    margin: Sequence[str] = given(shared.MARGIN, (), "The same in raw score.")
     swing: Sequence[str] = given(SWING, ())
     increasing: Sequence[str] = given(INCREASING, ())
     decreasing: Sequence[str] = given(DECREASING, ())
@@ -90,25 +88,25 @@ class RepairOptions:
     decision: ast.Decision | None = given(
         shared.DECISION,
         None,
-        "Refused: a repair is about one score, so name one cut-off of the decision with --threshold.",
+        "Not supported: name one cut-off of the decision with --threshold instead.",
     )
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, (), "Classes, as A,B. Default: all.")
     domain: Sequence[ast.Declaration] = given(
         shared.DOMAIN,
         (),
-        "A .sens file whose `feature` and `onehot` lines say what inputs are possible (default: all numbers).",
+        "A .sens file whose `feature` and `onehot` lines declare the domain (default: all numbers).",
         "Without it the promise is also about codes of categories, and about missing values of features that miss some in "
         "the tables.",
     )
-    time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds for the search for the best leaves, per size.")
+    time_limit: float = given(shared.TIME_LIMIT, 120.0, "Seconds per size for the search for the best leaves.")
     proof_time: float = given(PROOF_TIME, 60.0)
     seed: int = given(shared.SEED, 0)
     certificates: Path | None = given(
         Option(**{**vars(shared.CERTIFICATE), "door": Door.BOTH}),
         None,
         None,
-        "Those of the written file; a proof without an accepted one counts as none, with or without a folder.",
+        "They are about the written file. A proof needs an accepted certificate, with or without a folder.",
     )
 
     @property
@@ -271,26 +269,27 @@ def document(asked: Asking[RepairOptions], found: Found[RepairRecord]) -> Repair
 STUDY = Study(
     name="repair",
     title="repaired models: treesens repair --json",
-    text="""Changes the trees that ask for the features of --vary, as little as it can, until no pair of inputs breaks the
-    promise, and proves that of the written file. Several sizes make a file each, and --plot a curve of their prices. The score
-    can be made increasing or decreasing in features as well, or instead.
+    text="""Changes the trees that split on the features of --vary, as little as possible, until no pair of inputs
+    breaks the promise, and proves that of the written file. Each size makes a file, and --plot draws a curve of their
+    prices. The score can also be made increasing or decreasing in features.
 
     Exit codes: 0 proved and written, 5 not proved (then there is no file), 1 usage, 2 unreadable input, 130 interrupted
-    (what was proved by then is written).
+    (proved files are written).
     """,
     call="""\
-    The model of a file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
-    file `output` (several sizes: one each), and only if it is proved of that file.
+    A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
+    file `output` (one per size), and only with a proof about that file.
 
-    `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
-    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
-    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
-    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
-    reached with the features and rows that are to be kept.
+    `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
+    `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
+    In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
+    `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that the kept features and rows rule
+    out.
     """,
     options=RepairOptions,
     ask="treesens.extensions.repair.run:ask",
     record=RepairRecord,
+    picture="treesens.extensions.studies.report.plots:prices_plot",
     document=document,
     table="CSV or Parquet: the training rows.",
     label="The column of labels, in both tables.",

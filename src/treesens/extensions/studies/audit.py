@@ -281,21 +281,21 @@ SHAPE = Option(
 )
 REPAIR_GAP = Option(
     Sizes(single=True),
-    "Also what it would cost to repair the model to this gap, for protected features or else all with a pair; needs --label.",
-    more="It is `mending` beside the results, on rows that the repair has not seen, and takes up to three times the time limit "
+    "Price a repair of the model to this gap, for protected features or else all with a pair; needs --label.",
+    more="It is `mending` in the record, on rows held out from the repair, and takes up to three times the time limit "
     "for every set ([repair](repair.md)).",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),
-    "Write a self-contained HTML page, and all records beside it: NAME.audit.json.",
+    "Write a self-contained HTML page, and all records next to it: NAME.audit.json.",
     door=Door.COMMAND,
     more="The page names the SHA-256 of the records.",
 )
-FORCE = Option(Flag(), "Replace NAME.audit.json beside the page, whoever wrote it.", door=Door.COMMAND)
-PDF = Option(OutputPath(), "Print the page to PDF, by Chromium or Chrome.", door=Door.COMMAND)
+FORCE = Option(Flag(), "Replace an existing NAME.audit.json next to the page.", door=Door.COMMAND)
+PDF = Option(OutputPath(), "Print the page to PDF with Chromium or Chrome.", door=Door.COMMAND)
 CARD = Option(
     OutputPath(),
-    "Write a section of a model card in Markdown: between its marks, if FILE has them.",
+    "Write a section of a model card in Markdown, between its marks if FILE has them.",
     more="Marks are the lines `<!-- treesens: begin -->` and `<!-- treesens: end -->`; a file without them is never replaced.",
     door=Door.COMMAND,
 )
@@ -316,7 +316,7 @@ class AuditOptions:
     measure: MeasureName | None = given(
         shared.MEASURE,
         None,
-        "Also the share of inputs that flip, by this measure (docs/measures.md).",
+        "Add the share of inputs that flip, by this measure (docs/measures.md).",
         "It is `share` in every record ([measures.md](measures.md)), and takes up to the time limit once more for every gap.",
     )
     shape: bool = given(SHAPE, False)
@@ -330,9 +330,9 @@ class AuditOptions:
     typical: str | None = given(
         shared.TYPICAL,
         None,
-        "Also what is left if both inputs are typical of the data, e.g. 95%: in the region that holds so many fresh ones.",
+        "Repeat the audit for inputs typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
         "It is `typical` in every record, with the pair of the largest swing in `worst`; it takes up to the time limit once "
-        "more for every set. [Typical inputs](language.md#typical-inputs) says what that is.",
+        "more for every set. See [typical inputs](language.md#typical-inputs).",
     )
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     decision: ast.Decision | None = given(shared.DECISION, None)
@@ -394,25 +394,23 @@ STUDY = Study(
     name="audit",
     title="an audit: treesens audit --json, and the JSON beside its page",
     text="""For every feature and gap: how many rows of FILE flip when only that feature changes, a verified pair and its
-    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have one such question for
-    every two classes, regressors one about their value; with --decision there is one for every two of its outcomes.
+    nearest row, and the largest swing with its proved bound. Classifiers of more than two classes have a question per pair
+    of classes, regressors one about their value; with --decision there is one per pair of outcomes.
 
     Exit codes: 0 every question decided, 5 some inconclusive, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
-    The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+    An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
-    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
-    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
-    would cost to `repair` the model to that gap.
-    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
-    what is known so far.
+    `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
+    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
+    declarations of features. Features named in `real` may be fractions although their columns hold whole numbers.
+    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
+    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
+    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
+    returns the results so far.
     """,
     options=AuditOptions,
     ask="treesens.extensions.studies.audit_search:ask",

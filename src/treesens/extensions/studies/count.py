@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from treesens.extensions.measure.measures import MeasureName
     from treesens.grammar.tree import ast
 
-EPSILON_OPTION = Option(Number(1e-6, 0.5), "Relative error that is enough.")
-DELTA_OPTION = Option(Number(1e-12, 0.5), "Probability with which an estimate may be further off.")
-NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "A share that is proved to be no larger needs no estimate.")
+EPSILON_OPTION = Option(Number(1e-6, 0.5), "The relative error of an estimate.")
+DELTA_OPTION = Option(Number(1e-12, 0.5), "The probability that an estimate is further off.")
+NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is proved to be at most this.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class CountOptions:
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, ())
     domain: Sequence[ast.Declaration] = given(
-        shared.DOMAIN, (), "A .sens file whose `feature` lines say what inputs are possible."
+        shared.DOMAIN, (), "A .sens file whose `feature` lines declare the domain."
     )
     real: Sequence[str] = given(shared.REAL, ())
     protected: Sequence[str] = given(shared.PROTECTED, ())
@@ -146,25 +146,25 @@ def document(asked: Asking[CountOptions], found: Found[CountRecord]) -> CountDoc
 STUDY = Study(
     name="count",
     title="shares of inputs: treesens count --json",
-    text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: an interval
-    that is proved, and inside it an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and
+    text="""For every feature and gap the share of inputs for which changing that feature alone flips the decision: a proved
+    interval, and an estimate whose error is bounded with a probability of 1 - DELTA. Sets, gaps, cut-offs and
     classes are those of `treesens audit`.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The share of inputs for which changing some features alone flips the decision, as `treesens count` finds it: a proved
-    interval, and inside it an estimate that is further off than `epsilon` (relative) with a probability of at most `delta`.
+    The share of inputs for which changing some features alone flips the decision, as `treesens count` computes it: a proved
+    interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
-    `measure` says what a share is a share of: `uniform` on the domain, `cells`, or by `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C returns
-    what is known so far.
+    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
+    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C
+    returns the results so far.
     """,
     options=CountOptions,
     ask="treesens.extensions.studies.count_search:ask",
     record=CountRecord,
     document=document,
-    table="CSV or Parquet: domains, and what measures learn from.",
+    table="CSV or Parquet: the domains, and the rows that measures are learnt from.",
     sizes_of_model=True,
     work="counting",
     total="treesens.extensions.studies.count_search:total",

@@ -22,10 +22,10 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.domain import ValueDomain, cell_range
 from treesens.compiler.query.query import Space
 from treesens.compiler.result import answered
-from treesens.data.measure import Measure
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
+from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
 from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
 from treesens.extensions.measure.share import Share, ShareRun

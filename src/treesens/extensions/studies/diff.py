@@ -28,13 +28,13 @@ class DiffOptions:
     gap: Sequence[str] = given(
         shared.GAP,
         (),
-        "Compare the sensitivities at these gaps in probability, too, e.g. 0.1,0.2; needs --data.",
+        "Also compare the sensitivities at these gaps in probability, e.g. 0.1,0.2; needs --data.",
     )
     margin: Sequence[str] = given(shared.MARGIN, (), "The same at gaps in raw score, e.g. 0.5,1.")
     decision: ast.Decision | None = given(
         shared.DECISION,
         None,
-        "A .sens file with one `decision`: which of its outcomes change from one model to the other.",
+        "A .sens file with one `decision`, whose changes of outcome are searched for.",
     )
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
     price_by: Sequence[Sequence[str]] | None = given(shared.PRICE_BY, None)
@@ -45,7 +45,7 @@ class DiffOptions:
     tolerance: float = given(
         shared.TOLERANCE,
         RELATIVE,
-        "The relative gap at which a largest difference counts as proved. That models are equal is proved exactly.",
+        "The relative gap at which a largest difference counts as proved. Equality is proved exactly.",
     )
     optimal: bool = given(shared.OPTIMAL, False, "Largest differences to the last unit: the tolerance is 0.")
     seed: int = given(shared.SEED, 0)
@@ -185,21 +185,21 @@ STUDY = Study(
     name="diff",
     title="two models compared: treesens diff --json",
     text="""Compare two models: equal (proved), or the largest difference of their scores, reached by an input and bounded by a
-    proof; with --data also which rows get another class (of regressors: another value), with --label what the new model costs
-    on these rows (log loss or squared error, AUC, decisions that change), with --gap which sensitivities appear, and which
-    go, and with --decision which outcomes of a decision become which.
+    proof; --data adds rows that get another class (of regressors: another value), --label the prices of both models on these
+    rows (log loss or squared error, AUC, changed decisions), --gap sensitivities that appear or go, and --decision changes of
+    outcomes.
 
     Exit codes: 0 every largest difference is closed and every sensitivity decided, 5 some are open, 10 what --fail-on names,
     1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
     Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
-    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
-    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
-    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
-    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
-    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
+    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or
+    as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and go; `decision`, a `.sens`
+    file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features and
+    model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with
+    different kinds of scores. Ctrl-C returns the results so far.
     """,
     options=DiffOptions,
     ask="treesens.extensions.studies.diff_search:ask",
@@ -207,7 +207,7 @@ STUDY = Study(
     document=document,
     models=("old", "new"),
     table="CSV or Parquet: rows to compare, and the domain.",
-    label="The column that is no input; prices are counted against it.",
+    label="The label column, for prices.",
     fails={
         "different": lambda records: any(one.verdict == "different" for one in records),
         "rows": lambda records: any(one.data is not None and one.data.changed > 0 for one in records),

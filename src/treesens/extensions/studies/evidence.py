@@ -12,7 +12,7 @@ from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Certified, Result
-from treesens.data.measure import Measure
+from treesens.extensions.measure.measure import Measure
 from treesens.values.verify import Witness
 
 

@@ -36,7 +36,7 @@ class GapOptions:
     typical_by: str | None = given(shared.TYPICAL_BY, None)
     real: Sequence[str] = given(shared.REAL, ())
     protected: Sequence[str] = given(shared.PROTECTED, ())
-    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative gap."), CLOSE)
+    close: float = given(Option(Number(0.0, 1.0), "Stop at this relative distance of bound and value."), CLOSE)
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds per set.")
     threads: int = given(shared.THREADS, 2)
     jobs: int = given(shared.JOBS, 1)
@@ -91,10 +91,10 @@ STUDY = Study(
     Exit codes: 0 every gap closed, 5 some still open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
-    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
-    rows count.
+    The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
+    and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within
+    `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to those
+    typical of the rows.
     """,
     options=GapOptions,
     ask="treesens.extensions.studies.gap_search:ask",

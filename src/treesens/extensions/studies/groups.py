@@ -31,15 +31,15 @@ BY = Option(
     short="-b",
     more="It need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )
-FAVOURABLE = Option(ClassLabel(), "The class that is favourable. Default: that of treesens.toml.", metavar="CLASS")
+FAVOURABLE = Option(ClassLabel(), "The favourable class. Default: that of treesens.toml.", metavar="CLASS")
 RATIO = Option(
     Number(0.0, 1.0),
-    "What the ratio to the best group has to reach.",
+    "The required ratio to the best group.",
     more="0.8 is the four-fifths rule (29 CFR 1607.4 D).",
 )
 SMALLEST_OPTION = Option(
     Number(0.0, 1.0),
-    "Groups with a smaller share of the rows are shown, and not compared.",
+    "Groups with a smaller share of the rows are shown but not compared.",
     more="The default is that of 29 CFR 1607.15 A (2).",
 )
 
@@ -54,8 +54,8 @@ class GroupOptions:
     measure: MeasureName = given(
         shared.MEASURE,
         "rows",
-        "What a share is a share of: the rows of a group, or a measure that is learnt from them (docs/measures.md).",
-        "`uniform` and `cells` are of the whole domain, with the value of the group.",
+        "The measure of shares: the rows of a group, or a measure learnt from them (docs/measures.md).",
+        "`uniform` and `cells` cover the whole domain, with the value of the group.",
     )
     ratio: float = given(RATIO, FOUR_FIFTHS)
     smallest: float = given(SMALLEST_OPTION, SMALLEST)
@@ -125,19 +125,19 @@ def document(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> GroupsDo
 STUDY = Study(
     name="groups",
     title="favourable decisions by group: treesens groups --json",
-    text="""For every group of the rows, by the columns of --by: the share of favourable decisions, and its ratio to that of the
-    best group (four-fifths rule), each as an interval that is proved. Over rows decisions are those of the library, and shares
-    are exact; over a measure that is learnt from the rows of a group they are shares of all inputs like them.
+    text="""For every group of the rows, by the columns of --by: the share of favourable decisions, and its ratio to
+    that of the best group (four-fifths rule), each as a proved interval. Over rows decisions are those of the library,
+    and shares are exact; over a measure learnt from the rows of a group they are shares of all inputs like them.
 
     Exit codes: 0 every share is known precisely enough, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input,
     130 interrupted.
     """,
     call="""\
-    The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
-    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
-    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
-    `time_limit` is in seconds for each group.
+    The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and
+    that of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), predicted, or with a probability of at least
+    `threshold`. `measure` is the measure of shares: `rows`, or one learnt from the rows of each group. `time_limit` is in
+    seconds for each group.
     """,
     options=GroupOptions,
     ask="treesens.extensions.studies.groups_search:ask",
@@ -149,6 +149,6 @@ STUDY = Study(
         "ratio": lambda records: any(one.reaches == "no" for one in records),
         "unproved": lambda records: any(one.reaches in ("no", "open") for one in records),
     },
-    fail_words="Exit with 10 if a group is proved not to reach --ratio, or is not proved to reach it.",
+    fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach it.",
     work="groups",
 )

@@ -16,11 +16,11 @@ from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.result import answered
-from treesens.data.measure import Measure
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
+from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import LEARNT, NOT_LEARNT, measure_by, rows_of_domain
 from treesens.extensions.measure.search import CONCERNED, NONE, ShareSearch
 from treesens.extensions.measure.share import ShareRun

@@ -13,11 +13,13 @@ from treesens.records.plain import SCHEMA_VERSION, OneOf
 
 EXCEPTIONS = Option(
     Number(0.0, 0.5),
-    "The share of the rows of a rule that may break it.",
+    "The share of a rule's rows that may break it.",
     more="A one-hot group never has exceptions.",
 )
 ROWS = Option(Whole(1), "The least support, in rows.")
-SHARE = Option(Number(0.0, 1.0), "The least support, as a share.", more="Of the table; for a dependency, of the whole.")
+SHARE = Option(
+    Number(0.0, 1.0), "The least support, as a share of the rows.", more="Of the table; for a dependency, of the whole."
+)
 OUTPUT = Option(OutputPath(), "A file for the text (or the JSON).", short="-o", door=Door.COMMAND)
 
 
@@ -31,8 +33,8 @@ class LearnOptions:
     time_limit: float = given(
         shared.TIME_LIMIT,
         600.0,
-        "Seconds for rules; domains come in any case.",
-        "What there was no time for is named (`unfinished`).",
+        "Seconds for rules; domains are always computed.",
+        "`unfinished` names the rest.",
     )
     output: Path | None = given(OUTPUT, None)
 
@@ -85,15 +87,15 @@ STUDY = Study(
     name="learn",
     title="rules of a table: treesens learn rules --json",
     text="""Mine `rules` from DATA (CSV or Parquet): domains, one-hot groups, dependencies, implications and orders, each with
-    its support and its exceptions. The text is for you to approve: a rule that holds in a table need not hold in the world.
+    its support and its exceptions. Rules need your approval: they may not hold beyond the table.
 
-    Exit codes: 0 done, 5 the time was over before some kinds of rules were searched through, 1 usage, 2 unreadable input.
+    Exit codes: 0 done, 5 time ran out before all kinds of rules were mined, 1 usage, 2 unreadable input.
     """,
     call="""\
-    What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
-    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
-    rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
-    domains: `unfinished` names what there was no time for.
+    The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
+    with its support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share
+    of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all but the
+    domains; `unfinished` names the rest.
     """,
     call_name="learn_rules",
     options=LearnOptions,
@@ -105,6 +107,6 @@ STUDY = Study(
     by_position=("label",),
     table="A table (CSV or Parquet).",
     needs_table=True,
-    label="The column that is no input; no rule is about it.",
+    label="The label column; no rule is about it.",
     work="mining",
 )

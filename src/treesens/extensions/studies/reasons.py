@@ -36,24 +36,21 @@ if TYPE_CHECKING:
 MOST = 4
 """Reasons of one letter: 12 CFR 1002, Supplement I, comment 9(b)(2)-1 (more than four are not likely to be helpful)."""
 
-ROWS = Option(
-    RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Those that are denied have a record each."
-)
-PROTECTED = Option(Names(), "Features, as a,b, that are no reason, and are never to change.")
+ROWS = Option(RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Each denied row has a record.")
+PROTECTED = Option(Names(), "Features, as a,b, that are never reasons and never change.")
 CODES = Option(
     InputFile(),
     "A TOML file with the phrase and the code of every feature.",
-    more="Without it a feature is named as the model names it.",
+    more="Without it features have the model's names.",
 )
-MOST_OPTION = Option(Whole(1, 20), "The most reasons of a denial.", metavar="K")
+MOST_OPTION = Option(Whole(1, 20), "The largest number of reasons of a denial.", metavar="K")
 WAYS = ("change", "values")
 WAY = Option(
     Choice(WAYS),
-    "What makes features reasons: changing them alone makes the decision favourable, or their values alone keep it, whatever "
-    "all others are.",
-    more="The second needs more features, and more time.",
+    "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep it.",
+    more="The second takes more features and more time.",
 )
-SHAP = Option(Flag(), "Beside the reasons the features of the greatest TreeSHAP against the decision.")
+SHAP = Option(Flag(), "Add the features of the greatest TreeSHAP against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
 
 
@@ -154,19 +151,19 @@ def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> Reason
 STUDY = Study(
     name="reasons",
     title="principal reasons of denials: treesens reasons --json",
-    text="""The principal reasons of every row that does not get the favourable decision: at most four features, ranked, whose
-    change alone would make it favourable, as a verified input shows; none of them can be left out, which is proved. Protected
-    features are never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
+    text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose
+    change alone would make it favourable (a verified input), all of which are needed (proved). Protected features are
+    never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
 
     Exit codes: 0 every denial is settled, 5 some are open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
     interrupted.
     """,
     call="""\
-    The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
-    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
-    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
-    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
-    seconds for each denial. Ctrl-C returns what is known so far.
+    The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of
+    which are needed (proved). With `way="values"` they are features whose values alone keep the decision (proved). `codes` is
+    a TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns
+    the results so far.
     """,
     options=ReasonOptions,
     ask="treesens.extensions.studies.reasons_search:ask",

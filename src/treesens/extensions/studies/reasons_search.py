@@ -1,7 +1,7 @@
 """The principal reasons of denials: few features whose change alone makes the decision favourable, none of them too many.
 
 All rows are swept at once first: the feature that raises the score most is changed, then the next, until the decision is
-favourable. What is left out of that is decided row by row (`solve/reasons`). A set of fewest features is the smallest that hits
+favourable. The other rows are decided one by one (`extensions/answers`). A set of fewest features is the smallest that hits
 every set of features which, kept as it is, keeps the decision: implicit hitting sets (Ignatiev, Narodytska, Asher and
 Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
 """
@@ -31,6 +31,8 @@ from treesens.data.flips import flips
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
+from treesens.extensions.answers.decisions import Other, RowDecisions
+from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.decisions import favourable_clause
 from treesens.extensions.studies.events import favourable_class
@@ -47,7 +49,6 @@ from treesens.records.plain import ABSENT
 from treesens.solve.conclude import conclude_none, leave_open
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.reasons.decisions import Features, Other, RowDecisions, TimeUp, hitting_set
 from treesens.solve.tasks.data_rows import legal_rows
 from treesens.values.verify import Witness, verify_cells
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 NORMS = ("linf", "l2", "l1", "l0")
 ROWS = Option(RowNumbers(), "Numbers and ranges of rows, as 0,5,10-19. Default: all.")
-NORM = Option(Choice(NORMS), "How distances are measured.")
+NORM = Option(Choice(NORMS), "The norm of distances.")
 RADIUS = Option(
     Numbers(), "Radii of the curve, as 0.01,0.05. Default: ten up to the greatest distance.", door=Door.COMMAND
 )
 TARGETED = Option(
     Flag(),
     "The nearest input of every other class, each with its bound.",
-    more="The numbers of the row are those of the nearest one.",
+    more="The row itself has the values of the nearest one.",
 )
 OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class.", door=Door.COMMAND)
 
@@ -130,24 +130,25 @@ def document(asked: Asking[RobustOptions], found: Found[RobustRecord]) -> Robust
 STUDY = Study(
     name="robust",
     title="least distances of rows: treesens robust --json",
-    text="""For every row the nearest input of another class, verified, and a proof that none is nearer; and the certified part
-    of the rows over the radius.
+    text="""For every row the nearest input of another class, verified, with a proof that none is nearer, and the certified part
+    of the rows at each radius.
 
     Distances are in widths of the features' domains. Exit codes: 0 every row is closed, 5 some are open, 1 usage, 2 unreadable
     input, 130 interrupted.
     """,
     call="""\
-    The distance of rows (default: all) of `data` to another class, as `treesens robust` finds it: reached by a verified
+    The distance of rows (default: all) of `data` to another class, as `treesens robust` computes it: reached by a verified
     input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
-    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns what is known so far.
+    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """,
     options=RobustOptions,
     ask="treesens.extensions.studies.robust_search:ask",
     record=RobustRecord,
+    picture="treesens.extensions.studies.report.plots:certified_plot",
     document=document,
     table="CSV or Parquet with the rows.",
     needs_table=True,
-    label="The column that is no input; with it wrong rows do not count as certified.",
+    label="The label column; with it wrong rows do not count as certified.",
     by_position=("rows",),
     work="searching",
     total=total,

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from treesens.grammar.tree import ast
 
 GAP = Option(
-    Sizes(single=True), "In probability (of a regressor: in its value); 0 is any change of the decision.", short="-g"
+    Sizes(single=True),
+    "The gap in probability (of a regressor: in its value); 0 is any change of the decision.",
+    short="-g",
 )
-MARGIN = Option(Sizes(single=True), "In raw score; between classes the lead of each.", short="-m")
+MARGIN = Option(Sizes(single=True), "The gap in raw score; between classes the lead of each.", short="-m")
 VARY = Option(
     Names(),
-    "The features, as a,b,c, whose sets are asked about. Default: all that the model uses.",
+    "The features, as a,b,c, whose sets are tried. Default: all that the model uses.",
     short="-v",
     more="The others are equal in both inputs.",
     also=("--features",),
 )
-MOST = Option(Whole(1), "Stop after so many sets that flip.")
+MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,21 +134,22 @@ def document(asked: Asking[SetOptions], found: Found[SetsRecord]) -> SetsDocumen
 STUDY = Study(
     name="sets",
     title="minimal sensitive sets: treesens sets --json",
-    text="""Which sets of features can take some input from a gap above the decision to a gap below it: all smallest ones, each
-    with a verified pair, and all largest ones that cannot, proved. Every other set lies around one of the former or inside one
-    of the latter.
+    text="""The sets of features that can take some input from a gap above the decision to a gap below it: all minimal
+    ones, each with a verified pair, and all maximal ones that cannot, proved. Every other set contains one of the
+    former or is contained in one of the latter.
 
     Exit codes: 0 all sets are decided, 5 some are not, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
-    all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
-    known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal ones that can, each
+    with a verified pair, and all maximal ones that cannot, proved. `vary` are the features whose sets are tried (default:
+    all that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C
+    returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,
     options=SetOptions,
     ask="treesens.extensions.studies.sets_search:ask",
     record=SetsRecord,
+    picture="treesens.extensions.studies.report.plots:sets_plot",
     document=document,
     table="CSV or Parquet: domains are the ranges of its columns.",
     work="sets of features",

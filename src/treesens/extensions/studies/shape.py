@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 SHAPES = ("increasing", "decreasing", "constant", "neither", "unordered", "unknown")
 DIRECTIONS = ("increasing", "decreasing")
-FEATURES = Option(Names(), "Features, as a,b. Default: every feature that a tree asks about.")
+FEATURES = Option(Names(), "Features, as a,b. Default: every feature with a split.")
 INCREASING = Option(
     Names(),
-    "Features, as a,b, in which the score is claimed to be increasing: proved or refuted.",
-    more="What the model file declares needs no such option; files of XGBoost keep no constraints.",
+    "Features, as a,b, in which the score is claimed to be increasing; the claim is proved or refuted.",
+    more="Directions declared in the model file need no option; files of XGBoost keep no constraints.",
 )
-DECREASING = Option(Names(), "The same for decreasing.")
+DECREASING = Option(Names(), "The same for a decreasing score.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +74,18 @@ class ShapeRecord:
 STUDY = Study(
     name="shape",
     title="shapes of scores: treesens shape --json",
-    text="""For every feature: is the score increasing or decreasing in it, if all other features stay as they are? It is
-    proved, or there are two pairs that show neither, with the largest fall and the largest rise, each with its proved bound.
-    Constraints that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
+    text="""For every feature: is the score increasing or decreasing in it, with all other features fixed? The answer is a
+    proof, or two pairs that show neither, with the largest fall and the largest rise, each with its proved bound. Constraints
+    that the model declares (LightGBM, CatBoost, scikit-learn; XGBoost if the model is a live object), or that
     --increasing and --decreasing claim, are proved or refuted by a pair.
 
     Exit codes: 0 every shape is known, 5 some are not, 10 what --fail-on names, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
-    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
-    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
+    The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
+    proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
+    pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
     """,
     options=ShapeOptions,
     ask="treesens.extensions.studies.shape_search:ask",

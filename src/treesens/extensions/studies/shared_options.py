@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from treesens.compiler.base.option_kinds import (
     Budgets,
     Chance,
@@ -9,10 +11,8 @@ from treesens.compiler.base.option_kinds import (
     DecisionFile,
     DomainFile,
     Ends,
-    Flag,
     Groups,
     Names,
-    Number,
     OutputPath,
     Percent,
     Seconds,
@@ -21,6 +21,7 @@ from treesens.compiler.base.option_kinds import (
 )
 from treesens.extensions.studies.study import Door, Option
 from treesens.grammar.tree.words import MEASURES, TYPICAL_WAYS
+from treesens.solve import options as asked
 
 MOST_SEED = 2**31 - 1
 MOST_JOBS = 4096
@@ -30,71 +31,65 @@ GAP = Option(Sizes(), "Gaps in probability, e.g. 0.1,0.2 (for a regressor: in it
 MARGIN = Option(Sizes(), "Gaps in raw score, e.g. 0.5,1.")
 MEASURE = Option(
     Choice(MEASURES),
-    "What a share is a share of (docs/measures.md).",
+    "The measure of shares (docs/measures.md).",
     more="[Measures](measures.md) has the definitions.",
 )
 TYPICAL = Option(
     Percent(),
-    "Only inputs that are typical of the data count, e.g. 95%: the region that holds so many fresh ones.",
+    "Restrict inputs to those typical of the data, e.g. 95%: a region that contains this part of fresh inputs.",
     metavar="LEVEL",
-    more="[Typical inputs](language.md#typical-inputs) says what that is.",
+    more="See [typical inputs](language.md#typical-inputs).",
 )
 TYPICAL_BY = Option(
     Choice(TYPICAL_WAYS),
-    "How to tell what is typical: a tree of pairs of features (the default), or an isolation forest.",
+    "The score of typical inputs: a tree of pairs of features (the default), or an isolation forest.",
 )
 THRESHOLD = Option(Chance(), "The decision is probability >= THRESHOLD (default: the model's own).")
 CLASSES = Option(
     Names(numbers=True), "Classes, as A,B. One: its score alone; several: changes between them. Default: all."
 )
-DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines say what inputs are possible.")
+DOMAIN = Option(DomainFile(), "A .sens file whose `feature` and `onehot` lines declare the domain.")
 DECISION = Option(
     DecisionFile(),
-    "A .sens file with one `decision`: what is asked about is its outcome.",
-    more="[Decisions](language.md#decisions) says how one is written.",
+    "A .sens file with one `decision`: questions are about its outcome.",
+    more="See [decisions](language.md#decisions).",
 )
 BUDGET = Option(
     Budgets(),
-    "Most rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",
+    "The number of rows that may flip by a feature, as sex=0,age=10: exit with 10 if more do.",
     metavar="NAME=ROWS",
     door=Door.COMMAND,
 )
 PROTECTED = Option(
     Names(repeated=True),
-    "Protected features, as a,b: first in every table, never named as something to change. Default: those of treesens.toml.",
-    more="[Protected features](protected.md) says where they count.",
+    "Protected features, as a,b: first in every table, never proposed for a change. Default: those of treesens.toml.",
+    more="See [protected features](protected.md).",
 )
-REAL = Option(Names(repeated=True), "Features, as a,b, that take fractions although their columns hold whole numbers.")
+REAL = Option(
+    Names(repeated=True), "Features, as a,b, that may be fractions although their columns hold whole numbers."
+)
 RANGE = Option(Ends(), "The domain of every number. Default: the ranges of the table's columns.", metavar="LOW HIGH")
 PRICE_BY = Option(
     Groups(),
-    "Prices by the values of a column as well, or of several as a,b; repeatable.",
+    "Prices also by the values of a column, or of several as a,b; repeatable.",
     more="The column need not be a feature of the model.",
 )
 PLOT = Option(OutputPath(needs="matplotlib"), None, door=Door.COMMAND)
 TIME_LIMIT = Option(Seconds(), None, short="-t")
 SET_LIMIT = Option(Seconds(), "Seconds for every set of features and model.")
-TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.")
-ABSOLUTE_TOLERANCE = Option(Number(0.0, 1e300), "The same gap in the units of the objective.", door=Door.COMMAND)
-OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND)
+TOLERANCE, OPTIMAL, SEED = asked.TOLERANCE, asked.OPTIMAL, asked.SEED
+ABSOLUTE_TOLERANCE = replace(asked.ABSOLUTE, door=Door.COMMAND)
 THREADS = Option(Whole(1, MOST_JOBS), "Threads of one search.")
 JOBS = Option(Whole(1, MOST_JOBS), "Sets at a time.", short="-j")
-SEED = Option(Whole(0, MOST_SEED), None)
-REPLAY = Option(
-    Choice(("auto", "emulated", "library")),
-    "Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
+REPLAY = replace(
+    asked.REPLAY,
+    sentence="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
     at_command="auto",
+    more="",
 )
-CERTIFICATE = Option(
-    OutputPath(folder=True),
-    "A folder for certificates of the answers, which anybody can check (docs/certificates.md).",
-    name="certificate",
-    more="[Certificates](certificates.md) says of what.",
-    door=Door.COMMAND,
-)
-REQUIRE = Option(
-    Flag(),
-    "What has no accepted certificate is left out, and the exit code is then never 0.",
+CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) says of what.")
+REQUIRE = replace(
+    asked.REQUIRE,
+    sentence="What has no accepted certificate is left out, and the exit code is then never 0.",
     more="Needs `--certificate`.",
-    door=Door.COMMAND,
 )

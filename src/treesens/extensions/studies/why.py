@@ -23,21 +23,21 @@ ALSO = ("box", "radius", "recourse", "shap")
 change by l1, and TreeSHAP.
 """
 ROWS = Option(RowNumbers(), "The row, several as 0,5,10-19, or all. Default: all.", name="row")
-SMALLEST = Option(Flag(), "As few features as possible, not only none too many.")
+SMALLEST = Option(Flag(), "As few features as possible, instead of a minimal set.")
 MOST = Option(Whole(1), "The K smallest reasons.", name="all", metavar="K")
-WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use: protected ones.")
+WITHOUT = Option(Names(), "Features, as a,b, that no reason and no change may use, such as protected ones.")
 FIXED = Option(Names(repeated=True), "Features, as a,b, that cannot change.")
 DIRECTION = Option(
     Directions(),
-    "Ways that changes may go, as age=up,debt=down.",
+    "Directions of changes, as age=up,debt=down.",
     metavar="NAME=up|down",
     more="A category has no direction.",
 )
 PERMITTED = Option(
     Permitted(),
-    "What features may change to: a range of numbers as income=0..100, values as housing=own|rent or grade=2|5.",
+    "Permitted new values: a range of numbers as income=0..100, values as housing=own|rent or grade=2|5.",
     metavar="NAME=VALUES",
-    more="A feature that does not change is always allowed.",
+    more="An unchanged value is always permitted.",
 )
 BESIDE = Option(
     Names(words=ALSO),
@@ -46,7 +46,7 @@ BESIDE = Option(
     metavar="box,radius,recourse,shap",
 )
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
-PLOT_WORDS = "A picture: which part of the rows needs a feature (.svg, .png, .pdf)."
+PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, .png, .pdf)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,25 +146,24 @@ def document(asked: Asking[WhyOptions], found: Found[WhyRecord]) -> WhyDocument:
 STUDY = Study(
     name="why",
     title="reasons of rows: treesens why --json",
-    text="""A sufficient reason for the class of a row: features whose values decide it whatever the others are, none of which
-    can be left out; and features whose change gives another class. `--also` puts more beside it. With --decision, outcomes
-    take the place of classes.
+    text="""A sufficient reason for the class of a row: features whose values alone decide it, all of which are needed; and
+    features whose change gives another class. With --decision, outcomes replace classes.
 
-    Exit codes: 0 every row has its reason, 5 some have none yet, 1 usage, 2 unreadable input, 130 interrupted.
+    Exit codes: 0 every row has its reason, 5 some are open, 1 usage, 2 unreadable input, 130 interrupted.
     """,
     call="""\
-    Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
-    whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
-    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
-    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
-    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
-    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
-    TreeSHAP. `decision`, a `.sens` file, puts the outcomes of a decision in the place of classes. `time_limit` is in seconds
-    per row, and once more for each distance. Ctrl-C returns what is known so far.
+    Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
+    `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
+    `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
+    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),
+    and TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` is in seconds
+    per row, and once more for each distance. Ctrl-C returns the results so far.
     """,
     options=WhyOptions,
     ask="treesens.extensions.studies.why_search:ask",
     record=WhyRecord,
+    picture="treesens.extensions.studies.report.plots:reasons_plot",
     document=document,
     table="CSV or Parquet with the row.",
     needs_table=True,

@@ -1,7 +1,7 @@
 """Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
 
-Reasons are those of `solve/reasons/reason.py`. If asked, they come with the box around the values of a reason in which the
-class holds, the distance to the nearest input of another class, the cheapest change, and what TreeSHAP says.
+Reasons are those of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
+holds, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, answered
 from treesens.data.tables import Table
 from treesens.errors import UsageError
+from treesens.extensions.answers.decisions import RowDecisions
+from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
+from treesens.extensions.methods.fewest_changes import Features
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.evidence import Change, Evidence, Open
 from treesens.extensions.studies.evidence import Reason as Because
@@ -35,8 +38,6 @@ from treesens.records.answers import label_of, points_of, region_of
 from treesens.records.plain import ABSENT
 from treesens.solve.options import Options
 from treesens.solve.question import answer
-from treesens.solve.reasons.decisions import Features, RowDecisions
-from treesens.solve.reasons.reason import RowReason, Wanted, reason_of
 from treesens.values.verify import Witness, verify_cells
 
 

@@ -1,9 +1,4 @@
-"""The document of an XGBoost model as an Ensemble: objective, base margin, features, linear boosters. Trees are in trees.py.
-
-How XGBoost evaluates linear boosters (gblinear.cc of versions 1.3 to 3.2): the sum starts from bias + base margin, takes the
-columns in their order, leaves out those that are missing, and rounds to float32 after each. Whether a product is rounded before
-it is added depends on the compiler, so that the sum is known up to a bound alone.
-"""
+"""The document of an XGBoost model as an Ensemble: objective, base margin and features. Trees are in trees.py."""
 
 from __future__ import annotations
 
@@ -12,25 +7,37 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treesens.builtin import service
 from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_float32, round_to_float32
-from treesens.compiler.model import Accumulation, Ensemble, Feature, FeatureKind, ModelSource, Task
-from treesens.compiler.model.blend import Way
-from treesens.compiler.model.numbers import OpenNumber
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.frontends.base import check_output, of_output
-from treesens.frontends.blending import blend_of
 from treesens.frontends.documents import Field, check_document
-from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
 from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
 # More would only be a damaged number.
 _MAX_OUTPUTS = 100_000
+
+
+class LinearBoosters(Protocol):
+    """The service "numbers", as this reader uses it."""
+
+    def read_linear(
+        self,
+        model: Field,
+        features: tuple[Feature, ...],
+        base: NDArray[np.float64],
+        place: str,
+        narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
+        **facts: Any,
+    ) -> Ensemble:
+        """The open ensemble of a linear booster. ModelError for what has no such ensemble."""
 
 
 class _Inverse(Enum):
@@ -156,6 +163,11 @@ def read_ensemble(
     return (made if output is None else of_output(made, output)).validate()
 
 
+def is_linear(learner: Field) -> bool:
+    """True if the booster is a linear one."""
+    return learner["gradient_booster"]["name"].text() == "gblinear"
+
+
 def _linear(
     root: Field,
     objective: _Objective,
@@ -173,7 +185,8 @@ def _linear(
     objective = _at_start(objective, parameters, rounds.integer() if rounds is not None else 0)
     base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
     check_document(LINEAR_TABLE, root.value, root.place)
-    return read_linear(
+    boosters: LinearBoosters = service("numbers")
+    return boosters.read_linear(
         model,
         features,
         base,
@@ -274,55 +287,3 @@ def _logit(field: Field, score: float, version: list[int]) -> float:
             "load the model with XGBoost 3.1 or later, check its predictions, and save it again",
         )
     return -libm_float32("logf", float(one / p - one))
-
-
-_ONE = "train one model for each output, or trees"
-
-
-def is_linear(learner: Field) -> bool:
-    """True if the booster is a linear one."""
-    return learner["gradient_booster"]["name"].text() == "gblinear"
-
-
-def read_linear(
-    model: Field,
-    features: tuple[Feature, ...],
-    base: NDArray[np.float64],
-    place: str,
-    narrow: Callable[[NDArray[np.float64], Field], NDArray[np.float64]],
-    **facts: Any,
-) -> Ensemble:
-    """The open ensemble of a linear booster; `base` float32[outputs]. ModelError for several outputs, and for categories."""
-    field = model["weights"]
-    if len(base) != 1:
-        raise field.error("a linear booster of several outputs is not supported", _ONE)
-    if len(features) > MOST_TERMS:
-        raise field.error(f"a linear booster of more than {MOST_TERMS} features is not supported", "leave some out")
-    if any(feature.kind is FeatureKind.CATEGORICAL for feature in features):
-        raise field.error("a linear booster over categories is not supported", "encode them as columns of 0 and 1")
-    weights = narrow(field.floats(), field)
-    if not len(weights):
-        raise field.error(
-            "a linear booster that was trained for no round has no weights", "train it for a round or more"
-        )
-    if len(weights) != len(features) + 1:
-        raise field.error(f"{len(weights)} weights for {len(features)} features and a bias")
-    if not np.isfinite(weights).all():
-        raise field.error("a weight is not finite")
-    numbers = [number_term(OpenNumber(f, _as_read, 0.0), features, place) for f in range(len(features))]
-    return blend_of(
-        numbers,
-        [Fraction(w) for w in weights[:-1].tolist()],
-        Way.SINGLE,
-        [feature.name for feature in features],
-        place,
-        weights=weights[:-1].tolist(),
-        intercept=float(np.float32(weights[-1]) + np.float32(base[0])),
-        is_sum=True,
-        **facts,
-    )
-
-
-def _as_read(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers as the library reads them: in float32."""
-    return NumberType.FLOAT32.cast(values).astype(np.float64)

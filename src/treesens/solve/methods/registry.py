@@ -1,34 +1,32 @@
-"""All methods that answer a question, in the order in which they are asked.
+"""All methods that answer a question, in the order in which they are tried.
 
-This list alone says which method is asked when, and for how long. docs/solving.md is made from it; `solve/question.py` asks.
+This list alone decides when a method is tried, and for how long. docs/solving.md is made from it; `solve/question.py` uses it.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
+from treesens.builtin import METHODS as EXTRA
+from treesens.builtin import has_extensions
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.plugins import Registry
 from treesens.compiler.query.cases import MOST_CASES
 from treesens.compiler.query.probabilities import names_probabilities
 from treesens.compiler.query.query import Query
+from treesens.errors import UsageError
 from treesens.solve import fits
 from treesens.solve.method import Method, Stage
 from treesens.solve.options import Options
 
 METHODS: Final = (
     Method(
-        name="reason",
-        questions="`explain row`",
-        fits=lambda query, _: query.explained is not None,
-        proves="that the named features decide the class of the row, or that they do not",
-        run="reasons.reason:search_reason",
-        always=True,
-    ),
-    Method(
         name="contradiction",
         questions="constraints on one sum that contradict each other; by the tree path also on one score of two points",
         fits=lambda query, _: fits.contradicts_itself(query),
         proves="`none`",
-        run="methods.steps:state_contradiction",
+        run="treesens.solve.methods.steps:state_contradiction",
         stage=Stage.STEP,
         always=True,
     ),
@@ -37,7 +35,7 @@ METHODS: Final = (
         questions="`avoid cavities` of any width, without a list of them",
         fits=lambda query, _: fits.names_all_cavities(query),
         proves="verdict and bound, by questions with the known cavities alone; every wrong candidate teaches others",
-        run="methods.learn_cavities:search_cavities",
+        run="treesens.solve.methods.learn_cavities:search_cavities",
         always=True,
     ),
     Method(
@@ -45,54 +43,15 @@ METHODS: Final = (
         questions="the best sum of probabilities that is not linear in scores",
         fits=lambda query, _: fits.wants_probability(query),
         proves="verdict and bound, by decisions about one value after the other; a single probability by its score",
-        run="methods.best_probability:search_best_probability",
+        run="treesens.solve.methods.best_probability:search_best_probability",
         always=True,
-    ),
-    Method(
-        name="brief search, small domain",
-        questions=f"domains of at most {fits.MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
-        fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
-        proves="what the searches below prove: the first that fits is asked",
-        run="methods.steps:search_briefly",
-        stage=Stage.STEP,
-        share=0.5,
-        most=0.2,
-        to_the_last_unit=True,
-    ),
-    Method(
-        name="combinations",
-        questions="the same, if something is open",
-        fits=lambda query, options: fits.by_engine(options) and fits.is_small(query),
-        proves="verdict and optimum, by trying all combinations of cells, of one point for sums of scores (Z3: values inside)",
-        run="methods.enumerate_rows:search_combinations",
-        stage=Stage.STEP,
-        takes_over=True,
-    ),
-    Method(
-        name="brief search, few changes",
-        questions="a limit of the number of features in which two points differ, by the tree path",
-        fits=lambda query, options: fits.on_trees(options) and query.objective is None and fits.counts_changes(query),
-        proves="what the searches below prove: the first that fits is asked",
-        run="methods.steps:search_briefly",
-        stage=Stage.STEP,
-        share=0.5,
-        most=0.5,
-    ),
-    Method(
-        name="fewest changes",
-        questions="the least number of features in which two points differ, or a limit of it that is open",
-        fits=lambda query, options: fits.on_trees(options) and fits.counts_changes(query),
-        proves="verdict and bound, by questions in which only some features may differ",
-        run="methods.fewest_changes:search_fewest_changes",
-        stage=Stage.STEP,
-        share=0.9,  # the rest is for what it leaves open
     ),
     Method(
         name="brief search, disjunction",
         questions=f"a disjunction of at most {MOST_CASES} alternatives, asked of the engine",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="what the searches below prove: the first that fits is asked",
-        run="methods.steps:search_briefly",
+        run="treesens.solve.methods.steps:search_briefly",
         stage=Stage.STEP,
         share=0.5,
         most=2.0,
@@ -102,7 +61,7 @@ METHODS: Final = (
         questions="the same, if something is open",
         fits=lambda query, options: fits.by_engine(options) and fits.has_cases(query),
         proves="verdict and optimum, from the answers to one question per alternative, which share the time",
-        run="methods.steps:search_cases",
+        run="treesens.solve.methods.steps:search_cases",
         stage=Stage.STEP,
         share=0.5,
     ),
@@ -111,7 +70,7 @@ METHODS: Final = (
         questions="sums of probabilities that are not linear in scores",
         fits=lambda query, _: names_probabilities(query.constraints),
         proves="verdict and bound, by linear questions without these sums that get tighter with each wrong candidate",
-        run="methods.probability_rows:search_probabilities",
+        run="treesens.solve.methods.probability_rows:search_probabilities",
         always=True,
     ),
     Method(
@@ -119,31 +78,15 @@ METHODS: Final = (
         questions="the least distance to the nearest row of a table",
         fits=lambda query, _: fits.names_rows(query),
         proves="verdict and bound, by branch and bound over groups of rows",
-        run="methods.nearest_pair:search_nearest",
+        run="treesens.solve.methods.nearest_pair:search_nearest",
         always=True,
-    ),
-    Method(
-        name="cheapest cells",
-        questions="the least l0, l1 or l2 distance from a row, and the best sum of features, by the tree path",
-        fits=lambda query, options: fits.on_trees(options) and fits.is_cheapest(query),
-        proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
-        run="methods.least_cost:search_least_cost",
-        share=0.9,  # the rest is for what it leaves open
-    ),
-    Method(
-        name="least radius",
-        questions="the least linf distance from a row",
-        fits=lambda query, options: fits.by_engine(options) and fits.is_radius(query),
-        proves="verdict and bound, exactly: below this radius there is no answer",
-        run="methods.least_cost:search_least_radius",
-        share=0.9,  # the rest is for what it leaves open
     ),
     Method(
         name="any answer",
         questions="objectives over values beside constraints that cells decide, by the tree path",
         fits=lambda query, options: fits.on_trees(options) and fits.is_plain_but_for_values(query),
         proves="verdict, from the question without its objective; the searches below begin at the answer",
-        run="methods.steps:search_any_answer",
+        run="treesens.solve.methods.steps:search_any_answer",
         stage=Stage.STEP,
         share=1 / 8,
     ),
@@ -152,24 +95,15 @@ METHODS: Final = (
         questions="relations between values inside cells, and objectives over values",
         fits=lambda query, _: fits.needs_refinement(query),
         proves="verdict and bound, by searches over cells that exclude cells without fitting values",
-        run="methods.refine:search_refined",
+        run="treesens.solve.methods.refine:search_refined",
         always=True,
-    ),
-    Method(
-        name="attainable sums",
-        questions="one or two sums of scores of trees that fall apart into groups without a common feature",
-        fits=lambda query, options: fits.on_trees(options) and fits.may_be_additive(query),
-        proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
-        run="methods.attainable_sums:search_sums",
-        stage=Stage.CELLS,
-        share=0.5,
     ),
     Method(
         name="trees, large model",
         questions=f"scores of models with at least {fits.MANY_LEAVES:,} leaves",
         fits=lambda query, options: fits.on_trees(options) and fits.is_large(query),
         proves="verdict, value and bound, exactly; nothing is compiled",
-        run="methods.trees:search_trees",
+        run="treesens.solve.methods.trees:search_trees",
         stage=Stage.CELLS,
     ),
     Method(
@@ -177,7 +111,7 @@ METHODS: Final = (
         questions="inputs that are typical of a table, without an objective",
         fits=lambda query, options: _decides_on_trees(query, options) and fits.names_forests(query),
         proves="verdict, exactly; nothing is compiled",
-        run="methods.trees:search_trees",
+        run="treesens.solve.methods.trees:search_trees",
         stage=Stage.CELLS,
         share=2 / 3,  # the compiled path takes several times as long for the same
     ),
@@ -186,7 +120,7 @@ METHODS: Final = (
         questions="scores, without an objective",
         fits=lambda query, options: _decides_on_trees(query, options) and not fits.names_forests(query),
         proves="verdict, exactly; nothing is compiled",
-        run="methods.trees:search_trees",
+        run="treesens.solve.methods.trees:search_trees",
         stage=Stage.CELLS,
         share=1 / 8,
         most=1.0,
@@ -197,16 +131,48 @@ METHODS: Final = (
         questions="every question",
         fits=lambda *_: True,
         proves="what the backend proves: one backend, or a race of the engine and the solvers (`auto`)",
-        run="methods.portfolio:search_compiled",
+        run="treesens.solve.methods.portfolio:search_compiled",
         stage=Stage.CELLS,
         always=True,
     ),
 )
 
-SEARCHES: Final = tuple(method for method in METHODS if method.stage is not Stage.STEP)
-"""One search of what is asked, without the steps before."""
-CELL_SEARCHES: Final = tuple(method for method in METHODS if method.stage is Stage.CELLS)
-"""One search over cells alone."""
+PLUGINS: Final = Registry(
+    kind="method",
+    group="treesens.methods",
+    builtin={**dict.fromkeys((method.name for method in METHODS), ""), **(EXTRA if has_extensions() else {})},
+    error=UsageError,
+)
+"""The methods of extensions and of other distributions, each a `Method`."""
+
+
+@cache
+def all_methods() -> tuple[Method, ...]:
+    """All methods in their order: the built-in ones, and every plugged-in method in front of the one it names.
+
+    Raises UsageError if a plug-in cannot be imported, or names no built-in method.
+    """
+    listed = list(METHODS)
+    for name in PLUGINS.names()[len(METHODS) :]:
+        added: Method = PLUGINS.get(name)
+        places = [number for number, method in enumerate(listed) if method.name == added.before]
+        if not places:
+            raise UsageError(
+                f"the plug-in method `{name}` of {PLUGINS.owner(name)} comes before `{added.before}`, which is unknown",
+                remedy=did_you_mean(added.before, [method.name for method in METHODS]),
+            )
+        listed.insert(places[0], added)
+    return tuple(listed)
+
+
+def searches() -> tuple[Method, ...]:
+    """The methods of one search, without the steps before it."""
+    return tuple(method for method in all_methods() if method.stage is not Stage.STEP)
+
+
+def cell_searches() -> tuple[Method, ...]:
+    """The methods of one search over cells alone."""
+    return tuple(method for method in all_methods() if method.stage is Stage.CELLS)
 
 
 def _decides_on_trees(query: Query, options: Options) -> bool:

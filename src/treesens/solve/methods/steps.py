@@ -16,7 +16,7 @@ from treesens.solve.bounds import within_range
 from treesens.solve.combine import combine_cases
 from treesens.solve.conclude import conclude_contradiction, leave_open, shown_objective
 from treesens.solve.method import OpenQuestion
-from treesens.solve.methods.registry import SEARCHES
+from treesens.solve.methods.registry import searches
 from treesens.solve.options import Options
 from treesens.solve.question import ask_methods
 from treesens.values.verify import Witness, verify_values
@@ -48,7 +48,7 @@ def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
 
 def search_briefly(question: OpenQuestion, budget: Budget) -> Result:
     """One search of what is asked, in a short time."""
-    return ask_methods(replace(question, known=None), budget, SEARCHES)
+    return ask_methods(replace(question, known=None), budget, searches())
 
 
 Search = Callable[[Query, Budget], Result]

@@ -23,7 +23,7 @@ from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import harden
 from treesens.compiler.result import ObjectiveValue, Result, Sense
 from treesens.solve.bounds import consistent, of_form, shown_value
-from treesens.solve.conclude import TreeFacts, attempt_of, conclude_tree_search, leave_rejected
+from treesens.solve.conclude import Facts, attempt_of, conclude_facts, leave_rejected
 from treesens.solve.fits import is_large
 from treesens.solve.method import OpenQuestion
 from treesens.solve.options import Options
@@ -45,13 +45,13 @@ def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | 
         return None
     if not (large or found.none or found.cells is not None or found.reason == "rounding"):
         return None
-    judged = [(found, conclude_tree_search(query, _facts(found), options), time.perf_counter() - start)]
+    judged = [(found, conclude_facts(query, _facts(found), options), time.perf_counter() - start)]
     if _wants_clearance(*judged[0][:2]):
         found = _decide(harden(query), options, budget)
         # What is harder has no answer: that says nothing about the question.
         if found is not None and found.cells is not None:
             judged.append(
-                (found, conclude_tree_search(query, _facts(found), options), time.perf_counter() - start - judged[0][2])
+                (found, conclude_facts(query, _facts(found), options), time.perf_counter() - start - judged[0][2])
             )
     last = judged[-1][1]
     if isinstance(last, Rejected) and (not large or last.none is not None):
@@ -76,9 +76,9 @@ def _wants_clearance(found: TreeOutcome, judged: Result | Rejected) -> bool:
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 
-def _facts(found: TreeOutcome) -> TreeFacts:
+def _facts(found: TreeOutcome) -> Facts:
     rounded = found.reason == "rounding"
-    return TreeFacts(found.cells, found.none, _ended(found), rounded, found.near, found.statistics)
+    return Facts(found.cells, found.none, _ended(found), rounded, found.near, found.statistics)
 
 
 def _ended(found: TreeOutcome) -> str:
@@ -174,12 +174,12 @@ def _judged(query: Query, found: TreeOptimum, options: Options) -> Result | Reje
     def reach(witness: Witness) -> ObjectiveValue:
         return shown_optimum(goal, objective_form_value(goal, inputs_of(query, witness.values)), found.bound)
 
-    return conclude_tree_search(query, _optimum_facts(found), options, reach=reach)
+    return conclude_facts(query, _optimum_facts(found), options, reach=reach)
 
 
-def _optimum_facts(found: TreeOptimum) -> TreeFacts:
+def _optimum_facts(found: TreeOptimum) -> Facts:
     ended = _TERMINATIONS.get(found.ended, "time")
-    return TreeFacts(found.cells, found.none, ended, found.ended == "rounding", statistics=found.statistics)
+    return Facts(found.cells, found.none, ended, found.ended == "rounding", statistics=found.statistics)
 
 
 def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:

@@ -23,9 +23,17 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, ModelSource, Task
 from treesens.errors import ModelError
+from treesens.extensions.formats.additive import (
+    MAX_LEAVES,
+    Axis,
+    Categories,
+    Numbers,
+    labels_of_codes,
+    leaves_of,
+    term_tree,
+)
 from treesens.extensions.formats.interpret.known import TABLE
 from treesens.extensions.formats.interpret.library import NativeAdditive
-from treesens.frontends.additive import MAX_LEAVES, Axis, Categories, Numbers, labels_of_codes, leaves_of, term_tree
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_CATEGORIES, Nodes, as_categorical, ensemble_of, feature_tuple, stack_trees
 from treesens.frontends.documents import Field, check_document, is_json, parse_document

@@ -19,6 +19,8 @@ from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource,
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.errors import ModelError
+from treesens.extensions.formats.blending import blend_of
+from treesens.extensions.formats.numbers.tables import MOST_TERMS, number_term
 from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
 from treesens.extensions.formats.pmml.known import check_attributes
 from treesens.extensions.formats.pmml.library import Evaluator
@@ -26,7 +28,6 @@ from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_o
 from treesens.extensions.formats.pmml.xml import Element, parse
 from treesens.extensions.formats.voting import vote_of
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.blending import blend_of
 from treesens.frontends.columns import (
     MAX_CATEGORIES,
     MAX_FEATURES,
@@ -35,7 +36,6 @@ from treesens.frontends.columns import (
     feature_tuple,
     stack_trees,
 )
-from treesens.frontends.tables_of_numbers import MOST_TERMS, number_term
 from treesens.links import Identity
 
 _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")

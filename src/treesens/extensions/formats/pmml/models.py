@@ -1,6 +1,6 @@
 """Models of a PMML file as sums of trees: single trees, segments that are added up or averaged, chains that end in a link,
 scorecards, and regressions: coefficients of categories are trees, and a coefficient of a number is open until it has a domain
-(`treesens.frontends.tables_of_numbers`).
+(`treesens.extensions.formats.numbers.tables`).
 
 A chain is how exporters write boosted trees: the first models give sums to fields, and a RegressionModel with coefficients of 1
 makes probabilities of them.

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from treesens.errors import ModelError
+from treesens.extensions.formats.additive import MAX_LEAVES
 from treesens.extensions.formats.pmml.predicates import (
     Always,
     Joint,
@@ -25,7 +26,6 @@ from treesens.extensions.formats.pmml.predicates import (
     outcome,
     tests_of,
 )
-from treesens.frontends.additive import MAX_LEAVES
 from treesens.frontends.columns import Growing, Nodes
 
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
+from treesens.extensions.formats.additive import Axis, Categories, Numbers, term_tree
 from treesens.extensions.formats.scorecard.bins import Interval, Listed, Word, parse_bin
-from treesens.frontends.additive import Axis, Categories, Numbers, term_tree
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.columns import MAX_CATEGORIES, as_categorical, ensemble_of, feature_tuple, stack_trees
 from treesens.links import Identity

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.errors import ModelError
+from treesens.extensions.formats.blending import blend_of
 from treesens.extensions.formats.sklearn.calibrated import (
     calibrated,
     calibration_of,
@@ -31,7 +32,6 @@ from treesens.extensions.formats.sklearn.columns import rows_of_members
 from treesens.extensions.formats.sklearn.hard_votes import counts_votes, read_hard_votes, weights_of
 from treesens.extensions.formats.sklearn.linear import LINEAR, LOGISTIC, check_finite, is_softmax
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.model import SINGLE_TREES, names_of, plain_classes
 from treesens.frontends.sklearn.rows import predictor, replayer
 from treesens.links import Identity, Logistic, Mean, Softmax

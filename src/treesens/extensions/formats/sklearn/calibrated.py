@@ -23,9 +23,9 @@ from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.compiler.model.blend import Way
 from treesens.compiler.model.calibration import Isotonic, Learnt, Sigmoid
 from treesens.errors import ModelError
+from treesens.extensions.formats.blending import blend_of
 from treesens.extensions.formats.sklearn.columns import rows_of_members
 from treesens.frontends.base import LoadedModel, of_output
-from treesens.frontends.blending import blend_of
 from treesens.frontends.sklearn.model import names_of, plain_classes
 from treesens.frontends.sklearn.rows import replayer
 from treesens.links import Calibrated, Compared, Logistic

@@ -10,14 +10,14 @@ from treesens.compiler.base.files import check_writable, will_write
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.commands.study_outputs import Outputs
-from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.study import Asking, Found, Study
 
 
 class AuditOutputs(Outputs):
     """The outputs of one run."""
 
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        super().__init__(name, asked)
+    def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
+        super().__init__(study, asked)
         self.heading = _heading(asked.options)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
-from treesens.extensions.studies.commands.study_outputs import Outputs, PictureOutputs, say_favourable
-from treesens.extensions.studies.report.plots import certified_plot, reasons_plot, sets_plot
+from treesens.extensions.studies.commands.study_outputs import Outputs, say_favourable
 from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets, write_csv
 from treesens.extensions.studies.study import Found
 from treesens.report.reason_words import reason_words
@@ -18,7 +17,7 @@ from treesens.report.terminal import say_wrapped
 _WHY_COLUMNS = ("row", "class", "size", "features", "values", "contrast")
 
 
-class WhyOutputs(PictureOutputs):
+class WhyOutputs(Outputs):
     """Outputs of `treesens why`: the reasons in words, a line for each in a file, and a picture."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
@@ -29,10 +28,9 @@ class WhyOutputs(PictureOutputs):
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The lines, and the picture."""
-        del document, found
+        super().write(records, document, found)
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(write_csv, out, _WHY_COLUMNS, _why_lines(records)))
-        self.write_picture(partial(reasons_plot, records))
 
 
 def _why_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
@@ -72,7 +70,7 @@ def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
             yield [*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))]
 
 
-class RobustOutputs(PictureOutputs):
+class RobustOutputs(Outputs):
     """Outputs of `treesens robust`: the rows and the curve, the inputs that were found, and a picture."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
@@ -83,11 +81,9 @@ class RobustOutputs(PictureOutputs):
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """The inputs, and the picture."""
-        del document
+        super().write(records, document, found)
         if (out := self.asked.options.out) is not None:
             write_beside(str(out), partial(_write_points, out, records))
-        result = found.result
-        self.write_picture(lambda axes: certified_plot(result.curve(), axes, labelled=result.labelled))
 
 
 def _write_points(path: Path, records: Sequence[dict[str, Any]]) -> None:
@@ -108,7 +104,7 @@ def _shown(distance: float | None) -> str:
     return "" if distance is None else repr(distance)
 
 
-class SetsOutputs(PictureOutputs):
+class SetsOutputs(Outputs):
     """Outputs of `treesens sets`: a table per decision, and a picture of the sets of the first."""
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
@@ -116,9 +112,3 @@ class SetsOutputs(PictureOutputs):
         del document, found
         for record in records:
             show_sets(record)
-
-    def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """The picture."""
-        del document, found
-        if records:
-            self.write_picture(partial(sets_plot, records[0]))

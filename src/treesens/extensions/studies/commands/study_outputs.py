@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from treesens.commands.beside import write_beside
@@ -31,13 +31,14 @@ BESIDE = {
 
 
 class Outputs:
-    """The outputs of one run. What would stop one of them is said before the work, when it is made."""
+    """The outputs of one run. Making them, before the work, raises what would stop one of them."""
 
-    kind: type[Any]
-    """The class of the records."""
+    def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
+        from treesens.extensions.studies.report.plots import new_axes
 
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        self.name, self.asked = name, asked
+        self.study, self.asked = study, asked
+        self.plot: Path | None = getattr(asked.options, "plot", None)
+        self.axes = None if self.plot is None else new_axes(self.plot)
 
     def say(self, words: str) -> None:
         """What is being done."""
@@ -46,14 +47,14 @@ class Outputs:
         """The records as people read them."""
         del found
         say_favourable(document)
-        if self.name in TABLES:
-            module, _, function = TABLES[self.name].partition(":")
+        if self.study.name in TABLES:
+            module, _, function = TABLES[self.study.name].partition(":")
             getattr(import_module(module), function)(records)
             return
         from treesens.extensions.studies.report.study_tables import show_records, table_of
 
-        if shown_fields(self.kind):
-            table_of(self.kind, records)
+        if shown_fields(self.study.record):
+            table_of(self.study.record, records)
         else:
             show_records(records)
 
@@ -62,25 +63,12 @@ class Outputs:
         say_json(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Files beside the answers."""
-
-
-class PictureOutputs(Outputs):
-    """Outputs with a picture if `--plot` is given."""
-
-    def __init__(self, name: str, asked: Asking[Any]) -> None:
-        from treesens.extensions.studies.report.plots import new_axes
-
-        super().__init__(name, asked)
-        self.plot = asked.options.plot
-        self.axes = None if self.plot is None else new_axes(self.plot)
-
-    def write_picture(self, draw: Callable[[Any], Any]) -> None:
-        """Saves what `draw` draws on the axes."""
-        if (place := self.plot) is not None:
+        """Files in addition to the answers: a picture, if `--plot` names its file."""
+        del document
+        if (place := self.plot) is not None and records:
             from treesens.extensions.studies.report.plots import save_plot
 
-            write_beside(str(place), lambda: save_plot(draw(self.axes), place))
+            write_beside(str(place), lambda: save_plot(self.study.drawn(records, found.result, self.axes), place))
 
 
 def say_favourable(document: dict[str, Any]) -> None:
@@ -92,8 +80,7 @@ def say_favourable(document: dict[str, Any]) -> None:
 def outputs_of(study: Study[Any, Any], asked: Asking[Any]) -> Outputs:
     """The outputs of the command of a study."""
     module, _, kind = BESIDE.get(study.name, f"{__name__}:Outputs").partition(":")
-    made: Outputs = getattr(import_module(module), kind)(study.name, asked)
-    made.kind = study.record
+    made: Outputs = getattr(import_module(module), kind)(study, asked)
     return made
 
 

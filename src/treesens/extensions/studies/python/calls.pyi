@@ -48,18 +48,16 @@ def audit(
     seed: int = 0,
     replay: Literal["auto", "emulated", "library"] = "emulated",
 ) -> Audit:
-    """The sweep of `treesens audit` over a model and rows (files, live objects, frames).
+    """An audit of a model over rows (files, live objects, frames), as `treesens audit` makes it.
 
-    `vary` names features or sets of them (default: every feature that the model asks about); gaps default to what suits the
-    model. The decision is that of the model, or probability >= `threshold`; `classes` chooses one class, or those
-    between which changes count; `decision`, a `.sens` file, asks about the outcomes of a decision instead.
-    `domain` is a `.sens` file with declarations of features. Features named in `real` take fractions although
-    their columns hold whole numbers. With a `measure` (see `count`) records have the share of inputs that flip, in `share`;
-    with `typical`, a percentage, they say in `typical` what is left if both inputs are typical of the rows; with `shape` they
-    say whether the score is increasing or decreasing in a feature. With `repair_gap` and labelled rows the report says what it
-    would cost to `repair` the model to that gap.
-    `time_limit` is in seconds for each set; a largest swing may be `tolerance` of itself away from its bound. Ctrl-C returns
-    what is known so far.
+    `vary` names features or sets of them (default: every feature with a split); the default gaps depend on the model. The
+    decision is that of the model, or probability >= `threshold`. `classes` selects one class, or several between which
+    changes count; `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `domain` is a `.sens` file with
+    declarations of features. Features named in `real` may be fractions although their columns hold whole numbers.
+    `measure` (see `count`) adds the share of inputs that flip; `typical`, a percentage, the results for inputs typical of
+    the rows; `shape` the direction of the score; `repair_gap`, with labelled rows, the price of a `repair` to that gap.
+    `time_limit` is in seconds for each set. A largest swing may differ from its bound by `tolerance` (relative). Ctrl-C
+    returns the results so far.
     """
 
 def count(
@@ -82,12 +80,12 @@ def count(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Count:
-    """The share of inputs for which changing some features alone flips the decision, as `treesens count` finds it: a proved
-    interval, and inside it an estimate that is further off than `epsilon` (relative) with a probability of at most `delta`.
+    """The share of inputs for which changing some features alone flips the decision, as `treesens count` computes it: a proved
+    interval, and an estimate whose relative error exceeds `epsilon` with a probability of at most `delta`.
 
-    `measure` says what a share is a share of: `uniform` on the domain, `cells`, or by `data`: `marginals`, `chow-liu`, `rows`.
-    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C returns
-    what is known so far.
+    `measure` is the measure of shares: `uniform` on the domain, `cells`, or from `data`: `marginals`, `chow-liu`, `rows`.
+    Sets, gaps, cut-offs, classes and domains are those of `audit`. `time_limit` is in seconds for each question. Ctrl-C
+    returns the results so far.
     """
 
 def diff(
@@ -108,12 +106,12 @@ def diff(
     seed: int = 0,
 ) -> Diff:
     """Compares two models (files, live objects) as `treesens diff` does: proved equal, or the largest difference of every raw
-    score at one input, reached and bounded; with `data` also which rows change, and the domain; with `label`, the column of
-    labels, also what the new model costs on these rows (`prices`, by groups of `price_by`); with gaps (in probability, or
-    as `margin` in raw score) also which sensitivities to features (or sets in `vary`) appear, and which go; with
-    `decision`, a `.sens` file, which of its outcomes become which others. `time_limit` is in seconds for every search,
-    `set_limit` for every set of features and model. A largest difference may be `tolerance` of itself away from its bound.
-    UsageError for models whose scores are not of one kind. Ctrl-C returns what is known so far.
+    score at one input, reached and bounded. `data` gives the domain and the rows that change. `label`, the column of
+    labels, adds the prices of both models on these rows (`prices`, by groups of `price_by`). Gaps (in probability, or
+    as `margin` in raw score) add the sensitivities to features (or sets in `vary`) that appear and go; `decision`, a `.sens`
+    file, the changes of outcomes. `time_limit` is in seconds for every search, `set_limit` for every set of features and
+    model. A largest difference may differ from its bound by `tolerance` (relative). UsageError for models with
+    different kinds of scores. Ctrl-C returns the results so far.
     """
 
 def gap(
@@ -136,10 +134,10 @@ def gap(
     jobs: int = 1,
     seed: int = 0,
 ) -> Gap:
-    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` finds it: reached by a verified pair and
-    bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within `close`
-    of the value, or after `time_limit` seconds for each set. With `typical`, a percentage, only inputs that are typical of the
-    rows count.
+    """The largest certified gap of every feature (or set in `vary`), as `treesens gap` computes it: reached by a verified pair
+    and bounded by a proof. With `data` the domains are the ranges of its columns. A search ends when the bound is within
+    `close` of the value, or after `time_limit` seconds for each set. `typical`, a percentage, restricts inputs to those
+    typical of the rows.
     """
 
 def groups(
@@ -160,11 +158,11 @@ def groups(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> StudyResult:
-    """The share of favourable decisions in every group of the rows, as `treesens groups` finds it: a proved interval, and that
-    of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
-    `favourable` is a class (default: that of `treesens.toml` or of the model), or what has a probability of at least
-    `threshold`. `measure` says what a share is a share of: `rows`, or a measure learnt from the rows of each group.
-    `time_limit` is in seconds for each group.
+    """The share of favourable decisions in every group of the rows, as `treesens groups` computes it: a proved interval, and
+    that of its ratio to the best group. `by` names columns, or sets of them for intersections; they need not be features.
+    `favourable` is a class (default: that of `treesens.toml` or of the model), predicted, or with a probability of at least
+    `threshold`. `measure` is the measure of shares: `rows`, or one learnt from the rows of each group. `time_limit` is in
+    seconds for each group.
     """
 
 def learn_rules(
@@ -176,10 +174,10 @@ def learn_rules(
     share: float = 0.01,
     time_limit: float = 600.0,
 ) -> Rules:
-    """What `treesens learn rules --json` tells of a table (a path or a frame): domains, one-hot groups and rules, each with its
-    support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share of the
-    rows of a rule that may break it, `rows` and `share` are the least support; `time_limit` is in seconds for all but the
-    domains: `unfinished` names what there was no time for.
+    """The rules of a table (a path or a frame), as `treesens learn rules` mines them: domains, one-hot groups and rules, each
+    with its support and the numbers of the rows that break it; `text` is all of it in the language. `exceptions` is the share
+    of a rule's rows that may break it, `rows` and `share` are the least support. `time_limit` is in seconds for all but the
+    domains; `unfinished` names the rest.
     """
 
 def reasons(
@@ -201,11 +199,11 @@ def reasons(
     time_limit: float = 5.0,
     seed: int = 0,
 ) -> StudyResult:
-    """The principal reasons of the rows of `data` that do not get the favourable decision, as `treesens reasons` finds them: at
-    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), none of
-    which can be left out (proved); with `way="values"` features whose values alone keep the decision, whatever all others are
-    (proved). `codes` is a TOML file with the phrase and the code of every feature. `time_limit` is in
-    seconds for each denial. Ctrl-C returns what is known so far.
+    """The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of
+    which are needed (proved). With `way="values"` they are features whose values alone keep the decision (proved). `codes` is
+    a TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns
+    the results so far.
     """
 
 def repair(
@@ -235,14 +233,14 @@ def repair(
     seed: int = 0,
     certificates: str | Path | None = None,
 ) -> Repair:
-    """The model of a file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
-    file `output` (several sizes: one each), and only if it is proved of that file.
+    """A model file with less sensitivity to the features of `vary`, as `treesens repair` makes it: in its library's own
+    file `output` (one per size), and only with a proof about that file.
 
-    `data` holds the training rows, `test` rows that were held out, `label` names the column of labels in both. One of `gap`
-    (probability, or the value of a regressor), `margin` and `swing` (raw score) says what no pair of inputs may exceed; a
-    `swing` may hold besides. In the features of `increasing` the score does not fall, in those of `decreasing` it does not
-    rise. The raw scores of `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that cannot be
-    reached with the features and rows that are to be kept.
+    `data` holds the training rows, `test` held-out rows; `label` names the column of labels in both. The promise is one of
+    `gap` (probability, or the value of a regressor), `margin` and `swing` (raw score); a `swing` may be required in addition.
+    In the features of `increasing` the score does not fall, in those of `decreasing` it does not rise. The raw scores of
+    `keep_rows`, a table, stay to 0.0001. Times are in seconds. UsageError for a promise that the kept features and rows rule
+    out.
     """
 
 def robust(
@@ -258,9 +256,9 @@ def robust(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Robustness:
-    """The distance of rows (default: all) of `data` to another class, as `treesens robust` finds it: reached by a verified
+    """The distance of rows (default: all) of `data` to another class, as `treesens robust` computes it: reached by a verified
     input, and bounded by a proof. `range` is the domain of every number (default: the ranges of the columns); with `targeted`
-    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns what is known so far.
+    every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """
 
 def sets(
@@ -280,10 +278,10 @@ def sets(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Sets:
-    """Which sets of features can flip the decision by a gap, as `treesens sets` finds them: all smallest ones that can, each
-    with a verified pair, and all largest ones that cannot, proved. `vary` are the features whose sets are asked about (default:
-    all that the model uses); `most` stops after so many that flip. `time_limit` is in seconds per set. Ctrl-C returns what is
-    known so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
+    """The sets of features that can flip the decision by a gap, as `treesens sets` finds them: all minimal ones that can, each
+    with a verified pair, and all maximal ones that cannot, proved. `vary` are the features whose sets are tried (default:
+    all that the model uses); `most` stops after this number of sets that flip. `time_limit` is in seconds per set. Ctrl-C
+    returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """
 
 def shape(
@@ -302,10 +300,10 @@ def shape(
     jobs: int = 1,
     seed: int = 0,
 ) -> StudyResult:
-    """In which features the score of a model rises or falls, all others equal, as `treesens shape` decides it: `increasing`,
-    `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their proved bounds.
-    What the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a pair), or is open (None).
-    `time_limit` is in seconds for each feature and score. Ctrl-C returns what is known so far.
+    """The features in which the score of a model rises or falls, all others equal, as `treesens shape` decides it:
+    `increasing`, `decreasing` or `constant` (proved), `neither` (two verified pairs), with the largest fall and rise and their
+    proved bounds. A direction that the model declares, or `increasing` and `decreasing` claim, `holds` (proved), does not (a
+    pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
     """
 
 def why(
@@ -327,12 +325,11 @@ def why(
     time_limit: float = 10.0,
     seed: int = 0,
 ) -> Reasons:
-    """Why rows (default: all) of `data` have their classes, as `treesens why` finds it: features whose values decide the class
-    whatever the others are, none of which can be left out (`smallest`: no fewer do), and features whose change gives another
-    class. `most` above 1 gives so many of the smallest reasons. Features of `without` are in no reason and no change:
-    protected ones, or those that nobody can judge. Changes leave features of `fixed` as they are, go the way that `direction`
-    says ({"age": "up"}), and end where `permitted` allows ({"income": (0, 100), "housing": ["own", "rent"]}). `also` puts
-    beside a reason the box in which the class holds, the distance to another class (linf), the cheapest change (l1), and
-    TreeSHAP. `decision`, a `.sens` file, puts the outcomes of a decision in the place of classes. `time_limit` is in seconds
-    per row, and once more for each distance. Ctrl-C returns what is known so far.
+    """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
+    `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
+    `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
+    "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),
+    and TreeSHAP. `decision`, a `.sens` file, replaces classes by the outcomes of a decision. `time_limit` is in seconds
+    per row, and once more for each distance. Ctrl-C returns the results so far.
     """

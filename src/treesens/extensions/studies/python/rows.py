@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from treesens.extensions.studies.python.study_results import StudyResult
-
-if TYPE_CHECKING:
-    from treesens.extensions.studies.robust_search import Robustness as Found
+from treesens.extensions.studies.python.study_results import PicturedResult
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.robust_search import Robustness as Found
 
 
 @dataclass(frozen=True, eq=False)
-class Robustness(StudyResult):
+class Robustness(PicturedResult):
     """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
 
     found: Found = field(repr=False)
@@ -28,30 +25,14 @@ class Robustness(StudyResult):
         """Every radius at which the certified part of the rows falls, ascending from 0, with the part from there on."""
         return self.found.curve()
 
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the certified part of the rows over the radius. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import certified_plot
-
-        return certified_plot(self.curve(), axes, labelled=self.found.labelled)
-
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
         return f"<robustness of {len(self.records)} rows: {closed} closed>"
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(StudyResult):
+class Reasons(PicturedResult):
     """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the part of the rows whose reason needs a feature. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import reasons_plot
-
-        return reasons_plot(self.records, axes)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)
@@ -59,7 +40,7 @@ class Reasons(StudyResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Sets(StudyResult):
+class Sets(PicturedResult):
     """Which sets of features flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
 
     @property
@@ -86,14 +67,6 @@ class Sets(StudyResult):
         if any("classes" in record for record in self.records):
             columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r, _, _ in lines]
         return {**columns, "verdict": [verdict for _, _, verdict in lines]}
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib of the sets of the first decision: a row per set, a dot per feature. Returns the axes, new
-        ones if none are given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import sets_plot
-
-        return sets_plot(self.records[0], axes)
 
     def __repr__(self) -> str:
         flip, hold = (sum(len(record[kind]) for record in self.records) for kind in ("flip", "hold"))

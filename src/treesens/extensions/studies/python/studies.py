@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from treesens.compiler.base.files import check_writable, one_run
 from treesens.extensions.studies.columns import frame_of
-from treesens.extensions.studies.python.study_results import Called, Columns, StudyResult
+from treesens.extensions.studies.python.study_results import Called, Columns, PicturedResult, StudyResult
 from treesens.python.settings import check_choice, path_of
 from treesens.records.plain import plain
 
@@ -46,7 +46,7 @@ class Audit(StudyResult):
         told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
         options, inputs = called.asked.options, called.inputs
         return cls(
-            run.records, called.notes, run.interrupted, called.source, called.study.record, run, options, inputs, told
+            run.records, called.notes, run.interrupted, called.source, called.study.name, run, options, inputs, told
         )
 
     @property
@@ -243,7 +243,7 @@ class Diff(Columns):
 
 
 @dataclass(frozen=True, eq=False)
-class Repair(StudyResult):
+class Repair(PicturedResult):
     """Repaired models: `records` as `treesens repair --json` prints them, one per size, the largest size first."""
 
     @property
@@ -254,14 +254,6 @@ class Repair(StudyResult):
         for name in ("loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed"):
             columns[name] = [price.get(name) for price in prices]
         return columns
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: what the loss grows by over the promised size. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import prices_plot
-
-        return prices_plot(self.records, "size", axes)
 
     def __repr__(self) -> str:
         return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"

@@ -18,7 +18,7 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.files import check_output, one_run
 from treesens.compiler.base.interruption import interruptible
 from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
-from treesens.extensions.studies.python.study_results import RESULTS, Called, StudyResult
+from treesens.extensions.studies.python.study_results import RESULTS, Called, PicturedResult, StudyResult
 from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 from treesens.python.arguments import bound_arguments
 from treesens.python.questions import load, table_of
@@ -38,7 +38,7 @@ def call_name(study: Study[Any, Any]) -> str:
 def result_of(study: Study[Any, Any]) -> Any:
     """What a study returns in Python."""
     if study.name not in RESULTS:
-        return StudyResult
+        return StudyResult if study.picture is None else PicturedResult
     module, _, kind = RESULTS[study.name].partition(":")
     return getattr(import_module(module), kind)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from treesens.builtin import STUDIES
 from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
 from treesens.extensions.studies.study import Asking, Found, Study
@@ -83,29 +84,43 @@ class Records(Columns):
 
 @dataclass(frozen=True, eq=False)
 class StudyResult(Records):
-    """What a study has found: `records` as its command prints them with --json."""
+    """The result of a study: `records` as its command prints them with --json."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
     interrupted: bool
     source: Any = field(repr=False)
-    kind: type[Any] = field(repr=False)
-    """The class of its records, whose fields declare the columns."""
+    name: str = field(repr=False)
+    """That of the study: the fields of its records declare the columns."""
     found: Any = field(repr=False)
     """What the study itself returns."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        found, kind = called.found, called.study.record
-        return cls(called.records, called.notes, found.interrupted, called.source, kind, found.result)
+        found, name = called.found, called.study.name
+        return cls(called.records, called.notes, found.interrupted, called.source, name, found.result)
+
+    @property
+    def study(self) -> Study[Any, Any]:
+        """The study itself."""
+        study: Study[Any, Any] = STUDIES.get(self.name)
+        return study
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
         from treesens.extensions.studies.report.study_tables import columns_of
 
-        return frame_of(self.kind, self.records) or columns_of(self.records)
+        return frame_of(self.study.record, self.records) or columns_of(self.records)
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"
+
+
+class PicturedResult(StudyResult):
+    """The result of a study with a picture."""
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
+        return self.study.drawn(self.records, self.found, axes)

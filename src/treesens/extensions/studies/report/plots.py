@@ -61,22 +61,25 @@ def parts_plot(
     return axes
 
 
-def reasons_plot(records: Sequence[Mapping[str, Any]], axes: Any = None) -> Any:
+def reasons_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
     """The part of the rows whose reason needs a feature, from the records of `treesens why`."""
+    del result
     known = [record["sufficient"] for record in records if record["sufficient"] is not None]
     counts = Counter(name for one in known for name in one)
     parts = {name: count / len(known) for name, count in counts.items()}
     return parts_plot(parts, "part of the rows whose reason needs the feature", axes)
 
 
-def certified_plot(curve: Sequence[tuple[float, float]], axes: Any = None, *, labelled: bool) -> Any:
-    """The certified part of rows over the radius; `labelled` rows count if the model gets them right."""
-    unit = "certified accuracy" if labelled else "part of the rows that is certified"
-    return curves_plot({"proved": curve}, "radius", unit, axes, steps=True)
+def certified_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
+    """The certified part of rows over the radius, from the result of `treesens robust`; labelled rows count if right."""
+    del records
+    unit = "certified accuracy" if result.labelled else "part of the rows that is certified"
+    return curves_plot({"proved": result.curve()}, "radius", unit, axes, steps=True)
 
 
-def prices_plot(records: Sequence[Mapping[str, Any]], kind: str, axes: Any = None) -> Any:
-    """What the loss grows by over the promised size, from the records of `treesens repair`: a curve per table of rows."""
+def prices_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
+    """The growth of the loss over the promised size, from the records of `treesens repair`: a curve per table of rows."""
+    del result
     proved = [record for record in records if record["proved"]]
     axes = new_picture(axes, 4.5)
     axes.axhline(0, color="#7f7f7f", linewidth=1)
@@ -85,7 +88,7 @@ def prices_plot(records: Sequence[Mapping[str, Any]], kind: str, axes: Any = Non
         axes.plot(
             *zip(*prices, strict=True), marker="o", label={"train": "training rows", "test": "held out rows"}[name]
         )
-    axes.set_xlabel(kind)
+    axes.set_xlabel(next((promise["kind"] for record in proved for promise in record["proofs"]), "size"))
     axes.set_ylabel(f"{proved[0]['prices']['train']['loss']}, more than before" if proved else "price")
     if proved:
         axes.legend()
@@ -191,8 +194,10 @@ MOST_SETS = 60
 """Sets that are drawn: more are no picture."""
 
 
-def sets_plot(record: Mapping[str, Any], axes: Any = None) -> Any:
-    """The sets of one decision; the features that most sets hold come first. Returns the axes, new ones if none are given."""
+def sets_plot(records: Sequence[Mapping[str, Any]], result: Any, axes: Any = None) -> Any:
+    """The sets of the first decision; features of many sets come first. Returns the axes, new ones if none are given."""
+    del result
+    record = records[0]
     lines = [(one["features"], words, colour) for kind, words, colour in _KINDS for one in record[kind]]
     drawn = lines[:MOST_SETS]
     counts = Counter(name for names, _, _ in lines for name in names)

@@ -1,0 +1,194 @@
+"""Decisions about one row: which of its values decide its class, whatever the other features are, and how far they may move.
+
+A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class: proved in
+exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
+Marques-Silva, AAAI 2019). One that is minimal by inclusion comes from leaving out one feature after the other; a smallest one
+from implicit hitting sets: it has to hit every *contrastive* set, the features of which some change gives another class. A box
+around the values of a reason, in which the class holds, is an inflated explanation (Izza, Ignatiev, Stuckey and Marques-Silva,
+AAAI 2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treesens.backends.native.tree_question import decide_on_trees
+from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import CellSet, Query
+from treesens.compiler.result import Proof, Result, Verdict
+from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
+from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
+from treesens.solve.options import Options
+
+_LOOK = 30_000
+"""Work of the local search before the first proof: half of the decisions end with one."""
+
+Other = tuple[Query, Int32Array]
+"""An input of another class, int32[1, features], and the question that it answers."""
+
+
+@dataclass
+class RowDecisions:
+    """Decisions about one row: is there an input of another class that agrees with it on some features?"""
+
+    queries: list[Query]
+    cells: Int32Array
+    budget: Budget
+    options: Options
+    ask: Callable[[Query, Options, Budget], Result]
+    """The general way to an answer."""
+    decisions: int = 0
+    proof: Proof = Proof.EXACT
+    """The weakest proof of all decisions."""
+    known: list[Other] = field(default_factory=list)
+    """Inputs of another class that were found for this row."""
+    unsettled: str = ""
+    """Why a decision cannot be made, whatever the time."""
+
+    def other(self, fixed: Iterable[int]) -> Other | None:
+        """Such an input; None: it is proved that there is none."""
+        return self.other_within({f: self._only(f) for f in fixed})
+
+    def other_within(self, box: Mapping[int, BoolArray]) -> Other | None:
+        """An input of another class whose cells lie in those of the box, bool[n_cells] by feature; other features are free.
+        None: it is proved that there is none.
+        """
+        for one in self.known:
+            if all(mask[one[1][0, f]] for f, mask in box.items()):
+                return one
+        found = self._search(box)
+        if found is not None:
+            self.known.append(found)
+        return found
+
+    def _search(self, box: Mapping[int, BoolArray]) -> Other | None:
+        sets = tuple(CellSet(0, f, mask) for f, mask in sorted(box.items()))
+        proofs: list[Proof] = []
+        for query in self.queries:
+            found = self._decide(replace(query, constraints=(*query.constraints, *sets)))
+            if not isinstance(found, Proof):
+                return query, found
+            proofs.append(found)
+        proof = proof_of_parts(proofs)
+        if proof is None:
+            self.unsettled = TWO_ARITHMETICS
+            raise TimeUp
+        self.proof = self.proof if proof is Proof.EXACT else proof
+        return None
+
+    def _decide(self, query: Query) -> Int32Array | Proof:
+        """The cells of an input of another class, or the proof that there is none."""
+        self.decisions += 1
+        if self.options.backend in {"auto", "native"}:
+            found = decide_on_trees(query, self.budget, seed=self.options.seed, look=_LOOK)
+            if found is not None and found.cells is not None:
+                return found.cells
+            if found is not None and found.none:
+                return Proof.EXACT
+        if self.budget.over:
+            raise TimeUp
+        options = replace(self.options, time_limit=self.budget.left(), regions=False)
+        result = self.ask(query, options, self.budget)
+        if result.witness is not None:
+            return result.witness.cells
+        if result.verdict is not Verdict.NONE:
+            raise TimeUp
+        return result.proof or Proof.BOUND
+
+    def _only(self, feature: int) -> BoolArray:
+        mask = np.zeros(self.queries[0].space.grid[feature].n_cells, bool)
+        mask[self.cells[feature]] = True
+        return frozen(mask, bool)
+
+    def changed(self, cells: Int32Array) -> Features:
+        """The features in which an input leaves the cells of the row."""
+        return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
+
+    def without_each(self, features: Sequence[int]) -> Features:
+        """A minimal part of features that decide the class: each is left out if the others do without it."""
+        kept = frozenset(features)
+        for f in features:
+            if f in kept and self.other(kept - {f}) is None:
+                kept -= {f}
+        return kept
+
+    def contrastive(self, free: Features, usable: Features, found: Other) -> tuple[Features, Other]:
+        """A minimal part of `free` whose change gives another class, and such an input; `found` changes some of it. Features
+        that are not usable may change anyway.
+        """
+        freed, best = self.changed(found[1]) & free, found
+        for f in sorted(freed):
+            if f not in freed:
+                continue
+            better = self.other(usable - (freed - {f}))
+            if better is not None:
+                freed, best = self.changed(better[1]) & freed - {f}, better
+        return freed, best
+
+    def smallest(self, usable: Features) -> Iterator[Features]:
+        """The minimal reasons among the usable features, those of fewest features first, by implicit hitting sets; all usable
+        features together are a reason.
+
+        A set that hits all changes and holds no reason yet, of fewest features, is minimal if it decides the class: a smaller
+        reason inside would hit all changes, too.
+        """
+        to_hit: list[Features] = []
+        tried: list[Features] = []
+        while (candidate := hitting_set(to_hit, lambda: self.budget.over, tried)) is not None:
+            found = self.other(candidate)
+            if found is None:
+                yield candidate
+                tried.append(candidate)
+                continue
+            changes, _ = self.contrastive(usable - candidate, usable, found)
+            to_hit.append(changes)
+
+    def widened(self, features: Iterable[int]) -> dict[int, BoolArray]:
+        """A box around the values of a reason in which every input has the class of the row, bool[n_cells] by feature. None of
+        its sides can be moved, and none of its sets of categories be larger. When the time is up, what is proved by then.
+        """
+        box = {f: self._only(f) for f in features}
+        try:
+            for f in sorted(box):
+                self._widen(box, f)
+        except TimeUp:
+            pass
+        return box
+
+    def _widen(self, box: dict[int, BoolArray], feature: int) -> None:
+        space = self.queries[0].space
+        grid, legal = space.grid[feature], space.legal[feature]
+        own, present = int(self.cells[feature]), grid.present_cells
+        apart = range(present) if grid.categories or own >= present else ()
+        if not apart:
+            for end in (-1, present):
+                self._move_side(box, feature, own, end, legal)
+        for cell in (*apart, *range(present, grid.n_cells)):
+            if legal[cell] and not box[feature][cell]:
+                self._holds_with(box, feature, [cell])
+
+    def _move_side(self, box: dict[int, BoolArray], feature: int, own: int, end: int, legal: BoolArray) -> None:
+        """The side towards `end`, as far as the class stands: what stands for a wide box does for a narrow one."""
+        step = 1 if end > own else -1
+        cells = [cell for cell in range(own + step, end, step) if legal[cell]]
+        stands, falls = 0, len(cells) + 1
+        while falls - stands > 1:
+            # The whole side first: most features of long reasons are bounded on one side only.
+            tried = len(cells) if falls > len(cells) else (stands + falls) // 2
+            if self._holds_with(box, feature, cells[:tried]):
+                stands = tried
+            else:
+                falls = tried
+
+    def _holds_with(self, box: dict[int, BoolArray], feature: int, cells: Sequence[int]) -> bool:
+        """True if the class holds with more cells, which then belong to the box."""
+        mask = box[feature].copy()
+        mask[list(cells)] = True
+        if self.other_within({**box, feature: mask}) is not None:
+            return False
+        box[feature] = frozen(mask, bool)
+        return True

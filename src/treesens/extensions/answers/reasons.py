@@ -1,0 +1,168 @@
+"""Why a row has its class, from the decisions about it: a reason, several, the box around it, what would change the class.
+
+For `explain row N of DATA`, `found` comes with features whose values alone decide the class of the row, proved, and, if some
+input has another class, with one that is verified, as the witness. `none` says that the class depends on features that may not
+be used: an input that agrees with the row on all others has another class, verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import ExplainedRow, Query
+from treesens.compiler.result import Explanation, Result
+from treesens.extensions.answers.decisions import Other, RowDecisions
+from treesens.extensions.methods.fewest_changes import Features, TimeUp
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
+from treesens.solve.method import Method, OpenQuestion
+from treesens.solve.options import Options
+from treesens.values.verify import Witness, verify_cells, verify_values
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which reasons: as few features as possible if `smallest`; the smallest ones if `most` is above 1; none with features of
+    `barred`; with a `box` around the first. Of minimal reasons the one is found that does without the features that come first
+    in `order`. No change is one of `barred` or `held` features.
+    """
+
+    order: Sequence[int]
+    smallest: bool = False
+    most: int = 1
+    barred: Features = frozenset()
+    held: Features = frozenset()
+    box: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class RowReason:
+    """What is known. `several` are reasons, the first of which is the answer; `complete` if there are no others, `smallest`
+    if no fewer features decide the class. `contrast` has the features whose change gives another class, at `other`; None if
+    no change that is allowed does, and then `other` is an input that needs one that is not. `within` is an input of another
+    class that agrees with the row on all features that may be used: there is no reason. `box` holds cells of the features of
+    the first reason, bool[n_cells] each.
+    """
+
+    several: tuple[Features, ...] = ()
+    complete: bool = False
+    smallest: bool = False
+    contrast: Features | None = None
+    other: Other | None = None
+    within: Other | None = None
+    box: dict[int, BoolArray] | None = None
+    open: bool = False
+    """Whether the time was up before all was known that was asked for."""
+
+
+def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
+    """Why a row has its class. `changes` decides about the row if changes have to fulfil more than that features stay."""
+    every = frozenset(wanted.order)
+    usable, held = every - wanted.barred, wanted.barred | wanted.held
+    reason = RowReason()
+    try:
+        free = judge.other(())
+        if free is not None:
+            reason = replace(reason, other=free)
+            allowed = changes or judge
+            change = free if allowed is judge and not held else allowed.other(held)
+            if change is not None:
+                contrast, other = allowed.contrastive(every - held, every, change)
+                reason = replace(reason, contrast=contrast, other=other)
+        if wanted.barred and (within := judge.other(usable)) is not None:
+            return replace(reason, within=within)
+        if free is None:
+            reason = replace(reason, several=(frozenset(),), complete=True, smallest=True)
+        elif wanted.most > 1 or wanted.smallest:
+            reason = _smallest(judge, usable, wanted.most, reason)
+        else:
+            first = judge.without_each([f for f in wanted.order if f in usable])
+            reason = replace(reason, several=(first,))
+    except TimeUp:
+        return replace(reason, open=True)
+    if wanted.box and reason.several:
+        reason = replace(reason, box=judge.widened(reason.several[0]))
+    return reason
+
+
+def _smallest(judge: RowDecisions, usable: Features, most: int, reason: RowReason) -> RowReason:
+    """The smallest reasons; when the time is up, those that are known."""
+    found: list[Features] = []
+    search = judge.smallest(usable)
+    try:
+        while len(found) < most and (one := next(search, None)) is not None:
+            found.append(one)
+        complete = most > 1 and (len(found) < most or next(search, None) is None)
+    except TimeUp:
+        complete, reason = False, replace(reason, open=len(found) < most)
+    return replace(reason, several=tuple(found), complete=complete, smallest=bool(found))
+
+
+def answer_explained(
+    query: Query,
+    row: ExplainedRow,
+    options: Options,
+    budget: Budget,
+    ask: Callable[[Query, Options, Budget], Result],
+) -> Result:
+    """The answer to a question that explains a row; `ask` answers the questions that it takes."""
+    start = time.perf_counter()
+    backend = "native" if options.backend == "auto" else options.backend
+    bare = leave_open(query.name, backend=backend, pipeline=options.pipeline)
+    judged = verify_values(row.own, row.values, library_predict=options.library_predict)
+    if not isinstance(judged, Witness):
+        return replace(bare, reason=f"the class of the row is not known: {judged.reason}")
+    plain = replace(options, certificates=None, hints=None, near=None)
+    judge = RowDecisions(list(row.others), row.cells, budget, plain, ask)
+    used = query.models[0].ensemble.used_features
+    names = query.space.names
+    order = sorted(range(len(names)), key=lambda f: (names[f] in used, f))
+    row_reason = reason_of(judge, Wanted(order, smallest=row.smallest, barred=row.barred))
+    found = _told(query, row, row_reason, judge, replace(bare, reason=budget.reason))
+    return replace(found, seconds={"solve": time.perf_counter() - start})
+
+
+def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDecisions, bare: Result) -> Result:
+    """What is known as an answer: an input that the library judges otherwise leaves it open."""
+    if row_reason.open:
+        return replace(bare, reason=judge.unsettled or bare.reason)
+    about = Explanation(row.predicted, None, False, row_reason.contrast, judge.decisions)
+    shown = row_reason.within or row_reason.other
+    witness = None if shown is None else _verified(row, shown, judge)
+    if shown is not None and witness is None:
+        return replace(bare, reason="numerical band: an input of another class is one in exact arithmetic only")
+    if row_reason.within is not None:
+        assert witness is not None
+        changed = ", ".join(query.space.names[f] for f in sorted(judge.changed(witness.cells)))
+        reason = f"an input that differs in {changed} alone has another class"
+        return conclude_none(replace(bare, explanation=about), reason)
+    about = replace(about, features=row_reason.several[0], smallest=row_reason.smallest)
+    reason = "the values of these features decide the class" if about.features else "every input has this class"
+    return conclude_found(replace(bare, proof=judge.proof, witness=witness, explanation=about), reason)
+
+
+def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness | None:
+    """An input of another class, as near to the row as its cells allow, judged in the library's arithmetic, too."""
+    query, cells = other
+    found = verify_cells(query, cells, near=row.values[0], library_predict=judge.options.library_predict)
+    return found if isinstance(found, Witness) else None
+
+
+def search_reason(question: OpenQuestion, budget: Budget) -> Result:
+    """The method."""
+    assert question.query.explained is not None
+    return answer_explained(question.query, question.query.explained, question.options, budget, question.ask)
+
+
+METHOD = Method(
+    name="reason",
+    questions="`explain row`",
+    fits=lambda query, _: query.explained is not None,
+    proves="that the named features decide the class of the row, or that they do not",
+    run="treesens.extensions.answers.reasons:search_reason",
+    always=True,
+    before="contradiction",
+)

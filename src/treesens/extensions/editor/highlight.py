@@ -1,0 +1,57 @@
+"""The Pygments lexer of the language, found by its entry point: `pygmentize file.sens`, Sphinx, mkdocs, notebooks.
+
+Pygments imports this module when it is asked for the language; nothing else does, so that treesens does not need it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from pygments.lexer import RegexLexer
+from pygments.token import (
+    Comment,
+    Keyword,
+    Name,
+    Number,
+    Operator,
+    Punctuation,
+    String,
+    Whitespace,
+    _TokenType,
+)
+
+from treesens.extensions.editor.textmate import patterns
+from treesens.grammar.constructs.registry import PLUGINS
+
+_COLOURS: Final[dict[str, _TokenType]] = {
+    "comment.line.number-sign": Comment.Single,
+    "string.quoted.double": String.Double,
+    "variable.other.quoted": Name.Variable,
+    "variable.other.member": Name.Attribute,
+    "constant.numeric": Number,
+    "entity.name.function": Name.Function,
+    "storage.type": Keyword.Type,
+    "keyword.declaration": Keyword.Declaration,
+    "keyword.control": Keyword,
+    "keyword.operator.word": Operator.Word,
+    "constant.language": Keyword.Constant,
+    "keyword.other": Keyword.Pseudo,
+    "keyword.operator": Operator,
+    "variable.other": Name,
+}
+
+
+class SensLexer(RegexLexer):
+    """Colours `.sens` text by the same patterns as the TextMate grammar."""
+
+    name = "treesens"
+    aliases: ClassVar[list[str]] = ["sens", "treesens"]
+    filenames: ClassVar[list[str]] = ["*.sens"]
+    url = "https://pypi.org/project/treesens/"
+    tokens: ClassVar[dict[str, list[tuple[str, _TokenType]]]] = {
+        "root": [
+            (r"\s+", Whitespace),
+            *((pattern, _COLOURS[scope]) for scope, pattern in patterns(PLUGINS.names())),
+            (r"[(){}\[\],:;.]", Punctuation),
+        ]
+    }

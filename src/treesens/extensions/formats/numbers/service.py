@@ -1,0 +1,8 @@
+"""The service "numbers": what the core calls for a model in which a number reaches the score by a coefficient."""
+
+from treesens.extensions.formats.numbers.boosters import read_linear
+from treesens.extensions.formats.numbers.closing import check_asks_in_steps, close_over
+from treesens.extensions.formats.numbers.in_steps import answer_in_steps, at_values
+from treesens.extensions.formats.numbers.tables import closed_over
+
+__all__ = ["answer_in_steps", "at_values", "check_asks_in_steps", "close_over", "closed_over", "read_linear"]

@@ -1,0 +1,161 @@
+"""Models with a coefficient times a number, over a domain: each number becomes a table of its values, or of the steps of an
+interval.
+
+What the library makes of a value (it scales, it fills) is computed element by element with its own arithmetic, so that a cell
+holds the float that the library multiplies. The sum of the products is as the library adds it up, in an order that depends on
+the machine: the band of the model is around every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.floats import NumberType
+from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
+from treesens.compiler.model.blend import Way
+from treesens.compiler.model.numbers import OpenNumber, Steps
+from treesens.errors import ModelError
+from treesens.extensions.formats.additive import Axis, Numbers, term_tree
+from treesens.extensions.formats.blending import blend_of
+from treesens.frontends.columns import ensemble_of
+from treesens.links import Identity
+
+MOST_TERMS = 2000
+"""Of a sum over numbers in a file; the time to read one grows with their square."""
+_DIGIT = Fraction(1, 1 << 50)
+_TREES = (
+    "tree_offset", "node_feature", "threshold", "left", "right", "default_left", "node_leaf", "leaf_value", "leaf_tree",
+    "leaf_node", "tree_output", "tree_weight", "category_set", "set_offset", "set_codes", "zero_missing", "base",
+    "average", "blend", "number_type", "comparison", "zero_band",
+)  # fmt: skip
+"""The fields of an ensemble that depend on its members."""
+
+
+def number_term(number: OpenNumber, features: tuple[Feature, ...], place: str) -> Ensemble:
+    """A number as a model of its own, which is open."""
+    return replace(_table(number, features, place, np.zeros(1)), number=number)
+
+
+def closed_over(ensemble: Ensemble, values: Mapping[str, FloatArray | Steps]) -> Ensemble:
+    """As `compiler.model.numbers.closed_over`."""
+    if not ensemble.open_features:
+        return ensemble
+    place = ensemble.source.path
+    if ensemble.number is not None:
+        own = values[ensemble.feature_names[ensemble.number.feature]]
+        if isinstance(own, Steps):
+            table = _steps(ensemble.number, ensemble.features, place, own)
+        else:
+            table = _table(ensemble.number, ensemble.features, place, own)
+        columns = {key: getattr(table, key) for key in _TREES}
+        return replace(ensemble, number=None, spread=table.spread, **columns)
+    blend = ensemble.blend
+    assert blend is not None
+    whole = blend_of(
+        [closed_over(_renamed(member, ensemble.feature_names), values) for member in blend.members],
+        blend.shares,
+        blend.way,
+        ensemble.feature_names,
+        place,
+        weights=blend.weights,
+        intercept=blend.intercept,
+        is_sum=blend.is_sum,
+        name=ensemble.name,
+        source=ensemble.source,
+        classes=ensemble.classes,
+        # What stands behind the sum is of the whole.
+        link=Identity() if blend.is_sum else ensemble.link,
+        task=ensemble.task,
+    )
+    known = {name: values[name] for name in ensemble.open_features}
+    tables = {name: own for name, own in known.items() if not isinstance(own, Steps)}
+    closed = replace(ensemble, tables=tables, **{key: getattr(whole, key) for key in _TREES})
+    if closed.names_in_steps:
+        # Of sums that are known up to a step nobody asks for the last digits.
+        closed = replace(closed, accumulation=whole.accumulation)
+    if blend.way is Way.SINGLE:
+        # Sums of float32 that may be infinite have no bands.
+        closed.bands()
+    return closed.validate()
+
+
+def _renamed(member: Ensemble, names: Sequence[str]) -> Ensemble:
+    """A member with the names that the whole has for its features; mostly they are those that it has."""
+    if member.feature_names == tuple(names):
+        return member
+    return replace(
+        member, features=tuple(replace(own, name=name) for own, name in zip(member.features, names, strict=True))
+    )
+
+
+def _table(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> Ensemble:
+    """A tree with a cell for each value, and one for the numbers between two of them, which no domain holds."""
+    made = _made(number, features, place, values)
+    after = np.nextafter(values, np.inf)
+    cuts = np.unique(np.concatenate([values[1:], after[:-1]]))
+    table = made[np.searchsorted(values, np.concatenate([values[:1], cuts]), side="right") - 1]
+    return _tree(number, features, place, cuts, table)
+
+
+def _steps(number: OpenNumber, features: tuple[Feature, ...], place: str, steps: Steps) -> Ensemble:
+    """A tree with a cell for each step: the middle of what its ends are. What the library makes of a number never falls."""
+    first, after = steps.edges[:-1], steps.edges[1:]
+    last = np.append(np.nextafter(after[:-1], -np.inf), after[-1])
+    low, high = _made(number, features, place, first), _made(number, features, place, last)
+    if (high < low).any() or (low[1:] < high[:-1]).any():
+        message = f"what the library makes of `{features[number.feature].name}` falls by its last digits"
+        raise ModelError(message, place=place, remedy="declare whole numbers: `integer in [LOW, HIGH]`")
+    middle = low / 2 + high / 2
+    ends = zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)
+    apart = max(max(Fraction(h) - Fraction(m), Fraction(m) - Fraction(lo)) for lo, m, h in ends)
+    # An interpolation may fall by a last digit within a step.
+    apart += Fraction(max(abs(float(low[0])), abs(float(high[-1])))) * _DIGIT
+    return replace(_tree(number, features, place, steps.edges[1:-1], middle), spread=apart)
+
+
+def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values: FloatArray) -> FloatArray:
+    """What the library makes of values, float64[n]. ModelError if that is infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.asarray(number.made(np.asarray(values, np.float64)), np.float64)
+    if not np.isfinite(made).all():
+        name, wrong = features[number.feature].name, float(values[np.flatnonzero(~np.isfinite(made))[0]])
+        message = f"the library makes no finite number of the value {wrong:g} of `{name}`"
+        raise ModelError(message, place=place, remedy="give the feature a smaller domain")
+    return made
+
+
+def _tree(
+    number: OpenNumber, features: tuple[Feature, ...], place: str, cuts: FloatArray, table: FloatArray
+) -> Ensemble:
+    """A tree of one feature: `table` float64[cuts + 1] holds its values between the cuts."""
+    return table_of_feature(Numbers(number.feature, cuts), table, number.missing, features, place)
+
+
+def table_of_feature(
+    axis: Axis, values: FloatArray, missing: float, features: tuple[Feature, ...], place: str
+) -> Ensemble:
+    """A model of one tree, which asks for one feature: `values` float64[bins] are what it adds in the bins of an axis, and
+    `missing` what a missing value does; NaN if the library predicts nothing then.
+    """
+    missing = 0.0 if np.isnan(missing) else missing
+    nodes = term_tree([axis], np.concatenate([[missing], values])[:, None])
+    return ensemble_of(
+        nodes,
+        features,
+        place,
+        name=features[axis.feature].name,
+        number_type=NumberType.FLOAT64,
+        comparison="<",
+        tree_output=np.zeros(1, np.int32),
+        tree_weight=np.ones(1),
+        base=np.zeros(1),
+        link=Identity(),
+        task=Task.REGRESSION,
+        accumulation=Accumulation.FLOAT64_BASE_LAST,
+        source=ModelSource(format="sklearn"),
+    )

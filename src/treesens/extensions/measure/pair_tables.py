@@ -1,0 +1,109 @@
+"""How typical an input is by a Chow-Liu tree: the log-likelihood of its bins, in whole units, and the trees that add it up.
+
+Bins, spanning tree and smoothing are those of the measure (`learnt.py`). The logarithm of every entry of a table of pairs is
+rounded to a whole number of units, and the score of an input is the sum of these: what is calibrated, constrained and
+verified is this sum of integers, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from treesens.compiler.base.dyadic import ln_bounds
+from treesens.compiler.model.grid import FeatureGrid, Grid
+from treesens.compiler.query.forest import SHIFT
+from treesens.extensions.measure.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
+
+_UNSURE = 1e-6
+"""Of a unit: logarithms in floats are far closer than that."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTables:
+    """The score of an input: the sum over features f of tables[f][group of its parent, own group].
+
+    `groups` int32[n_cells] per feature numbers the bins, and behind them the cells of categories and of missing values that no
+    row has, if there are any; `parent` int32[features] is -1 at the root, whose table has one line. `tables` int64, in units of
+    2**-SHIFT, are never positive. An input with a cell that no row has is less typical than every one without.
+    """
+
+    groups: tuple[Int32Array, ...]
+    parent: Int32Array
+    tables: tuple[Int64Array, ...]
+
+    def scores(self, cells: Int32Array) -> Int64Array:
+        """Of cells int32[rows, features] of the grid that was learnt from, int64[rows]."""
+        total = np.zeros(len(cells), np.int64)
+        own = [group[cells[:, f]] for f, group in enumerate(self.groups)]
+        for f, table in enumerate(self.tables):
+            above = int(self.parent[f])
+            total += table[own[above] if above >= 0 else 0, own[f]]
+        return total
+
+
+def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
+    """The tables of rows of cells int32[rows, features] of a grid, at least one row."""
+    counts = counts_of_cells(cells, grid)
+    groups = tuple(_groups(count, feature) for count, feature in zip(counts, grid, strict=True))
+    columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(groups)], axis=1)
+    parent, _ = spanning_tree(columns)
+    tables = [_table(columns, f, int(parent[f])) for f in range(columns.shape[1])]
+    least = 1 - sum(int(table.min()) for table in tables)
+    sizes = [int(of_cell.max()) + 1 for of_cell in groups]
+    wide = [
+        _with_unseen(table, sizes[int(above)] if above >= 0 else 1, size, -least)
+        for table, above, size in zip(tables, parent, sizes, strict=True)
+    ]
+    return PairTables(groups, parent, tuple(wide))
+
+
+def _groups(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
+    """Bins, and one more group for the cells without an order that no row has."""
+    bins = bins_of_cells(counts, feature)
+    unseen = _unordered(feature) & (counts == 0)
+    seen = bins[~unseen]
+    # Of a bin some cell has rows, unless no value is present at all.
+    number = np.zeros(int(bins.max()) + 1, np.int32)
+    number[np.unique(seen)] = np.arange(len(np.unique(seen)))
+    return np.where(unseen, np.int32(len(np.unique(seen))), number[bins]).astype(np.int32)
+
+
+def _unordered(feature: FeatureGrid) -> BoolArray:
+    cells = np.arange(feature.n_cells)
+    return np.asarray((cells == feature.missing_cell) | (feature.categories > 0))
+
+
+def _table(columns: Int32Array, feature: int, parent: int) -> Int64Array:
+    """ln P(own bin | bin of the parent) in units, [bins of the parent, bins]; of a root ln P(bin), [1, bins]."""
+    rows = len(columns)
+    if parent < 0:
+        counts = np.bincount(columns[:, feature])
+        return logs_in_units(counts[None, :].astype(object), np.full((1, 1), rows, object))
+    joint = joint_counts(columns, parent, feature).astype(object)
+    above, own = joint.sum(axis=1)[:, None], joint.sum(axis=0)[None, :]
+    # (n + s a b / N**2) / (a + s a / N), both sides times N**2: no fractions are left.
+    return logs_in_units(joint * rows**2 + SMOOTHING * above * own, above * (rows * (rows + SMOOTHING)))
+
+
+def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], below: object) -> Int64Array:
+    """ln(above / below) of whole numbers, to the nearest unit, int64 of the shape of `above`."""
+    under = np.broadcast_to(np.asarray(below, object), above.shape)
+    units: FloatArray = (np.log(above.astype(np.float64)) - np.log(under.astype(np.float64))) * (1 << SHIFT)
+    whole = np.rint(units).astype(np.int64)
+    for at in np.argwhere(np.abs(np.abs(units - whole) - 0.5) < _UNSURE):
+        place = tuple(at.tolist())
+        low, high = ln_bounds(Fraction(int(above[place]), int(under[place])), SHIFT + 64)
+        whole[place] = round((low + high) / 2 * (1 << SHIFT))
+    return whole
+
+
+def _with_unseen(table: Int64Array, height: int, width: int, least: int) -> Int64Array:
+    """The table with a line and a column for values that no row has: such a value costs more than all others can."""
+    wide = np.zeros((height, width), np.int64)
+    wide[: table.shape[0], : table.shape[1]] = table
+    wide[:, table.shape[1] :] = least
+    return wide
