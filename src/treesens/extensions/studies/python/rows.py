@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from treesens.extensions.studies.python.study_results import Called, PicturedResult, Records
+from treesens.extensions.studies.python.study_results import PicturedResult
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.robust_search import Robustness as Found
 
 
 @dataclass(frozen=True, eq=False)
-class Robustness(Records):
+class Robustness(PicturedResult):
     """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
 
-    records: list[dict[str, Any]]
-    notes: tuple[str, ...]
-    interrupted: bool
     found: Found = field(repr=False)
-    source: Any = field(repr=False)
-
-    @classmethod
-    def of(cls, called: Called) -> Self:
-        """The result of a call."""
-        found = called.found
-        return cls(called.records, called.notes, found.interrupted, found.result, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        names = ("row", "class", "correct", "verdict", "distance", "bound", "closed", "reason")
-        return {name: [record[name] for record in self.records] for name in names}
 
     def certified(self, radius: float) -> float:
         """The part of the rows that are proved to keep their class within a radius; with labels those that are right, too."""
@@ -41,48 +25,14 @@ class Robustness(Records):
         """Every radius at which the certified part of the rows falls, ascending from 0, with the part from there on."""
         return self.found.curve()
 
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the certified part of the rows over the radius. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import certified_plot
-
-        return certified_plot(self.records, self.found, axes)
-
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
         return f"<robustness of {len(self.records)} rows: {closed} closed>"
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Records):
+class Reasons(PicturedResult):
     """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
-
-    records: list[dict[str, Any]]
-    notes: tuple[str, ...]
-    source: Any = field(repr=False)
-
-    @classmethod
-    def of(cls, called: Called) -> Self:
-        """The result of a call."""
-        return cls(called.records, called.notes, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """A line per row: its class, the features that decide it, and those whose change gives another class."""
-        known = [None if r["sufficient"] is None else ", ".join(r["sufficient"]) for r in self.records]
-        contrast = [None if r["contrast"] is None else ", ".join(r["contrast"]) for r in self.records]
-        plain = {name: [r[name] for r in self.records] for name in ("row", "class")}
-        rest = {name: [r[name] for r in self.records] for name in ("smallest", "reason")}
-        return {**plain, "sufficient": known, "contrast": contrast, **rest}
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the part of the rows whose reason needs a feature. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import reasons_plot
-
-        return reasons_plot(self.records, None, axes)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)
