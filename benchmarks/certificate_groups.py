@@ -17,7 +17,8 @@ from treesens.binder.file import bind
 from treesens.compiler.result import Verdict
 from treesens.extensions.certify.attach import beyond_gap
 from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.gap_search import ask as largest_gaps
+from treesens.extensions.studies.study import Asking
 from treesens.grammar.parsing.parser import parse
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -62,8 +63,8 @@ def gap_rows(models: Models, asked: argparse.Namespace) -> Iterator[Row]:
         for feature in model.ensemble.feature_names:
             start = time.process_time()
             options = GapOptions(vary=[[feature]], time_limit=asked.seconds, threads=1)
-            (found,) = largest_gaps(model, options=options).results
-            took, query = time.process_time() - start, found.query.query
+            (found,) = largest_gaps(Asking((model,), None, options)).result
+            took, query = time.process_time() - start, found.query
             if found.verdict is Verdict.NONE:
                 yield row_of("largest gaps", f"{name} {feature}: no pair", query, took, asked.limit)
             elif found.bound is None:

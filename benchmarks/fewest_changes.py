@@ -20,13 +20,13 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Result, Verdict
 from treesens.grammar.parsing.parser import parse
 from treesens.solve.method import OpenQuestion
-from treesens.solve.methods.registry import METHODS
+from treesens.solve.methods.registry import all_methods
 from treesens.solve.options import Options
 from treesens.solve.question import answer, as_asked, ask_methods
 
 ASKED = "find a, b in m such that margin(a) >= {margin}; margin(b) <= -{margin} minimize changes(a, b)"
 NATIVE = Options(backend="native", regions=False)
-BEFORE = tuple(method for method in METHODS if method.name != "fewest changes")
+BEFORE = tuple(method for method in all_methods() if method.name != "fewest changes")
 
 
 def asked_in(way: str, query: Query, seconds: float) -> Result:

@@ -72,7 +72,7 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
     from treesens.compiler.result import Verdict
     from treesens.data.tables import read_table
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robustness import robustness
+    from treesens.extensions.studies.robust_search import robustness
     from treesens.frontends.registry import load
 
     loaded, data = load(model, None), read_table(table)

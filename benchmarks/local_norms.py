@@ -41,7 +41,7 @@ def measure(model: Path, table: Path, norm: str, rows: list[int], seconds: float
     """What is known of each row, and CPU seconds; binding counts for the first."""
     from treesens.data.tables import read_table
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robustness import robustness
+    from treesens.extensions.studies.robust_search import robustness
     from treesens.frontends.registry import load
 
     loaded, data = load(model, None), read_table(table)

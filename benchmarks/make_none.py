@@ -18,7 +18,8 @@ from benchmarks.published import FOLDER
 import treesens as ts
 from treesens.compiler.result import Verdict
 from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
+from treesens.extensions.studies.gap_search import ask as largest_gaps
+from treesens.extensions.studies.study import Asking
 
 HERE = Path(__file__).resolve().parent / "instances"
 MODELS = {
@@ -47,7 +48,7 @@ def main() -> None:
         unique = sorted({tuple(s) for s in sets})
         varied = [[names[f] for f in group] for group in unique]
         for group, result in zip(
-            unique, largest_gaps(loaded, options=GapOptions(vary=varied, time_limit=20)).results, strict=True
+            unique, largest_gaps(Asking((loaded,), None, GapOptions(vary=varied, time_limit=20))).result, strict=True
         ):
             if result.verdict is not Verdict.FOUND or result.bound is None or result.value is None:
                 continue

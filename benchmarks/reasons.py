@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.published import FOLDER
 
 from treesens.data.tables import Table, read_table
-from treesens.extensions.studies.reasons import Reason, reasons
 from treesens.extensions.studies.why import WhyOptions
+from treesens.extensions.studies.why_search import Reason, reasons
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 

@@ -40,7 +40,7 @@ def forest(bench: Path, folder: Path, data: str) -> Path:
 def solve(model: Any, table: Any, rows: list[int], seconds: float) -> str:
     """The cells of one line: rows, proved, and CPU seconds."""
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robustness import robustness
+    from treesens.extensions.studies.robust_search import robustness
 
     spent: list[float] = []
     last = time.process_time()

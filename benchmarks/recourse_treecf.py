@@ -39,7 +39,7 @@ class Side:
 
 def ours(model: Any, table: Any, rows: list[int], seconds: float) -> Side:
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robustness import robustness
+    from treesens.extensions.studies.robust_search import robustness
 
     side, last = Side(), time.process_time()
 

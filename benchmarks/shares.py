@@ -30,8 +30,8 @@ from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.search import ShareSearch
 from treesens.extensions.measure.share import Share, ShareRun
 from treesens.extensions.studies.count import CountOptions
-from treesens.extensions.studies.questions import gaps_of
-from treesens.extensions.studies.shares import Unit, units_of
+from treesens.extensions.studies.count_search import Unit, units_of
+from treesens.extensions.studies.events import gaps_of
 from treesens.frontends.registry import load
 
 DATA = {

@@ -47,7 +47,7 @@ STUDY_LINES: Final = {
         "Favourable decisions by group, and their ratios, as proved intervals.",
     ),
     "reasons": (
-        "treesens.extensions.studies.principal_reasons:STUDY",
+        "treesens.extensions.studies.reasons:STUDY",
         "The principal reasons of denials, with phrases and codes.",
     ),
     "robust": ("treesens.extensions.studies.robust:STUDY", "How far rows are from another class, with proofs."),
@@ -115,7 +115,16 @@ RESULTS: Final = {
     "SwingBudget": "treesens.extensions.repair.swing_budget:SwingBudget",
 }
 """Classes that the package `treesens` offers by name."""
-METHODS: Final = {"reason": "treesens.extensions.answers.reasons:METHOD"}
+METHODS: Final = {
+    "reason": "treesens.extensions.answers.reasons:METHOD",
+    "brief search, small domain": "treesens.extensions.methods.registered:BRIEF_SMALL",
+    "combinations": "treesens.extensions.methods.registered:COMBINATIONS",
+    "brief search, few changes": "treesens.extensions.methods.registered:BRIEF_FEW",
+    "fewest changes": "treesens.extensions.methods.registered:FEWEST",
+    "cheapest cells": "treesens.extensions.methods.registered:CHEAPEST",
+    "least radius": "treesens.extensions.methods.registered:RADIUS",
+    "attainable sums": "treesens.extensions.methods.registered:SUMS",
+}
 """Methods of answering, in addition to those of `solve/methods/registry.py`."""
 SERVICES: Final = {
     "answers": "treesens.extensions.answers.service",

@@ -15,8 +15,7 @@ import pytest
 
 import treesens as ts
 from tests.command import CLI
-from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
+from tests.extensions.studies.asked import found as found_by
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -31,7 +30,7 @@ def hard(folder: Path) -> float:
     model, limit, used = ts.load(folder / "m.json"), 4.0, 0.0
     while used < 3.5:
         before = time.process_time()
-        (known,) = largest_gaps(model, options=GapOptions(vary=[["f0"]], time_limit=limit, threads=1)).results
+        (known,) = found_by("gap", model, vary=[["f0"]], time_limit=limit, threads=1).result
         used, limit = time.process_time() - before, 2 * limit
     assert known.value is not None
     assert known.bound is not None

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.commands.conftest import Ran
-from tests.solve.test_least_radius import training_set, xgboost_model
+from tests.extensions.methods.test_least_radius import training_set, xgboost_model
 
 Treesens = Callable[..., Ran]
 DOMAIN = ("--range", "0", "10")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.data.settings import ask, needs_bench, table
 from treesens.compiler.query.bounds import LogRational
-from treesens.data.flips import Flips, flip_question, flips
+from treesens.data.flips import FlipQuestion, Flips, flip_question, flips
 from treesens.solve.tasks.data_rows import legal_rows, sweep_rows
 
 pytestmark = needs_bench
@@ -26,11 +26,11 @@ def swept(model: str, data: str, features: list[str], rows: int | None = None) -
 
 def test_rows_of_adult_that_flip_for_sex() -> None:
     found = swept("adult_t300_d5", "adult", ["sex"])
-    half = LogRational(Fraction(1, 2))
     assert len(found) == 22792
     assert found.complete
-    assert found.flipping(half, -half).sum() == 37
-    assert found.flipping(LogRational(Fraction(1)), LogRational(Fraction(-1))).sum() == 1
+    for margin, rows in ((Fraction(1, 2), 37), (Fraction(1), 1)):
+        bound = LogRational(margin)
+        assert FlipQuestion(0, 1, found.features, 0, 0, bound, -bound, None, True).flipping(found).sum() == rows
 
 
 @pytest.mark.parametrize("features", [["f8"], ["f2", "f6"], ["f5", "f1", "f7"]])

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
-from tests.solve.test_least_radius import NAMES, training_set, xgboost_model
+from tests.extensions.methods.test_least_radius import NAMES, training_set, xgboost_model
 from treesens.cli import group
 from treesens.errors import UsageError
 

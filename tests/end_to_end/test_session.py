@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import treesens as ts
-from tests.solve.test_least_radius import DOMAIN, NAMES, training_set, xgboost_model
+from tests.extensions.methods.test_least_radius import DOMAIN, NAMES, training_set, xgboost_model
 from treesens.errors import UsageError
 from treesens.python.questions import Session
 

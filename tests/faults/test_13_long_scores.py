@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.extensions.studies.asked import found as found_by
 from tests.faults.asking import ask
-from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
 from treesens.frontends.registry import load
 
 NAMES = list("pqr")
@@ -43,8 +42,7 @@ def test_the_largest_gap_of_long_scores_is_closed(seed: int) -> None:
     model = trained(seed)
     table = Table("d", {f: EVERY[f].to_numpy() for f in NAMES}, len(EVERY))
     loaded = load(model)
-    found = largest_gaps(loaded, align_table(loaded, table), options=GapOptions(vary=[("p",)], time_limit=20))
-    (gap,) = found.results
+    (gap,) = found_by("gap", loaded, table=align_table(loaded, table), vary=[("p",)], time_limit=20).result
     best = max(pairs(model))
     assert gap.closed
     if best < 0:

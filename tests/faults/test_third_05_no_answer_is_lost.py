@@ -48,21 +48,21 @@ def every_second(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 CASES = [
-    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_set.SetAudit.run"),
-    ("audit", ("m.json", *DATA, "--gap", "0.1,0.2"), "treesens.extensions.studies.audit_set.SetAudit._answer"),
-    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_set.SetAudit._swing"),
+    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_search.SetAudit.run"),
+    ("audit", ("m.json", *DATA, "--gap", "0.1,0.2"), "treesens.extensions.studies.audit_search.SetAudit._answer"),
+    ("audit", ("m.json", *DATA, "--gap", "0.1"), "treesens.extensions.studies.audit_search.SetAudit._swing"),
     (
         "audit",
         ("m.json", *DATA, "--gap", "0.1", "--measure", "cells"),
-        "treesens.extensions.studies.shares.ShareSearch",
+        "treesens.extensions.studies.count_search.ShareSearch",
     ),
-    ("gap", ("m.json",), "treesens.extensions.studies.largest_gap.compile_query"),
-    ("range", ("m.json",), "treesens.extensions.studies.score_range.answer"),
-    ("count", ("m.json", "--gap", "0.1", "--measure", "cells"), "treesens.extensions.studies.shares.ShareSearch"),
-    ("robust", ("m.json", *DATA, "--rows", "0,1,2"), "treesens.extensions.studies.robustness.nearest_input"),
-    ("why", ("m.json", *DATA, "--row", "0,1,2"), "treesens.extensions.studies.reasons.reason_of"),
-    ("sets", ("m.json", "--gap", "0.1"), "treesens.extensions.studies.minimal_sets.answer"),
-    ("diff", ("m.json", "n.json", *DATA), "treesens.extensions.studies.difference.answer"),
+    ("gap", ("m.json",), "treesens.extensions.studies.optima.compile_query"),
+    ("range", ("m.json",), "treesens.extensions.studies.optima.answer"),
+    ("count", ("m.json", "--gap", "0.1", "--measure", "cells"), "treesens.extensions.studies.count_search.ShareSearch"),
+    ("robust", ("m.json", *DATA, "--rows", "0,1,2"), "treesens.extensions.studies.robust_search.nearest_input"),
+    ("why", ("m.json", *DATA, "--row", "0,1,2"), "treesens.extensions.studies.why_search.reason_of"),
+    ("sets", ("m.json", "--gap", "0.1"), "treesens.extensions.studies.sets_search.answer"),
+    ("diff", ("m.json", "n.json", *DATA), "treesens.extensions.studies.optima.answer"),
 ]
 
 
@@ -84,7 +84,7 @@ def test_a_failing_question_costs_no_other(
     place, _, name = step.rpartition(".")
     from pkgutil import resolve_name
 
-    owner = resolve_name(place if "SetAudit" not in place else "treesens.extensions.studies.audit_set:SetAudit")
+    owner = resolve_name(place if "SetAudit" not in place else "treesens.extensions.studies.audit_search:SetAudit")
     monkeypatch.setattr(owner, name, every_second(getattr(owner, name)))
     outcome = CliRunner().invoke(group, [command, *arguments, "--json"], standalone_mode=False)
     assert outcome.exception is None
@@ -99,7 +99,7 @@ def test_a_failing_question_costs_no_other(
 
 def test_an_unforeseen_error_of_a_call_is_typed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = every_second(ts.load)
-    monkeypatch.setattr("treesens.extensions.studies.largest_gap.align_table", planted)
+    monkeypatch.setattr("treesens.extensions.studies.gap_search.align_table", planted)
     import pandas as pd
 
     with pytest.raises(InternalError, match="IndexError: planted") as raised:

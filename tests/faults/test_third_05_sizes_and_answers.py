@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import treesens as ts
+from tests.extensions.studies.asked import found as found_by
 from tests.faults.asking import ask
 from treesens.cli import group
 from treesens.errors import UsageError
-from treesens.extensions.studies.difference import difference
 from treesens.frontends.registry import load
 
 xgboost = pytest.importorskip("xgboost")
@@ -67,7 +67,7 @@ def test_a_model_is_equal_to_itself() -> None:
     lightgbm = pytest.importorskip("lightgbm")
     model = lightgbm.LGBMRegressor(n_estimators=20, min_child_samples=2, verbose=-1).fit(ROWS, ROWS["a"] ** 3)
     one, other = load(model), load(model)
-    found = difference(one, other, None, time_limit=5)
+    found = found_by("diff", one, other, time_limit=5).result
     assert found.verdict == "equal"
     assert found.bound == 0
 
@@ -87,7 +87,7 @@ def test_what_rounding_hides_is_not_called_different(tmp_path: Path) -> None:
     matrix = xgboost.DMatrix(ROWS.astype(np.float32))
     old, new = (xgboost.Booster(model_file=str(path)).predict(matrix) for path in paths)
     assert np.array_equal(old, new)
-    found = difference(load(paths[0]), load(paths[1]), None, time_limit=5)
+    found = found_by("diff", load(paths[0]), load(paths[1]), time_limit=5).result
     assert found.verdict == "close"
     assert found.bound is not None
     assert found.bound > 0

@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_written_has_the_code_of_the_user(folder: Path, mo
 STEPS = {
     "audit nearest": (
         ["audit", "c.json", "--data", "far.csv", "--domain", "wide.sens", "--margin", "0.1"],
-        "treesens.extensions.studies.audit_set.SetAudit._nearer",
+        "treesens.extensions.studies.audit_search.SetAudit._nearer",
     ),
     "audit region": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
@@ -147,19 +147,19 @@ STEPS = {
     ),
     "audit settled": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
-        "treesens.extensions.studies.audit_set.SetAudit._settled",
+        "treesens.extensions.studies.audit_search.SetAudit._settled",
     ),
     "audit swing": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1"],
-        "treesens.extensions.studies.audit_set.SetAudit._swing",
+        "treesens.extensions.studies.audit_search.SetAudit._swing",
     ),
     "audit typical": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--typical", "90"],
-        "treesens.extensions.studies.audit_set.SetAudit._typical",
+        "treesens.extensions.studies.audit_search.SetAudit._typical",
     ),
     "audit share": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--measure", "rows"],
-        "treesens.extensions.studies.shares._counted",
+        "treesens.extensions.studies.count_search._counted",
     ),
     "audit certificate": (
         ["audit", "c.json", "--data", "d.csv", "--margin", "0.1", "--certificate", "certs"],

@@ -24,7 +24,7 @@ ROOMS = (
     "extensions/editor",
     "extensions/repair/command.py",
     "extensions/repair/swing_budget.py",
-    "extensions/studies/pair_rows.py",
+    "extensions/studies/rows.py",
     "extensions/studies/running.py",
     "extensions/studies/python",
     "extensions/studies/commands",

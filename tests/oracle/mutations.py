@@ -194,51 +194,51 @@ MUTATIONS = (
 
 STUDIES = (
     Mutation(
-        "audit: a row more flips", "extensions/studies/audit_set.py",
+        "audit: a row more flips", "extensions/studies/audit_search.py",
         r'"rows_flipped": len\(order\)', '"rows_flipped": len(order) + 1', True,
     ),
     Mutation(
-        "gap: half of the bound", "extensions/studies/largest_gap.py",
+        "gap: half of the bound", "extensions/studies/optima.py",
         r"bound = bound if bound is None else max\(bound, value\)", "bound = bound if bound is None else bound / 2", True,
     ),
     Mutation(
-        "count: a row more is concerned", "extensions/studies/shares.py",
+        "count: a row more is concerned", "extensions/studies/count_search.py",
         r'"rows_concerned": sure', '"rows_concerned": sure + 1', True,
     ),
     Mutation(
-        "sets: a feature too few", "extensions/studies/minimal_sets.py",
+        "sets: a feature too few", "extensions/studies/sets_search.py",
         r"features=self\._named\(one\), minimal", "features=self._named(one)[1:], minimal", True,
     ),
     Mutation(
-        "range: the ends swapped", "extensions/studies/score_range.py",
-        r'end="smallest" if self\.sense == "minimize"', 'end="smallest" if self.sense == "maximize"', True,
+        "range: the ends swapped", "extensions/studies/range_search.py",
+        r'end="smallest" if self\.sense is Sense\.MINIMIZE', 'end="smallest" if self.sense is Sense.MAXIMIZE', True,
     ),
     Mutation(
-        "robust: a bound too large", "extensions/studies/robustness.py",
+        "robust: a bound too large", "extensions/studies/robust_search.py",
         r"best\.distance, best\.bound, best\.point", "best.distance, best.bound and 2 * best.bound, best.point", True,
     ),
     Mutation(
-        "why: a contrast cut short", "extensions/studies/reasons.py",
+        "why: a contrast cut short", "extensions/studies/why_search.py",
         r"sorted\(known\.contrast\)\)", "sorted(known.contrast)[:1])", True,
     ),
     Mutation(
-        "diff: a row more changes", "extensions/studies/difference.py",
+        "diff: a row more changes", "extensions/studies/diff_search.py",
         r'"changed": len\(self\.changed\)', '"changed": len(self.changed) + 1', True,
     ),
     Mutation(
-        "shape: half of a bound", "extensions/studies/shapes.py",
+        "shape: half of a bound", "extensions/studies/shape_search.py",
         r"bound = min\(bound, max\(result\.objective\.bound, 0\.0\)\)", "bound = min(bound, result.objective.bound / 2)", True,
     ),
     Mutation(
-        "groups: a share of one row less", "extensions/studies/group_shares.py",
+        "groups: a share of one row less", "extensions/studies/groups_search.py",
         r"share = Fraction\(number, len\(rows\)\)", "share = Fraction(number, max(1, len(rows) - 1))", True,
     ),
     Mutation(
-        "reasons: one feature fewer may suffice", "extensions/studies/denials.py",
+        "reasons: one feature fewer may suffice", "extensions/studies/reasons_search.py",
         r"if len\(chosen\) > self\.options\.most:(\s+reason = f\"no values)", r"if len(chosen) >= self.options.most:\1", True,
     ),
     Mutation(
-        "learn: a row more supports", "extensions/studies/rules_text.py",
+        "learn: a row more supports", "extensions/studies/learn_search.py",
         r"support=rule\.support", "support=rule.support + 1", True,
     ),
 )  # fmt: skip
@@ -562,15 +562,15 @@ PROOFS = (
         test="tests/extensions/certify/test_cases.py",
     ),
     Mutation(
-        "a set of features that stays open is taken for one without an answer", "solve/methods/fewest_changes.py",
+        "a set of features that stays open is taken for one without an answer", "extensions/methods/fewest_changes.py",
         r"if result\.verdict is not Verdict\.NONE or result\.proof is Proof\.LIBRARY:",
         "if result.verdict is Verdict.FOUND:",
-        test="tests/solve/test_fewest_changes.py",
+        test="tests/extensions/methods/test_fewest_changes.py",
     ),
     Mutation(
-        "features that are not counted may not differ", "solve/methods/fewest_changes.py",
+        "features that are not counted may not differ", "extensions/methods/fewest_changes.py",
         r"SameExcept\(0, 1, free \| self\.uncounted\)", "SameExcept(0, 1, free)",
-        test="tests/solve/test_fewest_changes.py",
+        test="tests/extensions/methods/test_fewest_changes.py",
     ),
 )  # fmt: skip
 """Errors in what proofs of several parts rest on."""
@@ -590,7 +590,7 @@ ROOMS = (
         test="tests/compiler/legalise/test_rounding.py",
     ),
     Mutation(
-        "a group of just the smallest size is not compared", "extensions/studies/group_shares.py",
+        "a group of just the smallest size is not compared", "extensions/studies/groups_search.py",
         r"len\(group\.rows\) >= options\.smallest \* rows", "len(group.rows) > options.smallest * rows",
         test="tests/extensions/studies/test_groups.py",
     ),

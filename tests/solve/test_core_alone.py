@@ -27,7 +27,7 @@ def core_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_share_is_an_error_at_its_place() -> None:
-    with pytest.raises(DiagnosticsError, match=r"E223.*lacks shares[\s\S]*pip install treesens") as failed:
+    with pytest.raises(DiagnosticsError, match=r"E223.*lacks measures[\s\S]*pip install treesens") as failed:
         bound(f"measure p: uniform\n{TEXT}\n share of p", models=("binary",))
     (one,) = failed.value.diagnostics
     assert one.span is not None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import treesens as ts
-from tests.solve.test_least_radius import DOMAIN, candidates, forest_model, training_set, xgboost_model
+from tests.extensions.methods.test_least_radius import DOMAIN, candidates, forest_model, training_set, xgboost_model
 from treesens.compiler.base.diagnostics import DiagnosticsError
 
 ENDS = np.array([[0, 0, 0], [1, 4, 9]], np.float32)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.binder.setting import bound
 from tests.commands.test_command_line import STUMP
+from tests.extensions.answers.test_top_n import loose_query
 from tests.questions import oracle, random_cell_set
-from tests.solve.test_top_n import loose_query
 from treesens.binder.conflicts import Conjunct
 from treesens.binder.file import ResolvedQuestion
 from treesens.cli import main

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.solve.test_least_radius import NAMES, xgboost_model
+from tests.extensions.methods.test_least_radius import NAMES, xgboost_model
 from treesens.binder.file import bind
 from treesens.frontends.registry import load
 from treesens.grammar.parsing.parser import parse

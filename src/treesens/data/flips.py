@@ -61,45 +61,6 @@ class Flips:
     def __len__(self) -> int:
         return len(self.index)
 
-    def flipping(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> BoolArray:
-        """Rows whose score reaches at least `high` and at most `low`, bool[rows]; never one that does not. A side that is
-        `strict` has to be passed.
-        """
-        top, bottom = self.ends(high, low, strict)
-        return np.asarray((self.highest >= top) & (self.lowest + self.slack <= bottom), dtype=bool)
-
-    def ends(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> tuple[int, int]:
-        """The least score that passes `high` and the greatest that passes `low`, in units of 2**-shift."""
-        return least_units(high, self.shift, strict=strict[0]), -least_units(-low, self.shift, strict=strict[1])
-
-    def swings(self, least: LogRational) -> BoolArray:
-        """Rows whose highest and lowest scores differ by at least `least`, bool[rows]."""
-        return np.asarray(self.highest - (self.lowest + self.slack) >= least_units(least, self.shift), dtype=bool)
-
-    def falling(self, high: LogRational, strict: bool = False) -> BoolArray:
-        """Rows that are at or above `high` as they are, bool[rows]: a flip takes them down."""
-        return np.asarray(self.own >= least_units(high, self.shift, strict=strict), dtype=bool)
-
-    def rising(self, low: LogRational, strict: bool = False) -> BoolArray:
-        """Rows that are at or below `low` as they are, bool[rows]: a flip takes them up."""
-        own = self.own if self.own_low is None else self.own_low
-        return np.asarray(own + self.slack <= -least_units(-low, self.shift, strict=strict), dtype=bool)
-
-    def clearance(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> Int64Array:
-        """By how much each row passes both thresholds, the lesser of the two, in units of 2**-shift."""
-        top, bottom = self.ends(high, low, strict)
-        return np.minimum(self.highest - top, bottom - self.lowest - self.slack)
-
-    def deficit(self, high: LogRational, low: LogRational, strict: Strict = _NOT_STRICT) -> Int64Array:
-        """What rows lack to pass both thresholds, added up, in units of 2**-shift; 0 for rows that pass both."""
-        top, bottom = self.ends(high, low, strict)
-        above, below = top - self.highest, self.lowest + self.slack - bottom
-        return np.asarray(np.maximum(above, 0) + np.maximum(below, 0))
-
-    def score(self, units: int) -> float:
-        """A score of this record as a number."""
-        return Unit(self.shift).nearest(units)
-
 
 def flips(
     model: CellEnsemble,
@@ -121,7 +82,7 @@ def flips(
     chosen = tuple(features)
     widest = _widest(chosen, legal)
     others = [f for f in chosen if f != widest]
-    options, complete = _thinned([np.flatnonzero(legal[f]) for f in others], limit)
+    options, complete = thinned([np.flatnonzero(legal[f]) for f in others], limit)
     rows = len(cells)
     highest, lowest = np.full(rows, -UNTRIED), np.full(rows, UNTRIED)
     high_cells = np.zeros((rows, len(chosen)), np.int32)
@@ -171,15 +132,16 @@ def _scores(model: CellEnsemble, cells: Int32Array, values: Int64Array, output: 
     return _SCORES.of((model,), (output, hashlib.sha256(cells.tobytes()).digest()), add_up)
 
 
-def _thinned(options: list[NDArray[np.int64]], limit: int) -> tuple[list[NDArray[np.int64]], bool]:
-    """The options themselves, or evenly spread ones whose product stays within the limit."""
+def thinned(options: list[NDArray[np.int64]], limit: float, *, least: int = 1) -> tuple[list[NDArray[np.int64]], bool]:
+    """The options themselves, or evenly spread ones whose product stays within the limit, but `least` of each."""
     complete = True
-    while np.prod([len(o) for o in options], dtype=np.float64) > limit:
+    while math.prod(map(len, options)) > limit:
         complete = False
         longest = max(range(len(options)), key=lambda i: len(options[i]))
-        options[longest] = options[longest][
-            np.linspace(0, len(options[longest]) - 1, len(options[longest]) // 2, dtype=int)
-        ]
+        size = len(options[longest])
+        if size <= least:
+            break
+        options[longest] = options[longest][np.linspace(0, size - 1, max(least, size // 2), dtype=int)]
     return options, complete
 
 
@@ -219,36 +181,46 @@ class FlipQuestion:
     strict: Strict = _NOT_STRICT
 
     def flipping(self, found: Flips) -> BoolArray:
-        """The rows that meet the bounds, bool[rows]."""
-        if self.swing is not None:
-            return found.swings(self.swing)
-        assert self.high is not None
-        assert self.low is not None
-        return found.flipping(self.high, self.low, self.strict)
+        """The rows that meet the bounds, bool[rows]; never one that does not."""
+        return np.asarray(self.clearance(found) >= 0)
 
     def clearance(self, found: Flips) -> Int64Array:
-        """By how much rows meet the bounds (or fail to, below 0), in units of the sweep."""
-        if self.swing is not None:
-            return found.highest - found.lowest - found.slack - least_units(self.swing, found.shift)
-        assert self.high is not None
-        assert self.low is not None
-        return found.clearance(self.high, self.low, self.strict)
+        """By how much rows meet the bounds (or fail to, below 0), the lesser of the two, in units of the sweep."""
+        return np.minimum(*self._margins(found))
 
     def deficit(self, found: Flips) -> Int64Array:
         """What rows lack to be pairs, in units of the sweep: 0 for pairs. Unlike the clearance it counts progress on the
         nearer threshold while the other one stands still.
         """
-        if self.high is None or self.low is None:
-            return np.asarray(np.maximum(-self.clearance(found), 0))
-        return found.deficit(self.high, self.low, self.strict)
+        above, below = (np.maximum(-margin, 0) for margin in self._margins(found))
+        return np.asarray(above if self.swing is not None else above + below)
+
+    def _margins(self, found: Flips) -> tuple[Int64Array, Int64Array]:
+        """By how much the extremes of rows pass either bound; both times the same of a swing."""
+        lowest = found.lowest + found.slack
+        if self.swing is not None:
+            swing = found.highest - lowest - least_units(self.swing, found.shift)
+            return swing, swing
+        top, bottom = self._ends(found)
+        return found.highest - top, bottom - lowest
+
+    def _ends(self, found: Flips) -> tuple[int, int]:
+        """The least score that passes `high` and the greatest that passes `low`, in units of the sweep."""
+        assert self.high is not None
+        assert self.low is not None
+        above, below = self.strict
+        return least_units(self.high, found.shift, strict=above), -least_units(-self.low, found.shift, strict=below)
 
     def falling(self, found: Flips) -> BoolArray:
-        """Rows that are on the upper side as they are, bool[rows]."""
-        return np.zeros(len(found), bool) if self.high is None else found.falling(self.high, self.strict[0])
+        """Rows that are on the upper side as they are, bool[rows]: a flip takes them down."""
+        return np.zeros(len(found), bool) if self.high is None else np.asarray(found.own >= self._ends(found)[0])
 
     def rising(self, found: Flips) -> BoolArray:
-        """Rows that are on the lower side as they are, bool[rows]."""
-        return np.zeros(len(found), bool) if self.low is None else found.rising(self.low, self.strict[1])
+        """Rows that are on the lower side as they are, bool[rows]: a flip takes them up."""
+        if self.low is None:
+            return np.zeros(len(found), bool)
+        own = found.own if found.own_low is None else found.own_low
+        return np.asarray(own + found.slack <= self._ends(found)[1])
 
 
 def flip_question(query: Query) -> FlipQuestion | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treesens.compiler.model import cells
 from treesens.compiler.query.cases import cases_of_one
 from treesens.compiler.query.evaluate import linear_constraints
 from treesens.compiler.query.known_cavities import all_cavities_in
@@ -13,11 +12,7 @@ from treesens.compiler.query.query import Objective, Query
 from treesens.solve.options import Options
 from treesens.values.contradictions import NEVER
 from treesens.values.relations import relates_values
-from treesens.values.slots import count_inputs
-from treesens.values.stated_changes import changes_wanted
 
-MOST_COMBINATIONS = 100_000
-"""Combinations of cells of all points together that are gone through one by one."""
 MANY_LEAVES = 200_000
 """Of all points together: a module of them has millions of nonzeros."""
 
@@ -35,11 +30,6 @@ def on_trees(options: Options) -> bool:
 def contradicts_itself(query: Query) -> bool:
     """True if constraints contradict each other, as `without_clashes` has found."""
     return NEVER in query.constraints
-
-
-def is_small(query: Query) -> bool:
-    """True if the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
-    return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
 def has_cases(query: Query) -> bool:
@@ -60,41 +50,6 @@ def wants_probability(query: Query) -> bool:
 def names_rows(query: Query) -> bool:
     """True if the distance to the nearest row of a table is minimised."""
     return query.objective is not None and query.objective.nearest is not None
-
-
-def is_cheapest(query: Query) -> bool:
-    """True if the question is for the least sum of costs of single cells."""
-    goal = query.objective
-    if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
-        return False
-    if goal.kind == "features":
-        return not relates_values(query)
-    if goal.maximize:
-        return False
-    if not goal.kind.startswith("distance") or goal.unit != 1 or goal.offset != 0 or relates_values(query):
-        return False
-    if not goal.values:
-        form = goal.form
-        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels or form.forests)
-    places = [term.places for term in goal.values]
-    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
-    return alone and all(t.factor > 0 for t in goal.values)
-
-
-def counts_changes(query: Query) -> bool:
-    """True if the question is for two inputs that differ in as few features as possible, or in a limited number of them."""
-    return changes_wanted(query) is not None
-
-
-def is_radius(query: Query) -> bool:
-    """True if the question is for the least largest distance of places from given values, and cells decide it."""
-    goal = query.objective
-    if goal is None or goal.maximize or not goal.largest or not goal.values:
-        return False
-    places = [term.places for term in goal.values]
-    features = {term.feature for term in goal.values}
-    alone = all(len(p) == 1 for p in places) and len(features) == len(places)
-    return alone and all(t.factor > 0 for t in goal.values) and not relates_values(query)
 
 
 def needs_refinement(query: Query) -> bool:
@@ -129,8 +84,3 @@ def sums_scores(goal: Objective | None) -> bool:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)
     return bool(form.scores) and not (beside or form.costs or form.changes or form.pairs or form.levels or form.forests)
-
-
-def may_be_additive(query: Query) -> bool:
-    """True if the first tree of every model asks for so few features that trees may fall apart into independent groups."""
-    return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)

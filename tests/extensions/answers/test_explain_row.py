@@ -12,9 +12,9 @@ import pytest
 
 import treesens as ts
 from tests.command import run_command
+from tests.extensions.methods.test_least_radius import NAMES, training_set, xgboost_model
+from tests.extensions.methods.test_methods import alone, asked_of
 from tests.extensions.studies.test_reasons import decides, sets_of_features
-from tests.solve.test_least_radius import NAMES, training_set, xgboost_model
-from tests.solve.test_methods import alone, asked_of
 from tests.solve.test_split_disjunction import ROW, World, world_of
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result, Verdict

@@ -12,7 +12,7 @@ import pytest
 import treesens.extensions.treesens_verify as checker
 import xgboost as xgb
 
-from tests.solve.test_attainable_sums import domain, stumps
+from tests.extensions.methods.test_attainable_sums import domain, stumps
 from treesens.binder.file import bind
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query

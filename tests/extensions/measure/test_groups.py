@@ -19,8 +19,8 @@ from treesens.extensions.measure.measure import chow_liu
 from treesens.extensions.measure.measures import MeasureName, measure_of
 from treesens.extensions.measure.search import CONCERNED, ShareSearch
 from treesens.extensions.studies.count import CountOptions
-from treesens.extensions.studies.questions import gaps_of
-from treesens.extensions.studies.shares import Unit, count_shares, units_of
+from treesens.extensions.studies.count_search import Unit, count_shares, units_of
+from treesens.extensions.studies.events import gaps_of
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.python.questions import load

@@ -21,7 +21,7 @@ from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.proposal import tilts_for
 from treesens.extensions.measure.sampler import Sampler, hunt
 from treesens.extensions.measure.search import CONCERNED, ShareSearch
-from treesens.extensions.studies.shares import Unit
+from treesens.extensions.studies.count_search import Unit
 
 
 def built(seed: int, make: Any = xgboost_case, varied: tuple[int, ...] = (0,)) -> tuple[Case, Unit, Measure]:

@@ -17,8 +17,9 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.data.tables import Table, align_table, read_table
 from treesens.errors import DataError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.questions import gaps_of, questions_of
+from treesens.extensions.studies.audit_search import audit
+from treesens.extensions.studies.events import gaps_of
+from treesens.extensions.studies.questions import questions_of
 from treesens.extensions.studies.registry import command_of
 
 pytestmark = needs_bench

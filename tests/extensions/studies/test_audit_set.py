@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict
-from treesens.extensions.studies.audit_set import exact_bound
+from treesens.extensions.studies.audit_search import exact_bound
 
 
 def test_a_swing_rules_out_what_is_above_it_exactly() -> None:

@@ -12,7 +12,7 @@ import treesens as ts
 from tests.binder.test_decisions import GRID, NAMES
 from tests.trials import at_night
 from treesens.errors import UsageError
-from treesens.extensions.studies.shapes import outputs_of
+from treesens.extensions.studies.shape_search import outputs_of
 
 DIGITS = 2e-6
 """How closely differences of probabilities are looked for, and the library's rounding."""

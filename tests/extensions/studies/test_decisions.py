@@ -12,16 +12,16 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.extensions.studies.asked import found as found_by
 from tests.extensions.studies.grids import NAMES, Trained, regressor, several_classes, two_classes
 from treesens.cli import main
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.audit_search import audit
 from treesens.extensions.studies.decisions import Asked, decisions_of
-from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
-from treesens.extensions.studies.questions import gaps_of, sizes_of
+from treesens.extensions.studies.events import gaps_of
+from treesens.extensions.studies.questions import sizes_of
 from treesens.extensions.studies.report.audit_table import show_audit
 from treesens.extensions.studies.sens_file import read_domain
 from treesens.records.plain import plain
@@ -147,11 +147,9 @@ def test_values_of_regressors(kind: str) -> None:
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_largest_leads_between_classes(kind: str) -> None:
     trained = several_classes(kind)
-    found = largest_gaps(
-        ts.load(trained.estimator), read_table(trained.frame), options=GapOptions(time_limit=20, threads=1)
-    )
-    assert len(found.results) == 9
-    for result in found.results:
+    found = found_by("gap", ts.load(trained.estimator), table=read_table(trained.frame), time_limit=20, threads=1)
+    assert len(found.result) == 9
+    for result in found.result:
         record = plain(result.record())
         first, second = (number_of(trained, name) for name in record["classes"])
         axis = NAMES.index(record["varied"][0])
@@ -162,11 +160,11 @@ def test_largest_leads_between_classes(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["forest", "histogram", "xgboost"])
 def test_largest_gaps_around_a_cut_off(kind: str) -> None:
     trained = two_classes(kind)
-    options = GapOptions(time_limit=20, threads=1, threshold=Fraction("0.3"))
+    options = {"time_limit": 20, "threads": 1, "threshold": Fraction("0.3")}
     scores, centre = trained.scores[..., 0], 0.3
     if kind != "forest":
         scores, centre = np.log(scores / (1 - scores)), float(np.log(0.3 / 0.7))
-    for result in largest_gaps(ts.load(trained.estimator), read_table(trained.frame), options=options).results:
+    for result in found_by("gap", ts.load(trained.estimator), table=read_table(trained.frame), **options).result:
         axis = NAMES.index(result.varied[0])
         best = np.minimum(scores.max(axis=axis) - centre, centre - scores.min(axis=axis)).max()
         enclosed(plain(result.record()), float(best))
@@ -181,8 +179,8 @@ def test_cut_offs_between_the_votes_of_pure_trees(threshold: str) -> None:
         trained.frame, trained.estimator.predict(trained.frame)
     )
     chance = forest.predict_proba(trained.grid)[:, 1].reshape(6, 6, 6)
-    options, centre = GapOptions(time_limit=20, threads=1, threshold=Fraction(threshold)), float(threshold)
-    for result in largest_gaps(ts.load(forest), read_table(trained.frame), options=options).results:
+    options, centre = {"time_limit": 20, "threads": 1, "threshold": Fraction(threshold)}, float(threshold)
+    for result in found_by("gap", ts.load(forest), table=read_table(trained.frame), **options).result:
         axis = NAMES.index(result.varied[0])
         best = np.minimum(chance.max(axis=axis) - centre, centre - chance.min(axis=axis)).max()
         enclosed(plain(result.record()), float(best))
@@ -191,7 +189,7 @@ def test_cut_offs_between_the_votes_of_pure_trees(threshold: str) -> None:
 @pytest.mark.parametrize("kind", ["forest", "xgboost"])
 def test_largest_differences_of_regressors(kind: str) -> None:
     trained = regressor(kind)
-    for result in largest_gaps(ts.load(trained.estimator), read_table(trained.frame)).results:
+    for result in found_by("gap", ts.load(trained.estimator), table=read_table(trained.frame)).result:
         high, low = trained.extremes(trained.scores[..., 0], NAMES.index(result.varied[0]))
         enclosed(plain(result.record()), float((high - low).max()))
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.extensions.studies.asked import found as found_by
 from tests.extensions.studies.grids import GRID, NAMES, several_classes, two_classes
 from treesens.cli import main as cli
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
-from treesens.extensions.studies.difference import difference
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -39,7 +39,7 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_the_largest_difference_is_reached_and_bounded(versions: Any) -> None:
     _, frame, old, new = versions
-    found = difference(ts.load(old), ts.load(new), read_table(frame), time_limit=20)
+    found = found_by("diff", ts.load(old), ts.load(new), table=read_table(frame), time_limit=20).result
     one, two = (np.asarray(m.predict(GRID, output_margin=True), float) for m in (old, new))
     assert found.verdict == "different"
     for largest in found.largest:
@@ -59,7 +59,7 @@ def test_the_largest_difference_is_reached_and_bounded(versions: Any) -> None:
 
 def test_equal_models_are_proved_equal(versions: Any) -> None:
     _, frame, old, _ = versions
-    found = difference(ts.load(old), ts.load(old), read_table(frame), time_limit=20)
+    found = found_by("diff", ts.load(old), ts.load(old), table=read_table(frame), time_limit=20).result
     assert found.verdict == "equal"
     assert found.bound == 0.0
     assert found.changed == []
@@ -70,7 +70,9 @@ def test_every_score_of_several_classes_is_compared() -> None:
     trained = several_classes("forest")
     y = trained.estimator.predict(trained.frame)
     other = ensemble.RandomForestClassifier(5, max_depth=3, random_state=9).fit(trained.frame, y)
-    found = difference(ts.load(trained.estimator), ts.load(other), read_table(trained.frame), time_limit=20)
+    found = found_by(
+        "diff", ts.load(trained.estimator), ts.load(other), table=read_table(trained.frame), time_limit=20
+    ).result
     apart = trained.scores - other.predict_proba(trained.grid).reshape(trained.scores.shape)
     for largest in found.largest:
         best = float((largest.sign * apart[..., trained.names.index(largest.score)]).max())
@@ -137,8 +139,8 @@ def test_a_sensitivity_that_appears_fails_the_command(retrained: Any, capsys: py
 def test_models_of_different_kinds_are_refused() -> None:
     several, two = ts.load(several_classes("forest").estimator), ts.load(two_classes("xgboost").estimator)
     with pytest.raises(UsageError, match="versions of one model"):
-        difference(several, two, None)
-    assert json.dumps(difference(two, two, None, time_limit=5).record())
+        found_by("diff", several, two)
+    assert json.dumps(found_by("diff", two, two, time_limit=5).result.record())
 
 
 def test_from_python_over_live_objects(versions: Any) -> None:

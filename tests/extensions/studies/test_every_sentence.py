@@ -627,10 +627,10 @@ def test_every_sentence_is_true(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "2000")
     if way == "cut":
-        monkeypatch.setattr("treesens.extensions.studies.audit_set._MOMENT", 0.0)
+        monkeypatch.setattr("treesens.extensions.studies.audit_search._MOMENT", 0.0)
     if way == "incomplete":
         monkeypatch.setattr("treesens.data.flips.MOST_COMBINATIONS", 2)
-        monkeypatch.setattr("treesens.extensions.studies.sweeps._FEWEST", 2, raising=False)
+        monkeypatch.setattr("treesens.extensions.studies.rows._FEWEST", 2, raising=False)
     case = case_of(kind, way)
     text, shown, facts = read(case, tmp_path, capsys)
     judge = Judge(case, facts, facts["results"])

@@ -16,7 +16,7 @@ import treesens as ts
 from tests.extensions.studies.grids import GRID, NAMES, Trained, regressor, several_classes, two_classes
 from treesens.cli import main
 from treesens.errors import UsageError
-from treesens.extensions.studies.group_shares import Counts, _ratio, _reaches
+from treesens.extensions.studies.groups_search import Counts, _ratio, _reaches
 
 
 def with_groups(trained: Trained, seed: int = 1) -> pd.DataFrame:

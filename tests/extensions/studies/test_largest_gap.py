@@ -12,10 +12,9 @@ from benchmarks.published import VERDICTS
 
 import treesens as ts
 from tests.data.settings import BENCH, needs_bench
+from tests.extensions.studies.asked import found as found_by
 from treesens.cli import main
 from treesens.compiler.result import Verdict
-from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -39,9 +38,8 @@ def test_value_and_bound_enclose_the_optimum(tmp_path: Path, seed: int) -> None:
     margins = np.asarray(loaded.margins(inputs), np.float64).reshape(6, 6, 6)
     names = loaded.ensemble.feature_names
     for close in (0.0, 0.02):
-        found = largest_gaps(
-            loaded, options=GapOptions(vary=[[n] for n in names], time_limit=20, threads=1, close=close)
-        ).results
+        options = {"vary": [[n] for n in names], "time_limit": 20, "threads": 1, "close": close}
+        found = found_by("gap", loaded, **options).result
         for axis, result in enumerate(found):
             best = float(np.minimum(margins.max(axis=axis), -margins.min(axis=axis)).max())
             assert result.closed
@@ -75,7 +73,7 @@ def test_published_verdicts_lie_on_the_right_side() -> None:
     known = [json.loads(line) for line in VERDICTS.read_text().splitlines()]
     loaded = ts.load(BENCH / "models/diabetes_unrobust.json")
     names = loaded.ensemble.feature_names
-    found = {r.varied[0]: r for r in largest_gaps(loaded, options=GapOptions(time_limit=20)).results}
+    found = {r.varied[0]: r for r in found_by("gap", loaded, time_limit=20).result}
     for item in known:
         if item["model"] != "diabetes_unrobust":
             continue
@@ -100,7 +98,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_time_limit_keeps_pair_and_bound(tmp_path: Path) -> None:
     loaded = ts.load(small_model(tmp_path, 2))
-    (result,) = largest_gaps(loaded, options=GapOptions(vary=[["f1"]], time_limit=1e-6, threads=1)).results
+    (result,) = found_by("gap", loaded, vary=[["f1"]], time_limit=1e-6, threads=1).result
     assert not result.closed or result.value is not None
     assert result.verdict in {Verdict.UNKNOWN, Verdict.FOUND, Verdict.NONE}
     if not result.closed:
@@ -114,4 +112,4 @@ def test_errors_name_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert ended.value.code == 1
     assert "no feature `f9`" in capsys.readouterr().err
     with pytest.raises(ts.errors.UsageError, match="no feature"):
-        largest_gaps(ts.load(path), options=GapOptions(vary=[["f9"]]))
+        found_by("gap", ts.load(path), vary=[["f9"]])

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from treesens.extensions.studies.lattice import Lattice, Set
+from treesens.extensions.studies.sets_search import Lattice, Set
 
 
 def subsets(every: Set) -> list[Set]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import next_down_array
 from treesens.errors import UsageError
 from treesens.extensions.studies.commands.study import remembered
-from treesens.extensions.studies.minimal_sets import MinimalSets, minimal_sets
 from treesens.extensions.studies.sets import SetOptions
+from treesens.extensions.studies.sets_search import MinimalSets, minimal_sets
 from treesens.frontends.registry import load
 from treesens.records.plain import plain
 

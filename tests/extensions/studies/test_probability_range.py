@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import treesens as ts
+from tests.extensions.studies.asked import found as found_by
 from tests.frontends.test_sklearn_blends import GRID, NAMES, fitted
 from treesens.data.tables import read_table
-from treesens.extensions.studies.range import RangeOptions
-from treesens.extensions.studies.score_range import ScoreRanges, score_ranges
+from treesens.extensions.studies.range import RangeRecord
+from treesens.extensions.studies.study import Found
 
 
-def ranges(case: str, **options: object) -> ScoreRanges:
-    return score_ranges(ts.load(fitted(case)), read_table(GRID), options=RangeOptions(time_limit=60, **options))  # type: ignore[arg-type]
+def ranges(case: str, **options: object) -> Found[RangeRecord]:
+    return found_by("range", ts.load(fitted(case)), table=read_table(GRID), time_limit=60, **options)
 
 
 @pytest.mark.parametrize("case", ["folds X sigmoid", "folds L isotonic", "bag of boosted", "three classes"])
@@ -23,8 +24,8 @@ def test_both_ends_are_those_of_the_library(case: str) -> None:
     shown = fitted(case).predict_proba(GRID)
     classes = ("2",) if shown.shape[1] > 2 else ()
     found = ranges(case, classes=classes)
-    assert [end.sense for end in found.ends] == ["minimize", "maximize"]
-    for end in found.ends:
+    assert [end.sense for end in found.result] == ["minimize", "maximize"]
+    for end in found.result:
         record = end.record()
         column = shown[:, -1]
         expected = column.min() if end.sense == "minimize" else column.max()
@@ -39,7 +40,7 @@ def test_both_ends_are_those_of_the_library(case: str) -> None:
 
 
 def test_a_bound_has_no_certificate_and_says_why(tmp_path: Path) -> None:
-    for end in ranges("folds X sigmoid", certificates=tmp_path).ends:
+    for end in ranges("folds X sigmoid", certificates=tmp_path).result:
         record = end.record()
         assert record.bound is not None
         assert "many questions about a mean of several models" in str(record.certificates)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from treesens.data.tables import read_table
-from treesens.extensions.studies.proxies import proxies, uncertainty_coefficient
+from treesens.extensions.studies.report.audit_facts import proxies, uncertainty_coefficient
 
 
 def test_the_coefficient_is_that_of_scikit_learn() -> None:

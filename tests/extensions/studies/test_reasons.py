@@ -13,15 +13,15 @@ import lightgbm
 import numpy as np
 import pytest
 
-from tests.solve.test_least_radius import NAMES, forest_model, training_set, xgboost_model
+from tests.extensions.methods.test_least_radius import NAMES, forest_model, training_set, xgboost_model
 from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
-from treesens.extensions.studies.reasons import reasons
+from treesens.extensions.methods.fewest_changes import hitting_set
 from treesens.extensions.studies.robust import RobustOptions
-from treesens.extensions.studies.robustness import robustness
+from treesens.extensions.studies.robust_search import robustness
 from treesens.extensions.studies.why import WhyOptions
+from treesens.extensions.studies.why_search import reasons
 from treesens.frontends.registry import load
-from treesens.solve.methods.fewest_changes import hitting_set
 
 OPTIONS = WhyOptions(time_limit=30.0, range=(Fraction(0), Fraction(10)))
 

@@ -15,7 +15,7 @@ import treesens as ts
 from tests.data.settings import BENCH, needs_bench
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
-from treesens.extensions.studies.rules import Mined, Rule, RuleOptions, mine
+from treesens.extensions.studies.learn_search import Mined, Rule, RuleOptions, mine
 
 ADULT = BENCH / "data" / "adult" / "train.csv"
 

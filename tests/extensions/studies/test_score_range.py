@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from tests.extensions.studies.asked import found as found_by
 from treesens.cli import group
 from treesens.data.tables import read_table
 from treesens.errors import UsageError
-from treesens.extensions.studies.range import RangeOptions
-from treesens.extensions.studies.score_range import ScoreRanges, score_ranges
+from treesens.extensions.studies.range import RangeRecord
+from treesens.extensions.studies.study import Found
 from treesens.frontends.registry import load
 from treesens.records.plain import plain
 
@@ -33,15 +34,15 @@ def rows(classes: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray[Any, Any
     return pd.DataFrame(x.astype(np.float64), columns=NAMES), y
 
 
-def ranges(model: Any, x: pd.DataFrame, **options: Any) -> ScoreRanges:
-    return score_ranges(load(model), read_table(x), options=RangeOptions(**options))
+def ranges(model: Any, x: pd.DataFrame, **options: Any) -> Found[RangeRecord]:
+    return found_by("range", load(model), table=read_table(x), **options)
 
 
-def by_library(found: ScoreRanges, scores: np.ndarray[Any, Any], tolerance: float) -> None:
+def by_library(found: Found[RangeRecord], scores: np.ndarray[Any, Any], tolerance: float) -> None:
     """Each end is the library's own least or greatest score, reached by the printed input, and closed."""
     scores = scores.reshape(len(GRID), -1)
-    assert len(found.ends) == 2 * scores.shape[1]
-    for number, end in enumerate(found.ends):
+    assert len(found.result) == 2 * scores.shape[1]
+    for number, end in enumerate(found.result):
         column = scores[:, number // 2]
         expected = column.min() if end.sense == "minimize" else column.max()
         record = plain(end.record())
@@ -60,8 +61,8 @@ def test_boosters(classes: int) -> None:
     scores = model.predict(pd.DataFrame(GRID, columns=NAMES), output_margin=True)
     found = ranges(model, x)
     by_library(found, scores, 1e-5)
-    assert {end.score for end in found.ends} == ({"raw score"} if classes else {"value"})
-    assert [end.label for end in found.ends] == ([None] * 2 if classes < 3 else [0, 0, 1, 1, 2, 2])
+    assert {end.score for end in found.result} == ({"raw score"} if classes else {"value"})
+    assert [end.label for end in found.result] == ([None] * 2 if classes < 3 else [0, 0, 1, 1, 2, 2])
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -69,10 +70,10 @@ def test_forests_have_probabilities(classes: int) -> None:
     ensemble = pytest.importorskip("sklearn.ensemble")
     x, y = rows(classes)
     model = ensemble.RandomForestClassifier(7, max_depth=4, random_state=0).fit(x.to_numpy(), y)
-    found = score_ranges(load(model), read_table(x.rename(columns=dict(zip(NAMES, ["f0", "f1", "f2"], strict=True)))))
+    found = ranges(model, x.rename(columns=dict(zip(NAMES, ["f0", "f1", "f2"], strict=True))))
     scores = model.predict_proba(GRID)
-    assert {end.score for end in found.ends} == {"probability"}
-    for number, end in enumerate(found.ends):
+    assert {end.score for end in found.result} == {"probability"}
+    for number, end in enumerate(found.result):
         column = scores[:, number // 2]
         expected = column.min() if end.sense == "minimize" else column.max()
         assert end.closed

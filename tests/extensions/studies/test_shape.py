@@ -16,7 +16,7 @@ import treesens as ts
 from tests.extensions.studies.grids import NAMES, Trained, regressor, rows_of, several_classes, two_classes
 from treesens.cli import main
 from treesens.errors import ModelError, UsageError
-from treesens.extensions.studies.tree_shapes import tree_shapes, widest_shapes
+from treesens.extensions.studies.shape_search import tree_shapes, widest_shapes
 from treesens.frontends.columns import directions_of
 
 

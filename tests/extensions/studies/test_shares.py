@@ -15,10 +15,10 @@ from treesens.extensions.measure.counted import counted_of
 from treesens.extensions.measure.measures import MeasureName, measure_of
 from treesens.extensions.measure.search import ShareSearch
 from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.audit_search import audit
 from treesens.extensions.studies.count import CountOptions
-from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.questions import gaps_of
-from treesens.extensions.studies.shares import Unit, count_shares, units_of
+from treesens.extensions.studies.count_search import Unit, count_shares, units_of
+from treesens.extensions.studies.events import gaps_of
 from treesens.records.plain import plain
 
 STOPS = (1, 2, 4, 8, 10**6)

@@ -6,14 +6,13 @@ import pandas as pd
 import pytest
 
 import treesens as ts
+from tests.extensions.studies.asked import found as found_by
 from tests.extensions.studies.grids import GRID, NAMES
 from tests.solve.test_tolerances import DOMAIN, regressor
 from treesens.data.tables import read_table
 from treesens.extensions.studies.audit import AuditOptions
-from treesens.extensions.studies.feature_audit import audit
-from treesens.extensions.studies.gap import GapOptions
-from treesens.extensions.studies.largest_gap import largest_gaps
-from treesens.extensions.studies.questions import gaps_of
+from treesens.extensions.studies.audit_search import audit
+from treesens.extensions.studies.events import gaps_of
 from treesens.frontends.registry import load
 
 ASK = """model m from "m"
@@ -30,10 +29,7 @@ def test_swings_agree_everywhere() -> None:
     loaded, table = load(model), read_table(pd.DataFrame(GRID.astype(int), columns=NAMES))
     records = audit(loaded, table, gaps=gaps_of(["0.5"], []), options=AuditOptions(time_limit=30.0, jobs=1)).records
     swings = {record["varied"][0]: record for record in records}
-    gaps = {
-        one.varied[0]: one
-        for one in largest_gaps(loaded, table, options=GapOptions(time_limit=30.0, threads=1)).results
-    }
+    gaps = {one.varied[0]: one for one in found_by("gap", loaded, table=table, time_limit=30.0, threads=1).result}
     for axis, name in enumerate(NAMES):
         truth = float((scores.max(axis=axis) - scores.min(axis=axis)).max())
         answer = ts.check_text(ASK.format(domain=DOMAIN, name=name), models={"m": model})["q"].to_dict()["objective"]

@@ -14,14 +14,14 @@ import xgboost
 from click.testing import CliRunner
 
 import treesens as ts
-from tests.data.test_typical import declared
+from tests.extensions.measure.test_typical import declared
 from treesens.cli import group
 from treesens.commands.schema import schema_of
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast
 from treesens.errors import UsageError
+from treesens.extensions.studies.events import typical_level
 from treesens.extensions.studies.report import audit_words
-from treesens.extensions.studies.typicality import typical_level
 from treesens.grammar.parsing.parser import parse
 
 TOPS = {"age": 4, "school": 4, "pay": 4, "coin": 1}

@@ -20,8 +20,8 @@ from treesens.compiler.base.arrays import BoolArray, Int32Array, frozen
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import CellSet, Query
 from treesens.compiler.result import Proof, Result, Verdict
+from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.solve.combine import TWO_ARITHMETICS, proof_of_parts
-from treesens.solve.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.solve.options import Options
 
 _LOOK = 30_000

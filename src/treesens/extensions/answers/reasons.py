@@ -16,9 +16,9 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import ExplainedRow, Query
 from treesens.compiler.result import Explanation, Result
 from treesens.extensions.answers.decisions import Other, RowDecisions
+from treesens.extensions.methods.fewest_changes import Features, TimeUp
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open
 from treesens.solve.method import Method, OpenQuestion
-from treesens.solve.methods.fewest_changes import Features, TimeUp
 from treesens.solve.options import Options
 from treesens.values.verify import Witness, verify_cells, verify_values
 

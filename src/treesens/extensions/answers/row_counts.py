@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -63,6 +63,11 @@ _ATTEMPTS = 4
 
 _SLICE = 1.0
 """Most seconds on the cells of one row in the first round."""
+
+MOST_COMBINATIONS = 2048
+"""Most combinations of cells of the features that may differ which are tried for every row."""
+_INPUTS = 1 << 14
+"""Pairs that are judged between two looks at the clock."""
 
 
 def count_rows(
@@ -180,16 +185,16 @@ class _Counter:
     def _try_all(self, varied: tuple[int, ...], legal: list[BoolArray], budget: Budget) -> None:
         """Every combination of cells of the partner, if they are few and decide everything."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
-        for found in partners_of(self.query, varied, self.cells, waiting, legal, budget):
-            self.no[found.places] = ~found.holds.any(axis=1)
+        for places, holds, combinations in partners_of(self.query, varied, self.cells, waiting, legal, budget):
+            self.no[places] = ~holds.any(axis=1)
             # The arithmetic of the library may refuse one of them and take another.
             for attempt in range(_ATTEMPTS):
-                ranks = np.cumsum(found.holds, axis=1)
-                open_rows = np.flatnonzero((ranks[:, -1] > attempt) & ~self.yes[found.places])
+                ranks = np.cumsum(holds, axis=1)
+                open_rows = np.flatnonzero((ranks[:, -1] > attempt) & ~self.yes[places])
                 if len(open_rows) == 0:
                     break
-                chosen = found.combinations[(ranks[open_rows] > attempt).argmax(axis=1)]
-                self._try(found.places[open_rows], self._partners(varied, found.places[open_rows], chosen))
+                chosen = combinations[(ranks[open_rows] > attempt).argmax(axis=1)]
+                self._try(places[open_rows], self._partners(varied, places[open_rows], chosen))
 
     def _try(self, places: Int64Array, x: ManyInputs) -> None:
         """Counts rows (by place) for which these points satisfy everything."""
@@ -353,21 +358,6 @@ class _Counter:
         return bare if count.undecided else conclude_none(bare, "no row counts")
 
 
-MOST_COMBINATIONS = 2048
-"""Most combinations of cells of the features that may differ."""
-_INPUTS = 1 << 14
-"""Pairs that are judged between two looks at the clock."""
-
-
-@dataclass(frozen=True, eq=False)
-class Partners:
-    """The partners of some rows: `holds` bool[rows, combinations], and the cells of each, int32[combinations, varied]."""
-
-    places: Int64Array
-    holds: BoolArray
-    combinations: Int32Array
-
-
 def partners_of(
     query: Query,
     varied: tuple[int, ...],
@@ -375,8 +365,9 @@ def partners_of(
     places: Int64Array,
     legal: Sequence[BoolArray],
     budget: Budget,
-) -> Iterator[Partners]:
-    """For the rows at `places` of cells int32[rows, features], part by part until the time is over, which combinations hold.
+) -> Iterator[tuple[Int64Array, BoolArray, Int32Array]]:
+    """For the rows at `places` of cells int32[rows, features], part by part until the time is over: their places, which
+    combinations hold, bool[rows, combinations], and the cells of each, int32[combinations, varied].
 
     A disjunction has no extreme score that decides it, and a search for each row is slow. If cells alone decide whether a pair
     satisfies the question, all combinations of cells are tried at once: a row of which none holds does not count, by exact
@@ -397,14 +388,10 @@ def partners_of(
         own = np.repeat(cells[chosen], size, axis=0)
         other = own.copy()
         other[:, varied] = np.tile(combinations, (len(chosen), 1))
-        held = holds_everywhere(constraints, _pairs(query, cells[chosen], size, own, other))
-        yield Partners(chosen, held.reshape(len(chosen), size), combinations)
-
-
-def _pairs(query: Query, rows: Int32Array, size: int, own: Int32Array, other: Int32Array) -> ManyInputs:
-    """The pairs with their exact scores; of the row itself, which is the same in `size` of them, they are made once."""
-    first = sums_of_cells(query, query.points[0].model, np.ascontiguousarray(rows))
-    second = sums_of_cells(query, query.points[1].model, other)
-    # No constraint reads values.
-    values = np.empty((2, len(own), 0))
-    return ManyInputs(values, np.stack([own, other]), (first[np.repeat(np.arange(len(rows)), size)], second))
+        # The scores of the row itself, which is the same in `size` of the pairs, are made once. No constraint reads values.
+        first, second = (
+            sums_of_cells(query, p.model, x) for p, x in zip(query.points, (cells[chosen], other), strict=True)
+        )
+        scores = first[np.repeat(np.arange(len(chosen)), size)], second
+        pairs = ManyInputs(np.empty((2, len(own), 0)), np.stack([own, other]), scores)
+        yield chosen, holds_everywhere(constraints, pairs).reshape(len(chosen), size), combinations

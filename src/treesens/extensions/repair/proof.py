@@ -20,6 +20,7 @@ from treesens.compiler.result import Result
 from treesens.errors import UsageError
 from treesens.extensions.repair.study import PromiseKind, RepairOptions
 from treesens.extensions.studies.decisions import Apart, Asked, Between, Decision, decisions_of, natural_question
+from treesens.extensions.studies.events import Gap
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -154,7 +155,7 @@ def _clauses(promise: Promise, decision: Decision) -> tuple[ast.Formula, ...]:
         return _order(promise), ast.Comparison(decision.difference(), ">=", ast.Number(promise.size))
     if promise.kind == "swing":
         return (ast.Comparison(decision.difference(), ">", ast.Number(promise.size)),)
-    return decision.clauses(promise.size)
+    return decision.event(Gap("gap" if promise.kind == "gap" else "margin", str(promise.size))).clauses
 
 
 def settle(

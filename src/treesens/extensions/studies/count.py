@@ -156,12 +156,11 @@ STUDY = Study(
     returns the results so far.
     """,
     options=CountOptions,
-    ask="treesens.extensions.studies.shares:ask",
+    ask="treesens.extensions.studies.count_search:ask",
     record=CountRecord,
     document=document,
     table="CSV or Parquet: the domains, and the rows that measures are learnt from.",
     sizes_of_model=True,
     work="counting",
-    total="treesens.extensions.studies.shares:total",
-    claims="treesens.extensions.studies.claims_of_shares:claim_counts",
+    total="treesens.extensions.studies.count_search:total",
 )

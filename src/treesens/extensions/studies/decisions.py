@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.model import Ensemble, Task
 from treesens.errors import UsageError
+from treesens.extensions.studies.events import Event, Gap, Kind
 from treesens.grammar.tree import ast
-
-Kind = Literal["gap", "margin"]
-"""The unit of a size: probability (of a regressor: its value), or raw score."""
 
 _A, _B = ast.Name("a"), ast.Name("b")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
@@ -57,21 +55,20 @@ class Around:
             return ast.Prob(point, label_of_class(self.ensemble, self.positive))
         return ast.Margin(point)
 
-    def clauses(self, size: Fraction) -> tuple[ast.Formula, ...]:
-        """The constraints on the points `a` and `b`."""
+    def event(self, gap: Gap, *, harder: bool = False) -> Event:
+        """One point on either side, both by the gap."""
+        size = gap.size
         if size == 0 and self.own:
-            first, second = (label_of_class(self.ensemble, i) for i in (1 - self.positive, self.positive))
-            return ast.ClassIs(_A, second), ast.ClassIs(_B, first)
-        low: ast.Operator = "<" if size == 0 else "<="
-        return (
-            ast.Comparison(self.score(_A), ">=", ast.Number(self.centre + size)),
-            ast.Comparison(self.score(_B), low, ast.Number(self.centre - size)),
-        )
+            one, other = (label_of_class(self.ensemble, i) for i in (self.positive, 1 - self.positive))
+            return _event(self, gap, (ast.ClassIs(_A, one),), (ast.ClassIs(_B, other),), harder=harder)
+        above = ast.Comparison(self.score(_A), ">=", ast.Number(self.centre + size))
+        below = ast.Comparison(self.score(_B), "<=" if size else "<", ast.Number(self.centre - size))
+        return _event(self, gap, (above,), (below,), harder=harder)
 
-    def sides(self) -> tuple[ast.Formula, ...]:
+    def widest(self) -> Event:
         """Both sides of the cut-off, which itself belongs to both."""
         centre = ast.Number(self.centre)
-        return ast.Comparison(self.score(_A), ">=", centre), ast.Comparison(self.score(_B), "<=", centre)
+        return Event((ast.Comparison(self.score(_A), ">=", centre),), (ast.Comparison(self.score(_B), "<=", centre),))
 
     def difference(self) -> ast.Expression:
         """What the largest swing is about: the raw score, or the probability of a forest."""
@@ -130,9 +127,14 @@ class Apart:
             return ast.ValueOf(point) if self.kind == "gap" else ast.Margin(point)
         return ast.Margin(point, label_of_class(self.ensemble, self.chosen))
 
-    def clauses(self, size: Fraction) -> tuple[ast.Formula, ...]:
-        """The constraints on the points `a` and `b`."""
-        return (ast.Comparison(self.difference(), ">=", ast.Number(size)),)
+    def event(self, gap: Gap, *, harder: bool = False) -> Event:
+        """Two points whose scores are apart by the gap."""
+        apart = ast.Comparison(self.difference(), ">=", ast.Number(gap.size))
+        return _event(self, gap, both=(apart,), harder=harder)
+
+    def widest(self) -> Event:
+        """Any two points."""
+        return Event()
 
     def difference(self) -> ast.Expression:
         """What the largest swing is about."""
@@ -176,20 +178,24 @@ class Between:
     def output(self) -> int:
         return self.first
 
-    def clauses(self, size: Fraction) -> tuple[ast.Formula, ...]:
-        """The constraints on the points `a` and `b`."""
-        lead = None if size == 0 else ast.Number(size)
+    def event(self, gap: Gap, *, harder: bool = False) -> Event:
+        """The first class for one point and the second for the other, each with a lead of the gap."""
+        lead = ast.Number(gap.size) if gap.size else None
         first, second = (label_of_class(self.ensemble, i) for i in self.classes)
-        return ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)
+        one, other = ast.ClassIs(_A, first, margin=lead), ast.ClassIs(_B, second, margin=lead)
+        return _event(self, gap, (one,), (other,), harder=harder)
 
-    def leads(self) -> tuple[ast.Formula, ...]:
+    def widest(self) -> Event:
         """Both classes lead by 0 or more, whatever wins a tie: one row for every other class."""
-        return tuple(
-            ast.Comparison(self._ahead(point, wanted, other), ">=", ast.Number(Fraction(0)))
+        one, other = (
+            tuple(
+                ast.Comparison(self._ahead(point, wanted, other), ">=", ast.Number(Fraction(0)))
+                for other in range(self.ensemble.n_outputs)
+                if other != wanted
+            )
             for point, wanted in ((_A, self.first), (_B, self.second))
-            for other in range(self.ensemble.n_outputs)
-            if other != wanted
         )
+        return Event(one, other)
 
     def _ahead(self, point: ast.Name, wanted: int, other: int) -> ast.Expression:
         one, two = (label_of_class(self.ensemble, i) for i in (wanted, other))
@@ -220,6 +226,20 @@ class Between:
 
 
 Decision: TypeAlias = Around | Apart | Between
+
+
+def _event(
+    decision: Decision,
+    gap: Gap,
+    one: tuple[ast.Formula, ...] = (),
+    other: tuple[ast.Formula, ...] = (),
+    both: tuple[ast.Formula, ...] = (),
+    *,
+    harder: bool,
+) -> Event:
+    """The event of a decision at a gap."""
+    facts = {gap.kind: gap.value, **decision.record()}
+    return Event(one, other, both, f"{gap.kind} {gap.text}", facts, decision.words(gap.size), gap.size, harder)
 
 
 @dataclass(frozen=True)
@@ -437,3 +457,11 @@ def _minus(one: ast.Expression, two: ast.Expression) -> ast.Expression:
 
 def _text(number: Fraction) -> str:
     return f"{float(number):.12g}"
+
+
+def favourable_clause(ensemble: Ensemble, favourable: int, threshold: Fraction | None) -> ast.Formula:
+    """The point `a` gets the favourable decision."""
+    point, label = ast.Name("a"), label_of_class(ensemble, favourable)
+    if threshold is None:
+        return ast.ClassIs(point, label)
+    return ast.Comparison(ast.Prob(point, label), ">=", ast.Number(threshold))

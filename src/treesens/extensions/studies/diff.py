@@ -1,4 +1,4 @@
-"""The declaration of `diff`: two versions of a model. How they are compared is in `difference.py`."""
+"""The declaration of `diff`: two versions of a model. How they are compared is in `diff_search.py`."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ STUDY = Study(
     different kinds of scores. Ctrl-C returns the results so far.
     """,
     options=DiffOptions,
-    ask="treesens.extensions.studies.difference:ask",
+    ask="treesens.extensions.studies.diff_search:ask",
     record=DiffRecord,
     document=document,
     models=("old", "new"),
@@ -212,5 +212,4 @@ STUDY = Study(
     "feature; if more rows flip; or if the outcome of some input changes.",
     flips=lambda records: [(s.varied, s.new.rows_flipped) for one in records for s in one.sensitivities or ()],
     faults=lambda records: [score for record in records for score in record["scores"]],
-    claims="treesens.extensions.studies.claims_of_scores:claim_differences",
 )

@@ -1,4 +1,4 @@
-"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `largest_gap.py`."""
+"""The declaration of `gap`: the largest certified gap of every feature. How it is found is in `gap_search.py`."""
 
 from __future__ import annotations
 
@@ -95,12 +95,11 @@ STUDY = Study(
     typical of the rows.
     """,
     options=GapOptions,
-    ask="treesens.extensions.studies.largest_gap:ask",
+    ask="treesens.extensions.studies.gap_search:ask",
     record=GapRecord,
     table="CSV or Parquet: domains are the ranges of its columns.",
     fails={"found": lambda records: any(one.verdict == "found" for one in records), "rows": lambda _: False},
     fail_words="Exit with 10 if a pair is found, or if a row of the data flips.",
     work="searching",
     total=total,
-    claims="treesens.extensions.studies.claims_of_scores:claim_gaps",
 )

@@ -139,7 +139,7 @@ STUDY = Study(
     seconds for each group.
     """,
     options=GroupOptions,
-    ask="treesens.extensions.studies.group_shares:ask",
+    ask="treesens.extensions.studies.groups_search:ask",
     record=GroupRecord,
     document=document,
     table="CSV or Parquet: the rows, with the columns of the groups.",
@@ -150,5 +150,4 @@ STUDY = Study(
     },
     fail_words="Exit with 10 if a group is proved to miss --ratio, or is not proved to reach it.",
     work="groups",
-    claims="treesens.extensions.studies.claims_of_shares:claim_groups",
 )

@@ -99,7 +99,7 @@ STUDY = Study(
     """,
     call_name="learn_rules",
     options=LearnOptions,
-    ask="treesens.extensions.studies.rules_text:ask",
+    ask="treesens.extensions.studies.learn_search:ask",
     record=RuleRecord,
     document=document,
     models=(),

@@ -14,7 +14,7 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Ensemble, Task
 from treesens.data.tables import Categories, Table
 from treesens.errors import DataError, UsageError
-from treesens.extensions.studies.group_shares import Group, groups_of_rows
+from treesens.extensions.studies.groups_search import Group, groups_of_rows
 from treesens.frontends.base import LoadedModel
 
 LossName = Literal["log loss", "squared error", "Brier score"]

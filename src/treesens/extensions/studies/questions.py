@@ -1,81 +1,70 @@
-"""The questions of a study as syntax trees, bound once: they share one space of cells and one table. Outcomes are two of
-a declared decision, or the favourable one for people who get it or not."""
+"""The questions of a study as syntax trees, bound once: they share one space of cells and one table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-from treesens.binder.constructs.decided import outcomes
 from treesens.binder.file import ResolvedQuestion, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.floats import fraction_of
-from treesens.compiler.model import Ensemble
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.extensions.studies.decisions import Asked, Decision, Kind, decisions_of, default_sizes, label_of_class
-from treesens.extensions.studies.typicality import TypicalLevel
+from treesens.extensions.studies.decisions import Around, Asked, Decision, decisions_of, default_sizes
+from treesens.extensions.studies.events import Event, Gap, TypicalLevel, gaps_of, outcome_events
+from treesens.extensions.studies.optima import largest_of
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.meaning import NOTHING_SAID, Meaning
-from treesens.grammar.constructs.decided import Decided
 from treesens.grammar.tree import ast
 
-_EXAMPLES: dict[Kind, str] = {"gap": "0.1 or 0.05,0.1", "margin": "1 or 0.5,1"}
 _A, _B = ast.Name("a"), ast.Name("b")
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A size as given: `gap` in probability (or in the value of a regressor), or `margin` in raw score; 0 is any change."""
+@dataclass(frozen=True, eq=False)
+class EventQuestion:
+    """The questions about an event: any pair, the pair nearest to a row, and (with a level) a pair of typical inputs."""
 
-    kind: Kind
-    text: str
-
-    @property
-    def size(self) -> Fraction:
-        return Fraction(self.text)
-
-    @property
-    def value(self) -> float:
-        return float(self.text)
+    event: Event
+    query: ResolvedQuestion
+    near: ResolvedQuestion
+    typical: ResolvedQuestion | None
 
 
-@dataclass
-class Questions:
-    """The questions about one set of features and one decision: per gap one for a pair and one for the nearest pair, and the
-    largest swing.
+@dataclass(frozen=True, eq=False)
+class SetQuestions:
+    """The questions about one set of features: events that share a budget, and the largest swing, if there is one.
+
+    `score` is the decision of one score; None for outcomes, votes and averaged probabilities.
     """
 
     varied: tuple[str, ...]
-    decision: Decision
-    gaps: list[tuple[Gap, ResolvedQuestion]]
-    near: list[ResolvedQuestion]
-    swing: ResolvedQuestion
-    typical: list[ResolvedQuestion] = field(default_factory=list)
-    """With a level, a pair of typical inputs at every gap, and the largest swing of such a pair."""
-    typical_swing: ResolvedQuestion | None = None
+    score: Decision | None
+    unit: str | None
+    asked: list[EventQuestion]
+    swing: ResolvedQuestion | None
+    typical_swing: ResolvedQuestion | None
 
 
-def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
-    """Gaps from their texts, ascending. UsageError for text that is no number, or below 0."""
-    kind: Kind = "gap" if gaps else "margin"
-    if gaps and margins:
-        raise UsageError("give either gaps (probability) or margins (raw score)")
-    remedy = f"write e.g. {_EXAMPLES[kind]}"
-    found = {}
-    for text in gaps or margins:
-        try:
-            value = fraction_of(text)
-        except (ValueError, ZeroDivisionError):
-            raise UsageError(f"`{text}` is no number", remedy=remedy) from None
-        if value < 0:
-            raise UsageError(f"the {kind} `{text}` is not positive", remedy=remedy)
-        found[value] = Gap(kind, text)
-    return [found[value] for value in sorted(found)]
+@dataclass(frozen=True)
+class Family:
+    """Events that are asked about together, and the decision whose largest swing counts (None without one)."""
+
+    events: list[Event]
+    swings: Decision | None
+    of_score: bool
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the swing."""
+        return None if self.swings is None else self.swings.unit if self.of_score else "probability"
+
+    def largest_swing(self) -> tuple[tuple[ast.Formula, ...], ast.Objective | None]:
+        """The constraints and the objective of the largest difference."""
+        assert self.swings is not None
+        if self.of_score:
+            return largest_of(self.swings.difference(), averaged=False)
+        assert isinstance(self.swings, Around)
+        return largest_of(ast.Sum((self.swings.score(_A), ast.Negate(self.swings.score(_B)))), averaged=True)
 
 
 def sizes_of(
@@ -92,6 +81,28 @@ def sizes_of(
     return [Gap(kind, text) for text in texts]
 
 
+def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
+    """True if nothing that an audit asks is about one score."""
+    return decision is not None or model.ensemble.link.of_several
+
+
+def families_of(
+    model: LoadedModel, gaps: Sequence[Gap], asked: Asked | None, policy: ast.Decision | None
+) -> list[Family]:
+    """The events of every set of features. UsageError for gaps without a meaning."""
+    if policy is not None:
+        return [Family(outcome_events(policy), None, of_score=False)]
+    decisions = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
+    for decision in decisions:
+        for gap in gaps:
+            decision.check(gap.size)
+    events = [[one.event(gap, harder=number > 0) for number, gap in enumerate(gaps)] for one in decisions]
+    if not needs_pairs(model, None):
+        return [Family(some, one, of_score=True) for one, some in zip(decisions, events, strict=True)]
+    swings = None if model.ensemble.link.votes else decisions[0]
+    return [Family([event for some in events for event in some], swings, of_score=False)]
+
+
 def questions_of(
     model: LoadedModel,
     table: Table,
@@ -100,45 +111,44 @@ def questions_of(
     diagnostics: Diagnostics,
     *,
     asked: Asked | None = None,
+    policy: ast.Decision | None = None,
     real: Sequence[str] = (),
     domain: Sequence[ast.Declaration] = (),
     typical: TypicalLevel | None = None,
-) -> list[Questions]:
-    """All questions of an audit: for every set of features those of each decision of the model."""
-    decisions = decisions_of(model.ensemble, asked or Asked(gaps[0].kind))
-    for decision in decisions:
-        for gap in gaps:
-            decision.check(gap.size)
+) -> list[SetQuestions]:
+    """All questions of an audit: for every set of features those of each family of events."""
+    families = families_of(model, gaps, asked, policy)
     check_features(model, varied)
-    units = [(tuple(group), decision) for group in varied for decision in decisions]
-    queries = [query for number, unit in enumerate(units) for query in _queries(number, *unit, gaps, typical)]
-    declared = declarations_of(model, real, has_table=True, domain=domain)
+    units = [(tuple(group), family) for group in varied for family in families]
+    queries = [query for number, unit in enumerate(units) for query in _queries(number, *unit, typical)]
+    declared = (*declarations_of(model, real, has_table=True, domain=domain), *(() if policy is None else (policy,)))
     bound = iter(bind_study(model, table, (*declared, *queries), diagnostics))
     found = []
-    for group, decision in units:
-        mine = Questions(
-            group, decision, [(gap, next(bound)) for gap in gaps], [next(bound) for _ in gaps], next(bound)
-        )
-        if typical is not None:
-            mine.typical, mine.typical_swing = [next(bound) for _ in gaps], next(bound)
-        found.append(mine)
+    for group, family in units:
+        pairs, near = [next(bound) for _ in family.events], [next(bound) for _ in family.events]
+        swing = None if family.swings is None else next(bound)
+        usual = [None if typical is None else next(bound) for _ in family.events]
+        most = next(bound) if typical is not None and family.of_score else None
+        questions = list(map(EventQuestion, family.events, pairs, near, usual))
+        score = family.swings if family.of_score else None
+        found.append(SetQuestions(group, score, family.unit, questions, swing, most))
     return found
 
 
-def _queries(
-    number: int, group: tuple[str, ...], decision: Decision, gaps: Sequence[Gap], typical: TypicalLevel | None
-) -> Iterator[ast.Query]:
-    """A pair at every gap, the nearest pair at every gap, the largest swing; then both again for typical inputs."""
+def _queries(number: int, group: tuple[str, ...], family: Family, typical: TypicalLevel | None) -> Iterator[ast.Query]:
+    """A pair for every event, the nearest pair for every event, the largest swing; then both again for typical inputs."""
     nearest = ast.Objective("minimize", ast.Distance(_A, ast.NearestRow(ast.Name("d")), "l2"))
     for kind, goal in (("q", None), ("n", nearest)):
-        for i, gap in enumerate(gaps):
-            yield ast.Query(ast.Name(f"{kind}{number}_{i}"), pair_of(group, decision.clauses(gap.size), goal))
-    swing = ast.Objective("maximize", decision.difference())
-    yield ast.Query(ast.Name(f"s{number}"), pair_of(group, (), swing))
+        for i, event in enumerate(family.events):
+            yield ast.Query(ast.Name(f"{kind}{number}_{i}"), pair_of(group, event.clauses, goal))
+    if family.swings is not None:
+        clauses, swing = family.largest_swing()
+        yield ast.Query(ast.Name(f"s{number}"), pair_of(group, clauses, swing))
     if typical is not None:
-        for i, gap in enumerate(gaps):
-            yield ast.Query(ast.Name(f"t{number}_{i}"), pair_of(group, (*decision.clauses(gap.size), typical.clause())))
-        yield ast.Query(ast.Name(f"ts{number}"), pair_of(group, (typical.clause(),), swing))
+        for i, event in enumerate(family.events):
+            yield ast.Query(ast.Name(f"t{number}_{i}"), pair_of(group, (*event.clauses, typical.clause())))
+        if family.of_score:
+            yield ast.Query(ast.Name(f"ts{number}"), pair_of(group, (typical.clause(),), swing))
 
 
 def pair_of(
@@ -201,79 +211,3 @@ def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[
         return [tuple(group) for group in varied]
     protected = model.meaning.protected
     return [(name,) for name in sorted(model.ensemble.used_features, key=lambda name: name not in protected)]
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Two outcomes of a decision: `first` for the point `a`, `second` for `b`."""
-
-    decision: ast.Decision
-    first: str
-    second: str
-
-    def clauses(self) -> tuple[ast.Formula, ...]:
-        """The constraints on the points `a` and `b`."""
-        return is_decided("a", self.decision, self.first), is_decided("b", self.decision, self.second)
-
-    def words(self) -> str:
-        """The question in words."""
-        return f"{self.first} for one input, {self.second} for the other"
-
-    def record(self) -> dict[str, Any]:
-        """What records say of it."""
-        return {"decision": self.decision.name.text, "outcomes": [self.first, self.second]}
-
-
-def is_decided(point: str, decision: ast.Decision, outcome: str) -> ast.Formula:
-    """`decision(P, NAME) = OUTCOME`"""
-    return Decided(ast.Name(point), decision.name, (ast.Name(outcome),))
-
-
-def pairs_of(decision: ast.Decision) -> list[Outcomes]:
-    """Every two outcomes, in the order of the text. UsageError if there is one alone."""
-    known = outcomes(decision)
-    if len(known) < 2:
-        raise UsageError(
-            f"`{decision.name.text}` has the outcome `{known[0]}` alone",
-            remedy="declare two outcomes or more: `approve when .. else decline`",
-        )
-    return [Outcomes(decision, one, other) for one, other in combinations(known, 2)]
-
-
-def refuse_beside(decision: ast.Decision | None, given: Sequence[tuple[str, Any]]) -> None:
-    """UsageError for options that say nothing of outcomes: pairs of their words and values."""
-    for word, value in given if decision is not None else ():
-        if value is not None and value != () and value is not False:
-            raise UsageError(
-                f"--{word} is about scores, and --decision about outcomes",
-                remedy=f"leave out --{word}, or ask about the scores without --decision",
-            )
-
-
-def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NOTHING_SAID) -> int:
-    """The place of the favourable class: the one with this label, or with this given name (`meaning`); without either, the
-    one stated to be favourable. UsageError if nothing states which one is: a guess would explain the decisions of the wrong
-    people. UsageError if the model has no class of that name, or decides nothing.
-    """
-    called = {said: label for label, said in meaning.classes.items()}
-    name = meaning.favourable if name is None else called.get(name, name)
-    known = [str(c) for c in ensemble.classes]
-    if not known:
-        raise UsageError("a regressor decides nothing", remedy="ask about a classifier")
-    if name is None:
-        classes = [f"{label} ({meaning.classes[label]})" if label in meaning.classes else label for label in known[:8]]
-        raise UsageError(
-            "which class is favourable? Nothing says so",
-            remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "{known[0]}" into treesens.toml',
-        )
-    if name not in known:
-        raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, [*known, *called]))
-    return known.index(name)
-
-
-def favourable_clause(ensemble: Ensemble, favourable: int, threshold: Fraction | None) -> ast.Formula:
-    """The point `a` gets the favourable decision."""
-    point, label = ast.Name("a"), label_of_class(ensemble, favourable)
-    if threshold is None:
-        return ast.ClassIs(point, label)
-    return ast.Comparison(ast.Prob(point, label), ">=", ast.Number(threshold))

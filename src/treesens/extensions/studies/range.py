@@ -1,4 +1,4 @@
-"""The declaration of `range`: the smallest and the largest score. How they are found is in `score_range.py`."""
+"""The declaration of `range`: the smallest and the largest score. How they are found is in `range_search.py`."""
 
 from __future__ import annotations
 
@@ -71,10 +71,9 @@ STUDY = Study(
     """,
     call=None,
     options=RangeOptions,
-    ask="treesens.extensions.studies.score_range:ask",
+    ask="treesens.extensions.studies.range_search:ask",
     record=RangeRecord,
     table="CSV or Parquet: domains are the ranges of its columns.",
     work="searching",
-    total="treesens.extensions.studies.score_range:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_ranges",
+    total="treesens.extensions.studies.range_search:total",
 )

@@ -1,295 +1,225 @@
-"""Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
+"""The declaration of `reasons`: principal reasons of denials, for letters. How they are found is in `denials.py`.
 
-Reasons are those of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
-holds, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
+Phrases and codes of reasons are read from a TOML file that its owner writes: a table per feature.
+
+    [income]
+    code = "3"
+    phrase = "Income insufficient for amount of credit requested"
+
+`["*"]` stands for every other feature. Codes are those of whoever reads them: HMDA has 1 to 9, the sample forms of Regulation B
+have phrases alone (12 CFR 1002, Appendix C).
 """
 
 from __future__ import annotations
 
-import math
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-
-from treesens.compiler.base.budget import Budget
-from treesens.compiler.result import Region, answered
-from treesens.data.tables import Table
+from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.option_kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
 from treesens.errors import UsageError
-from treesens.extensions.answers.decisions import RowDecisions
-from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
-from treesens.extensions.studies.contributions import Contributions
-from treesens.extensions.studies.limits import Limits
-from treesens.extensions.studies.robustness import RowQuestions, nearest_input
-from treesens.extensions.studies.study import Asking, Found
-from treesens.extensions.studies.why import ALSO, DistanceRecord, ShapRecord, WhyOptions, WhyRecord
-from treesens.frontends.base import LoadedModel
-from treesens.grammar.tree import ast
-from treesens.records.answers import label_of, points_of, region_of
-from treesens.records.plain import ABSENT
-from treesens.solve.methods.fewest_changes import Features
-from treesens.solve.options import Options
-from treesens.solve.question import answer
-from treesens.values.verify import Witness, verify_cells
+from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.groups import FAVOURABLE
+from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
+from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
+
+if TYPE_CHECKING:
+    from treesens.grammar.tree import ast
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why a row has its class. `features` decide it (None: those that may be used do not); `minimal` if none of them can be
-    left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at
-    `point`. `changeable` says whether a change that is allowed gives one, if not all are. `several` are the smallest reasons,
-    if more than one was asked for, and `complete` says whether there are no others. `also` has what was asked for beside.
+MOST = 4
+"""Reasons of one letter: 12 CFR 1002, Supplement I, comment 9(b)(2)-1 (more than four are not likely to be helpful)."""
+
+ROWS = Option(RowNumbers(), "The rows, as 0,5,10-19, or all. Default: all.", more="Each denied row has a record.")
+PROTECTED = Option(Names(), "Features, as a,b, that are never reasons and never change.")
+CODES = Option(
+    InputFile(),
+    "A TOML file with the phrase and the code of every feature.",
+    more="Without it features have the model's names.",
+)
+MOST_OPTION = Option(Whole(1, 20), "The largest number of reasons of a denial.", metavar="K")
+WAYS = ("change", "values")
+WAY = Option(
+    Choice(WAYS),
+    "The kind of reason: features whose change alone makes the decision favourable, or whose values alone keep it.",
+    more="The second takes more features and more time.",
+)
+SHAP = Option(Flag(), "Add the features of the greatest TreeSHAP against the decision.")
+OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonOptions:
+    """Which denials, and what may be a reason: `time_limit` in seconds for each of them."""
+
+    rows: Sequence[int] | None = given(ROWS, None)
+    protected: Sequence[str] = given(PROTECTED, ())
+    codes: Path | None = given(CODES, None)
+    favourable: str | None = given(FAVOURABLE, None)
+    threshold: Fraction | None = given(shared.THRESHOLD, None)
+    most: int = given(MOST_OPTION, MOST)
+    way: str = given(WAY, "change")
+    shap: bool = given(SHAP, False)
+    domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
+    real: Sequence[str] = given(shared.REAL, ())
+    replay: str = given(shared.REPLAY, "emulated")
+    time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per denial.")
+    seed: int = given(shared.SEED, 0)
+    certificates: Path | None = given(shared.CERTIFICATE, None)
+    require_certificate: bool = given(shared.REQUIRE, False)
+    out: Path | None = given(OUT, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrincipalReason:
+    """One reason: the value of the row, and another one: with it and those of the other reasons the decision is favourable.
+    `rise` is by how much the score could rise if this feature alone changed; None if there was no time to find out.
+    """
+
+    feature: str
+    code: str | None
+    phrase: str
+    value: Value
+    instead: Value
+    rise: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenialRecord:
+    """The reasons of one denial, the greatest rise first.
+
+    By `change` they `suffice` if changing them alone makes the decision favourable (a verified input); none of them can be left
+    out, which is proved. `no`: it is proved that no `most` features suffice. Then the reasons are those of the greatest rise
+    among some that do, and at least `needed` features have to change (null if no change helps). By `values` they `suffice` if
+    no input that agrees with the row on them gets the favourable decision (proved); protected features may be anything.
     """
 
     row: int
-    predicted: str
-    features: dict[str, Any] | None
-    minimal: bool
-    smallest: bool
-    contrast: tuple[str, ...] | None
-    point: dict[str, Any] | None
-    decisions: int
+    decision: str
+    reasons: list[PrincipalReason]
+    suffice: Annotated[str, OneOf(("yes", "no", "open"))]
+    needed: int | None
     reason: str
+    proof: str | None
+    replay: str | None
+    shap: list[str] | Absent = ABSENT
     seconds: float
-    several: tuple[dict[str, Any], ...] | None = None
-    complete: bool = False
-    changeable: bool | None = None
-    class_name: str | None = None
-    also: dict[str, Any] | None = None
-    decision: str | None = None
-    """The name of the decision whose outcome `predicted` is, if it is no class."""
-
-    def record(self) -> WhyRecord:
-        """The facts for JSON."""
-        return WhyRecord(
-            row=self.row,
-            class_=self.predicted,
-            class_name=ABSENT if self.class_name is None else self.class_name,
-            decision=ABSENT if self.decision is None else self.decision,
-            sufficient=self.features,
-            minimal=self.minimal,
-            smallest=self.smallest,
-            reasons=ABSENT if self.several is None else list(self.several),
-            complete=ABSENT if self.several is None else self.complete,
-            contrast=None if self.contrast is None else list(self.contrast),
-            changeable=ABSENT if self.changeable is None else self.changeable,
-            point=self.point,
-            **(self.also or {}),
-            decisions=self.decisions,
-            reason=self.reason,
-            seconds=round(self.seconds, 6),
-        )
 
 
-def reasons(
-    model: LoadedModel,
-    table: Table,
-    *,
-    options: WhyOptions | None = None,
-    stop: threading.Event | None = None,
-    on_result: Callable[[Reason], None] | None = None,
-) -> list[Reason]:
-    """Why rows have their classes. A set event keeps what is known by then.
+@dataclass(frozen=True, kw_only=True)
+class ReasonsDocument:
+    """All denials; how many there are is null where certificates are required, since none is about that."""
 
-    Raises UsageError for rows and features that there are not, and for what cannot be shown beside a reason.
-    """
-    options = options or WhyOptions()
-    questions = RowQuestions(model, table, domain=options.range, seed=options.seed, decision=options.decision)
-    return _reasons(questions, table.rows, options, stop, on_result)
-
-
-def _reasons(
-    questions: RowQuestions,
-    rows: int,
-    options: WhyOptions,
-    stop: threading.Event | None,
-    on_result: Callable[[Reason], None] | None,
-) -> list[Reason]:
-    study = _Study(questions, options, stop)
-    result: list[Reason] = []
-    for row in range(rows) if options.rows is None else options.rows:
-        if not 0 <= row < rows:
-            raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {rows - 1}")
-        if stop is not None and stop.is_set():
-            break
-        result.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
-        if on_result is not None:
-            on_result(result[-1])
-    return result
+    schema_version: int = SCHEMA_VERSION
+    model: ModelFile
+    favourable: str
+    way: Annotated[str, OneOf(WAYS)]
+    protected: list[str]
+    most: int
+    denied: int | None
+    suffice: int
+    do_not_suffice: int
+    open: int | None
+    interrupted: bool
+    results: list[DenialRecord]
 
 
-def _no_reason(row: int, why: str = "") -> Reason:
-    """Nothing is known of a row."""
-    return Reason(row, "", None, False, False, None, None, 0, why, 0.0)
-
-
-class _Study:
-    """The reasons of rows over one binding of model and table."""
-
-    def __init__(self, questions: RowQuestions, wanted: WhyOptions, stop: threading.Event | None) -> None:
-        self.questions, self.asked, self.stop = questions, wanted, stop
-        self.space = questions.of_class[0].query.space
-        self.ensemble = questions.of_class[0].models[0].ensemble
-        names = self.space.names
-        protected = questions.model.meaning.protected
-        held = frozenset((*wanted.without, *wanted.fixed, *protected))
-        self.limits = Limits(held, wanted.direction, wanted.permitted)
-        self.limits.check(self.space)
-        self.limited = any(True for _ in self.limits.names)
-        for word in wanted.also:
-            if word not in ALSO:
-                raise UsageError(f"`{word}` cannot stand beside a reason", remedy="use " + ", ".join(ALSO))
-        if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
-            raise UsageError(
-                "TreeSHAP explains one score, and this decision is about a model of several", remedy="leave out `shap`"
-            )
-        if "shap" in wanted.also:
-            self.contributions.of(questions.rows[0], 0)  # what it lacks is said before the first row
-        used = questions.model.ensemble.used_features
-        self.wanted = Wanted(
-            order=sorted(range(len(names)), key=lambda f: (names[f] in used, f)),
-            smallest=wanted.smallest,
-            most=wanted.most,
-            barred=frozenset(names.index(name) for name in wanted.without),
-            held=frozenset(map(names.index, held)),
-            box="box" in wanted.also,
-        )
-
-    @cached_property
-    def contributions(self) -> Contributions:
-        return Contributions(self.ensemble, self.questions.rows)
-
-    def row(self, row: int) -> Reason:
-        """Why a row has its class."""
-        start = time.perf_counter()
-        questions, options = self.questions, self.asked
-        budget = Budget.of(options.time_limit, self.stop)
-        predicted = questions.predicted(row)
-        bare = _no_reason(row)
-        if predicted is None:
-            return replace(bare, reason="a value is missing that the domain does not allow")
-        label = questions.labels[predicted]
-        bare = replace(bare, predicted=label)
-        if questions.decision is None:
-            bare = replace(bare, class_name=questions.model.meaning.classes.get(label))
-        else:
-            bare = replace(bare, decision=questions.decision.name.text)
-        cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
-        outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
-        if outside:
-            return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
-        others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
-        judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)
-        known = reason_of(judge, self.wanted, self._changes(row, predicted, judge))
-        found = self._told(known, row, replace(bare, reason=budget.reason if known.open else ""))
-        found = replace(found, also=self._beside(known, row, predicted) if self.asked.also else None)
-        return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
-
-    def _allowed(self, row: int) -> tuple[ast.Formula, ...]:
-        """What a change of a row has to fulfil."""
-        return tuple(self.limits.formulas(self.space, row, self.questions.rows[row]))
-
-    def _changes(self, row: int, predicted: int, judge: RowDecisions) -> RowDecisions | None:
-        """What decides about changes, if they have to fulfil more than that features stay as they are."""
-        if not self.limits.bounded:
-            return None
-        others = [asked.query for asked in self.questions.others(predicted, self._allowed(row))]
-        cells = others[0].space.grid.cells(self.questions.rows[row : row + 1])[0].astype(np.int32)
-        return RowDecisions(others, cells, judge.budget, judge.options, answer)
-
-    def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
-        """What is known in names and labels."""
-        several = tuple(self._shown(one, row) for one in known.several)
-        if known.other is not None and known.contrast is not None:
-            query, cells = known.other
-            witness = verify_cells(query, cells, near=self.questions.rows[row])
-            bare = replace(bare, point=points_of(query, witness)["a"] if isinstance(witness, Witness) else None)
-        if known.within is not None:
-            bare = replace(bare, reason="the class depends on features that are left out")
-        return replace(
-            bare,
-            features=several[0] if several else None,
-            minimal=bool(several),
-            smallest=known.smallest,
-            contrast=None if known.contrast is None else tuple(self.space.names[f] for f in sorted(known.contrast)),
-            changeable=None if not self.limited or known.open else known.contrast is not None,
-            several=several if self.asked.most > 1 else None,
-            complete=known.complete,
-        )
-
-    def _shown(self, features: Features, row: int) -> dict[str, Any]:
-        """The values of a row by feature."""
-        space, values = self.space, self.questions.rows[row]
-        return {
-            space.names[f]: label_of(space.domains[f], float(values[f]), space.grid[f].number_type.dtype)
-            for f in sorted(features)
-        }
-
-    def _beside(self, known: RowReason, row: int, predicted: int) -> dict[str, Any]:
-        """What was asked for beside the reason, by its name."""
-        found: dict[str, Any] = {}
-        if "box" in self.asked.also:
-            found["box"] = self._box(known)
-        for word, norm in (("radius", "linf"), ("recourse", "l1")):
-            if word in self.asked.also:
-                found[word] = self._nearest(row, predicted, norm, word)
-        if "shap" in self.asked.also:
-            found["shap"] = self._shap(known, row, predicted)
-        return found
-
-    def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
-        """The values of every feature of the reason with which the class holds, as regions of answers have them."""
-        if known.box is None:
-            return None
-        masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))
-        query = self.questions.of_class[0].query
-        return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
-
-    def _nearest(self, row: int, predicted: int, norm: str, word: str) -> DistanceRecord:
-        """The nearest input of another class by a norm, with what it changes."""
-        limits = self.asked
-        mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
-        more = self._allowed(row) if word == "recourse" and self.limited else ()
-        found = nearest_input(self.questions, row, predicted, mine, norm=norm, more=more, stop=self.stop)
-        own = self._shown(frozenset(range(len(self.space.names))), row)
-        changes = [] if found.point is None else [name for name, value in found.point.items() if value != own[name]]
-        bound = None if found.bound is None or math.isinf(found.bound) else found.bound
-        return DistanceRecord(
-            norm=norm,
-            verdict=str(found.verdict),
-            distance=found.distance,
-            bound=bound,
-            closed=found.closed,
-            changes=changes,
-            point=found.point,
-        )
-
-    def _shap(self, known: RowReason, row: int, predicted: int) -> ShapRecord:
-        """TreeSHAP of every feature, and the part of a reason that is among as many features of the greatest values."""
-        output = predicted if self.ensemble.n_outputs > 1 else 0
-        values = self.contributions.of(self.questions.rows[row], output)
-        order = np.argsort(-np.abs(values), kind="stable")
-        agreement = None
-        if known.several and known.several[0]:
-            reason = known.several[0]
-            agreement = len(reason & set(order[: len(reason)].tolist())) / len(reason)
-        return ShapRecord(values={self.space.names[f]: float(values[f]) for f in order}, agreement=agreement)
-
-
-def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
-    """A reason for every row."""
-    assert asked.table is not None
-    wanted = asked.table.rows if asked.options.rows is None else len(asked.options.rows)
-    options = asked.options
-    questions = RowQuestions(
-        asked.model, asked.table, domain=options.range, seed=options.seed, decision=options.decision
+def document(asked: Asking[ReasonOptions], found: Found[DenialRecord]) -> ReasonsDocument:
+    """The denials, and how often so many reasons do not suffice."""
+    words, required = [one.suffice for one in found.records], asked.options.require_certificate
+    return ReasonsDocument(
+        model=asked.file(),
+        favourable=found.result,
+        way=asked.options.way,
+        protected=list(asked.options.protected or asked.model.meaning.protected),
+        most=asked.options.most,
+        denied=None if required else len(words),
+        suffice=words.count("yes"),
+        do_not_suffice=words.count("no"),
+        open=None if required else words.count("open"),
+        interrupted=found.interrupted,
+        results=list(found.records),
     )
-    found = _reasons(questions, asked.table.rows, asked.options, asked.stop, asked.advance)
-    warnings = tuple(item.render() for item in questions.session.warnings)
-    records = [one.record() for one in found]
-    decided = all(one.sufficient is not None for one in records)
-    return Found(records, warnings, len(found) < wanted, decided, found)
+
+
+STUDY = Study(
+    name="reasons",
+    title="principal reasons of denials: treesens reasons --json",
+    text="""The principal reasons of every row without the favourable decision: at most four features, ranked, whose
+    change alone would make it favourable (a verified input), all of which are needed (proved). Protected features are
+    never among them. --codes gives each its phrase and its code, as letters need them (12 CFR 1002.9).
+
+    Exit codes: 0 every denial is settled, 5 some are open, 10 what --fail-on names, 1 usage, 2 unreadable input, 130
+    interrupted.
+    """,
+    call="""\
+    The principal reasons of the rows of `data` without the favourable decision, as `treesens reasons` finds them: at
+    most `most` features, none of them `protected`, whose change alone would make it favourable (a verified input), all of
+    which are needed (proved). With `way="values"` they are features whose values alone keep the decision (proved). `codes` is
+    a TOML file with the phrase and the code of every feature. `time_limit` is in seconds for each denial. Ctrl-C returns
+    the results so far.
+    """,
+    options=ReasonOptions,
+    ask="treesens.extensions.studies.reasons_search:ask",
+    record=DenialRecord,
+    document=document,
+    table="CSV or Parquet: the rows, and the domain.",
+    needs_table=True,
+    fails={"more": lambda records: any(one.suffice == "no" for one in records)},
+    fail_words="Exit with 10 if a denial needs more reasons than --most.",
+    work="denials",
+)
+
+
+OTHERS = "*"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a letter says of a feature."""
+
+    phrase: str
+    code: str | None
+
+
+def read_codes(path: Path | None, features: Sequence[str], needed: Sequence[str]) -> dict[str, Words]:
+    """The words of every feature that is `needed`; its name without a file. UsageError for a file that cannot be read, for
+    features that the model does not have, and if one that is needed has no words.
+    """
+    if path is None:
+        return {name: Words(name, None) for name in needed}
+    try:
+        given = tomllib.loads(read_regular(path, MOST_TEXT_BYTES).decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the file cannot be read: {error}", place=str(path), remedy="name a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        remedy = 'write [FEATURE], and below it phrase = ".." and code = ".."'
+        raise UsageError(f"this is no TOML: {error}", place=str(path), remedy=remedy) from None
+    known = {name: _words(name, entry, str(path)) for name, entry in given.items()}
+    for name in known:
+        if name not in features and name != OTHERS:
+            remedy = did_you_mean(name, list(features))
+            raise UsageError(f"the model has no feature `{name}`", place=str(path), remedy=remedy)
+    silent = [name for name in needed if name not in known]
+    if silent and OTHERS not in known:
+        listed = ", ".join(f"`{name}`" for name in silent[:8]) + (", …" if len(silent) > 8 else "")
+        remedy = f'add [{silent[0]}] with phrase and code, or ["*"] for all others, or make it --protected'
+        raise UsageError(f"there are no words for {listed}", place=str(path), remedy=remedy)
+    return {name: known.get(name) or known[OTHERS] for name in needed}
+
+
+def _words(name: str, entry: object, place: str) -> Words:
+    remedy = f'write [{name}], and below it phrase = ".." and code = ".."'
+    if not isinstance(entry, dict) or not isinstance(entry.get("phrase"), str) or not entry["phrase"].strip():
+        raise UsageError(f"`{name}` has no phrase", place=place, remedy=remedy)
+    if unknown := sorted(set(entry) - {"phrase", "code"}):
+        raise UsageError(f"`{name}` has a field `{unknown[0]}`", place=place, remedy=remedy)
+    code = entry.get("code")
+    if code is not None and (isinstance(code, bool) or not isinstance(code, str | int)):
+        raise UsageError(f"the code of `{name}` is no text and no whole number", place=place, remedy=remedy)
+    return Words(entry["phrase"].strip(), None if code is None else str(code))

@@ -54,7 +54,7 @@ def schema_of(name: str) -> dict[str, Any]:
     schema = document_schema(study.document_type, study.title)
     schema["properties"]["assumed"] = schema_of_type(list[Assumed])
     schema["required"].append("assumed")
-    if study.claims is not None:
+    if study.certifies:
         schema["properties"]["manifest"] = schema_of_type(ManifestRecord)
     return schema
 

@@ -7,14 +7,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from treesens.compiler.result import Verdict
-from treesens.extensions.studies.audit_facts import Audit
-from treesens.extensions.studies.audit_records import AuditRecord, SharePart
+from treesens.extensions.studies.audit import AuditRecord, SharePart
 from treesens.extensions.studies.count import CountRecord
 from treesens.extensions.studies.diff import DiffRecord, OneSide, OutcomeChange
 from treesens.extensions.studies.groups import GroupRecord
-from treesens.extensions.studies.principal_reasons import DenialRecord, PrincipalReason
+from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason
+from treesens.extensions.studies.report.audit_facts import Audit
 from treesens.extensions.studies.robust import RobustRecord, TargetRecord
-from treesens.extensions.studies.robustness import Robustness
+from treesens.extensions.studies.robust_search import Robustness
 from treesens.extensions.studies.study import Found
 from treesens.extensions.studies.why import WhyRecord
 from treesens.records.plain import ABSENT

@@ -14,7 +14,7 @@ from treesens.extensions.studies.study import Asking, Door, Found, Option, Study
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 
 if TYPE_CHECKING:
-    from treesens.extensions.studies.robustness import Robustness
+    from treesens.extensions.studies.robust_search import Robustness
 
 NORMS = ("linf", "l2", "l1", "l0")
 ROWS = Option(RowNumbers(), "Numbers and ranges of rows, as 0,5,10-19. Default: all.")
@@ -137,7 +137,7 @@ STUDY = Study(
     every other class has a distance of its own. `time_limit` is in seconds per question. Ctrl-C returns the results so far.
     """,
     options=RobustOptions,
-    ask="treesens.extensions.studies.robustness:ask",
+    ask="treesens.extensions.studies.robust_search:ask",
     record=RobustRecord,
     picture="treesens.extensions.studies.report.plots:certified_plot",
     document=document,
@@ -148,5 +148,4 @@ STUDY = Study(
     work="searching",
     total=total,
     journal=True,
-    claims="treesens.extensions.studies.claims_of_sets:claim_robustness",
 )

@@ -52,6 +52,18 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
         pool.shutdown()
 
 
+def gathered(
+    tasks: Sequence[Callable[[], _Done | None]], threads: int, advance: Callable[[_Done], None]
+) -> list[_Done]:
+    """What tasks returned, in the order of the tasks; those that returned nothing, or did not end, are left out."""
+    found: dict[int, _Done] = {}
+    for number, one in as_finished(tasks, threads):
+        if one is not None:
+            found[number] = one
+            advance(one)
+    return [found[number] for number in sorted(found)]
+
+
 def one_at_a_time(replay: LibraryReplay) -> LibraryReplay:
     """Libraries load lazily and not all predict in several threads at once."""
     lock, predicts = threading.Lock(), replay.predicts

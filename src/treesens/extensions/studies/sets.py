@@ -15,7 +15,7 @@ from treesens.extensions.studies.study import Asking, Found, Option, Study, give
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Points
 
 if TYPE_CHECKING:
-    from treesens.extensions.studies.questions import Gap
+    from treesens.extensions.studies.events import Gap
     from treesens.grammar.tree import ast
 
 GAP = Option(
@@ -61,7 +61,7 @@ class SetOptions:
     @property
     def size(self) -> Gap:
         """The size. UsageError if there is none, or more than one."""
-        from treesens.extensions.studies.questions import gaps_of
+        from treesens.extensions.studies.events import gaps_of
 
         if bool(self.gap) == bool(self.margin):
             raise UsageError("one size is needed", remedy="give --gap 0.1 (probability) or --margin 1 (raw score)")
@@ -147,7 +147,7 @@ STUDY = Study(
     returns the results so far. UsageError without a size: `gap` in probability, or `margin` in raw score.
     """,
     options=SetOptions,
-    ask="treesens.extensions.studies.minimal_sets:ask",
+    ask="treesens.extensions.studies.sets_search:ask",
     record=SetsRecord,
     picture="treesens.extensions.studies.report.plots:sets_plot",
     document=document,
@@ -155,5 +155,4 @@ STUDY = Study(
     work="sets of features",
     journal=True,
     faults=lambda records: [one for record in records for one in record["open"]],
-    claims="treesens.extensions.studies.claims_of_sets:claim_sets",
 )

@@ -1,4 +1,4 @@
-"""The declaration of `shape`: in which features a score rises or falls. How it is decided is in `shapes.py`."""
+"""The declaration of `shape`: in which features a score rises or falls. How it is decided is in `shape_search.py`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ STUDY = Study(
     pair), or is open (None). `time_limit` is in seconds for each feature and score. Ctrl-C returns the results so far.
     """,
     options=ShapeOptions,
-    ask="treesens.extensions.studies.shapes:ask",
+    ask="treesens.extensions.studies.shape_search:ask",
     record=ShapeRecord,
     table="CSV or Parquet: domains are the ranges of its columns.",
     fails={
@@ -97,6 +97,5 @@ STUDY = Study(
     },
     fail_words="Exit with 10 if a pair refutes what is declared or claimed, or if it is not proved.",
     work="shapes",
-    total="treesens.extensions.studies.shapes:total",
-    claims="treesens.extensions.studies.claims_of_scores:claim_shapes",
+    total="treesens.extensions.studies.shape_search:total",
 )

@@ -8,7 +8,7 @@ default, the range and the sentence of each; records are dataclasses as well.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Flag, auto
 from importlib import import_module
@@ -20,7 +20,7 @@ from treesens.records.plain import Document, ModelFile, plain
 
 if TYPE_CHECKING:
     from treesens.data.tables import Table
-    from treesens.extensions.certify.together import Claim
+    from treesens.extensions.studies.evidence import Evidence
     from treesens.extensions.studies.running import Memory
     from treesens.frontends.base import LoadedModel
 
@@ -127,6 +127,8 @@ class Found(Generic[RecordT]):
     decided: bool
     result: Any = None
     assumed: Sequence[Assumed] = ()
+    evidence: Sequence[Sequence[Evidence]] = ()
+    """Of every record, if certificates are wanted."""
 
 
 def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, ...]:
@@ -198,9 +200,6 @@ class Study(Generic[OptionsT, RecordT]):
     picture: Callable[[Sequence[dict[str, Any]], Any, Any], Any] | str | None = None
     """Draws the records, as plain data, and `Found.result` on axes of matplotlib (None: new ones), and returns these; or the
     place of such a function. Its options then have `plot` (`shared_options.PLOT`), and its result in Python has `plot()`."""
-    claims: Callable[[Asking[OptionsT], Found[RecordT]], Iterable[Iterable[Claim]]] | str | None = None
-    """What has been found, as claims whose parts can have certificates, those of every record in the order of the records; a
-    place as `ask` is one. Its options then have `certificates` and `require_certificate`."""
 
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
         """What the study finds."""
@@ -217,12 +216,10 @@ class Study(Generic[OptionsT, RecordT]):
         assert self.picture is not None
         return _function(self.picture)(records, result, axes)
 
-    def claimed(self, asking: Asking[OptionsT], found: Found[RecordT]) -> Iterator[Claim]:
-        """What was found, as claims that can have certificates."""
-        assert self.claims is not None
-        for number, claims in enumerate(_function(self.claims)(asking, found)):
-            for claim in claims:
-                yield replace(claim, about=number)
+    @property
+    def certifies(self) -> bool:
+        """True if its options have `certificates` and `require_certificate`: its findings come with evidence."""
+        return any(one.field == "require_certificate" for one in declared(self.options))
 
     def documented(self, asked: Asking[OptionsT], found: Found[RecordT]) -> dict[str, Any]:
         """The document that `--json` prints, as plain data."""

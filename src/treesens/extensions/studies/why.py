@@ -152,8 +152,7 @@ STUDY = Study(
     """,
     call="""\
     Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
-    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another
-    class.
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
     `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
     `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
     "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),
@@ -161,7 +160,7 @@ STUDY = Study(
     per row, and once more for each distance. Ctrl-C returns the results so far.
     """,
     options=WhyOptions,
-    ask="treesens.extensions.studies.reasons:ask",
+    ask="treesens.extensions.studies.why_search:ask",
     record=WhyRecord,
     picture="treesens.extensions.studies.report.plots:reasons_plot",
     document=document,
@@ -170,5 +169,4 @@ STUDY = Study(
     by_position=("rows",),
     work="searching",
     total=total,
-    claims="treesens.extensions.studies.claims_of_sets:claim_reasons",
 )

@@ -5,13 +5,14 @@ A row that is already a witness is the answer, promising rows seed the search, a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treesens.binder.file import ResolvedQuestion
-from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array, frozen
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, Int64Array, frozen
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.domain import allowed_values, pick_value
 from treesens.compiler.query.evaluate import Inputs, inputs_of, objective_form_value
@@ -28,12 +29,10 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 
 MOST_ROWS = 50_000
 """Rows of a table that are tried before a search; of a longer one evenly spread ones."""
-
 MOST_WALKS = 25_000_000
 """Walks through a tree (rows x combinations of sensitive cells x trees) before a search: a second or two on one core."""
 
 _FEW_ROWS = 2_000
-
 _TRIED = 20
 _HINTS = 32
 
@@ -93,60 +92,140 @@ def sweep_rows(
     return flips(model, cells, question.features, legal, index=index, output=question.output, limit=combinations)
 
 
-def pair_of_row(query: Query, question: FlipQuestion, found: Flips, place: int, row: FloatArray) -> FloatArray:
-    """A row with the values of the sensitive features that reach its extremes, float64[2, features].
+class EventRows(ABC):
+    """The rows of a table for a question about two points: which are on which side as they are, which flip, and with which
+    partner.
 
-    The row itself is one of the two points where its own score is on one side already.
+    `index` int64[rows] numbers the legal rows in their table float64[.., features]; `complete` is False if rows may flip that
+    are not found.
     """
-    values = np.array([row, row])
-    falls, rises = bool(question.falling(found)[place]), bool(question.rising(found)[place])
-    for column, f in enumerate(question.features):
-        domain, grid = query.space.domains[f], query.space.grid[f]
-        near = None if np.isnan(row[f]) else float(row[f])
-        if not falls:
-            values[question.upper, f] = pick_value(domain, grid, int(found.highest_cells[place, column]), near)
-        if falls or not rises:
-            values[question.lower, f] = pick_value(domain, grid, int(found.lowest_cells[place, column]), near)
-    return values
+
+    index: Int64Array
+    complete: bool
+
+    def __init__(self, query: Query, table: FloatArray) -> None:
+        self.query, self.table = query, table
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @abstractmethod
+    def order(self) -> Int64Array:
+        """The places of rows that flip, the best first: those that are on one side as they are, then the clearest."""
+
+    @abstractmethod
+    def pair(self, place: int) -> FloatArray:
+        """A row with the values of the varied features that make it the one point and the other, float64[2, features]."""
+
+    @abstractmethod
+    def sides(self) -> tuple[BoolArray, BoolArray] | None:
+        """The rows that are the first point, and the second, as they are, bool[rows]; None if only a pair can be judged."""
+
+    def candidates(self) -> Int64Array:
+        """The places of rows that flip, in the order in which they are replayed."""
+        return self.order()
+
+    def hints(self) -> Int32Array | None:
+        """Cells int32[hints, points, features] of the rows that come closest to being an answer, if that is known."""
+        return None
+
+    def witness(self, options: Options) -> tuple[int, Witness] | None:
+        """The first of the best rows that passes every constraint, with the number of the row."""
+        for place in self.candidates()[:_TRIED]:
+            verdict = verify_values(self.query, self.pair(int(place)), library_predict=options.library_predict)
+            if isinstance(verdict, Witness):
+                return int(self.index[place]), verdict
+        return None
+
+    def row(self, place: int) -> FloatArray:
+        """The values of a row in the number type of the model, float64[features]."""
+        return self.query.space.grid[0].number_type.cast(self.table[self.index[place]])
+
+    def value(self, feature: int, cell: int, row: FloatArray) -> float:
+        """The legal value of a cell that is nearest to that of a row."""
+        space, near = self.query.space, None if np.isnan(row[feature]) else float(row[feature])
+        return pick_value(space.domains[feature], space.grid[feature], cell, near)
 
 
-def order_of_rows(question: FlipQuestion, found: Flips) -> Int64Array:
-    """Rows that flip, the best first: those that are on one side as they are, then the clearest."""
-    places = np.flatnonzero(question.flipping(found))
-    clear = question.clearance(found)[places]
-    if question.high is None or question.low is None:
-        return places[np.argsort(-clear, kind="stable")]
-    own = (question.falling(found) | question.rising(found))[places]
-    return places[np.lexsort((-clear, ~own))]
+class ScoreRows(EventRows):
+    """Rows of which one score decides: by the extremes of the score over the varied features."""
 
+    def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
+        super().__init__(query, table)
+        self.question, self.found = question, found
+        self.index, self.complete = found.index, found.complete
 
-def witness_among_rows(
-    query: Query, question: FlipQuestion, found: Flips, rows: FloatArray, options: Options
-) -> tuple[int, Witness] | None:
-    """The first of the best rows that passes every constraint, with the number of the row."""
-    order = least_untypical(query, question, found, order_of_rows(question, found), rows)
-    for place in order[:_TRIED]:
-        index = int(found.index[place])
-        row = query.space.grid[0].number_type.cast(rows[index])
-        verdict = verify_values(
-            query, pair_of_row(query, question, found, int(place), row), library_predict=options.library_predict
-        )
-        if isinstance(verdict, Witness):
-            return index, verdict
-    return None
+    def order(self) -> Int64Array:
+        """By whether a row is on one side as it is, then by the clearance."""
+        question, found = self.question, self.found
+        places = np.flatnonzero(question.flipping(found))
+        clear = question.clearance(found)[places]
+        if question.high is None or question.low is None:
+            return places[np.argsort(-clear, kind="stable")]
+        own = (question.falling(found) | question.rising(found))[places]
+        return places[np.lexsort((-clear, ~own))]
 
+    def candidates(self) -> Int64Array:
+        """In the order of what pairs lack to be typical, if they have to be."""
+        return self._least_untypical(self.order())
 
-def hints_of(query: Query, question: FlipQuestion, found: Flips, rows: FloatArray) -> Int32Array:
-    """Cells int32[hints, points, features] of the rows that come closest to being an answer."""
-    places = np.argsort(-question.clearance(found), kind="stable")
-    flipping = np.count_nonzero(question.flipping(found))
-    first = least_untypical(query, question, found, places[:flipping], rows)
-    places = np.concatenate((first, places[flipping:]))[:_HINTS]
-    cells = cells_of_rows(query.space.grid, rows[found.index[places]])
-    result = np.repeat(cells[:, None, :], 2, axis=1)
-    result[:, question.upper, list(question.features)] = found.highest_cells[places]
-    result[:, question.lower, list(question.features)] = found.lowest_cells[places]
-    return result.astype(np.int32)
+    def sides(self) -> tuple[BoolArray, BoolArray] | None:
+        """By the thresholds of the score."""
+        question = self.question
+        if question.high is None or question.low is None:
+            return None
+        falls, rises = question.falling(self.found), question.rising(self.found)
+        return (falls, rises) if question.upper == 0 else (rises, falls)
+
+    def pair(self, place: int) -> FloatArray:
+        """With the cells of both extremes; the row itself is one of the two points where its own score is on one side."""
+        question, found, row = self.question, self.found, self.row(place)
+        values = np.array([row, row])
+        falls, rises = bool(question.falling(found)[place]), bool(question.rising(found)[place])
+        for column, f in enumerate(question.features):
+            if not falls:
+                values[question.upper, f] = self.value(f, int(found.highest_cells[place, column]), row)
+            if falls or not rises:
+                values[question.lower, f] = self.value(f, int(found.lowest_cells[place, column]), row)
+        return values
+
+    def hints(self) -> Int32Array:
+        """Those that flip first, then those with the least deficit."""
+        question, found = self.question, self.found
+        places = np.argsort(-question.clearance(found), kind="stable")
+        flipping = np.count_nonzero(question.flipping(found))
+        first = self._least_untypical(places[:flipping])
+        places = np.concatenate((first, places[flipping:]))[:_HINTS]
+        return self._with_cells(places, found.highest_cells[places], found.lowest_cells[places])
+
+    def _with_cells(self, places: Int64Array, high: Int32Array, low: Int32Array) -> Int32Array:
+        """The cells int32[places, points, features] of rows with other sensitive cells at both points."""
+        cells = cells_of_rows(self.query.space.grid, self.table[self.found.index[places]])
+        result = np.repeat(cells[:, None, :], 2, axis=1)
+        result[:, self.question.upper, list(self.question.features)] = high
+        result[:, self.question.lower, list(self.question.features)] = low
+        return result.astype(np.int32)
+
+    def _least_untypical(self, places: Int64Array) -> Int64Array:
+        """The places by what their pairs lack to be typical, by constraints that hold in any case; otherwise as they are."""
+        typical = [c for c in self.query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
+        if not typical or len(places) == 0:
+            return places
+        question, found = self.question, self.found
+        # A row that is on one side as it is stays as it is there.
+        own = cells_of_rows(self.query.space.grid, self.table[found.index[places]])[:, list(question.features)]
+        falls = question.falling(found)[places, None]
+        rises = question.rising(found)[places, None] & ~falls
+        high = np.where(falls, own, found.highest_cells[places])
+        cells = self._with_cells(places, high, np.where(rises, own, found.lowest_cells[places]))
+        lacking = np.zeros(len(places))
+        for row in typical:
+            value = np.zeros(len(places))
+            for term in row.form.forests:
+                scores = term.scores(np.ascontiguousarray(cells[:, term.point]))
+                value += term.coefficient * Unit(term.shift).doubles(scores)
+            lacking += np.maximum(0.0, float(row.bound.enclose(64)[0]) - value)
+        return places[np.argsort(lacking, kind="stable")]
 
 
 def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None, Options]:
@@ -157,11 +236,11 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
     found = sweep_rows(query.query, question, table[1], walks=MOST_WALKS)
     if len(found) == 0:
         return None, options
-    if query.query.objective is None:
-        pair = witness_among_rows(query.query, question, found, table[1], options)
-        if pair is not None:
-            return conclude_found(leave_open(query.name, witness=pair[1], backend="rows")), options
-    return None, replace(options, hints=hints_of(query.query, question, found, table[1]))
+    rows = ScoreRows(query.query, question, found, table[1])
+    pair = rows.witness(options) if query.query.objective is None else None
+    if pair is not None:
+        return conclude_found(leave_open(query.name, witness=pair[1], backend="rows")), options
+    return None, replace(options, hints=rows.hints())
 
 
 def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
@@ -228,38 +307,3 @@ def recompute_objective(query: Query, result: Result) -> Result:
     except ContradictoryBound as error:
         return leave_open(query.name, error.reason, backend=result.backend, attempts=result.attempts)
     return replace(result, objective=replace(objective, value=value, bound=bound))
-
-
-def pair_cells(query: Query, question: FlipQuestion, found: Flips, places: Int64Array, rows: FloatArray) -> Int32Array:
-    """The cells int32[places, points, features] of rows with the sensitive cells that reach their extremes; a row that is on
-    one side as it is stays as it is there.
-    """
-    cells = cells_of_rows(query.space.grid, rows[found.index[places]])
-    result = np.repeat(cells[:, None, :], 2, axis=1)
-    features = list(question.features)
-    falls = question.falling(found)[places, None]
-    rises = question.rising(found)[places, None] & ~falls
-    own = cells[:, features]
-    result[:, question.upper, features] = np.where(falls, own, found.highest_cells[places])
-    result[:, question.lower, features] = np.where(rises, own, found.lowest_cells[places])
-    return result.astype(np.int32)
-
-
-def least_untypical(
-    query: Query, question: FlipQuestion, found: Flips, places: Int64Array, rows: FloatArray
-) -> Int64Array:
-    """The places in the order of what their pairs lack to be typical, and otherwise as they are; only of constraints that hold
-    in any case.
-    """
-    typical_rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
-    if not typical_rows or len(places) == 0:
-        return places
-    cells = pair_cells(query, question, found, places, rows)
-    lacking = np.zeros(len(places))
-    for row in typical_rows:
-        value = np.zeros(len(places))
-        for term in row.form.forests:
-            scores = term.scores(np.ascontiguousarray(cells[:, term.point]))
-            value += term.coefficient * Unit(term.shift).doubles(scores)
-        lacking += np.maximum(0.0, float(row.bound.enclose(64)[0]) - value)
-    return places[np.argsort(lacking, kind="stable")]

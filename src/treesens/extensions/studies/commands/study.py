@@ -166,17 +166,18 @@ def _certified(study: Study[Any, Any], asked: Asking[Any], found: Found[Any]) ->
     that may do without.
     """
     folder = getattr(asked.options, "certificates", None)
-    if folder is None or study.claims is None:
+    if folder is None or not study.certifies:
         return _Certified(EXPECTED)
     missing = INCONCLUSIVE if asked.options.require_certificate else EXPECTED
     if found.interrupted:
         return _none(missing, "certificates: none, since the study was interrupted")
     from treesens.extensions.certify.produce import proof_budget
     from treesens.extensions.certify.together import write_manifest
+    from treesens.extensions.studies.claims import claims_of
 
     seconds = asked.options.time_limit
     try:
-        made = write_manifest(study.claimed(asked, found), folder, study.name, budget=lambda: proof_budget(seconds))
+        made = write_manifest(claims_of(asked, found), folder, study.name, budget=lambda: proof_budget(seconds))
         record = manifest_record(made)
     except KeyboardInterrupt:
         return _none(INTERRUPTED, "certificates: none, since making them was interrupted")
@@ -239,7 +240,7 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
     files = tuple(None if path is None else str(path) for path in (*paths, given.get("data")))
     line = shlex.join(["treesens", *sys.argv[1:]])
     options = study.options(**values)
-    if study.claims is not None:
+    if study.certifies:
         checked_folder(options.certificates, options.require_certificate)
     source = click.get_current_context().get_parameter_source
     chosen = frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)

@@ -326,8 +326,7 @@ def why(
     seed: int = 0,
 ) -> Reasons:
     """Reasons for the classes of rows (default: all) of `data`, as `treesens why` finds them: features whose values alone
-    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another
-    class.
+    decide the class, all of which are needed (`smallest`: no reason has fewer), and features whose change gives another class.
     `most` is the number of smallest reasons. Features of `without` are in no reason and no change. Changes keep features of
     `fixed`, follow `direction` ({"age": "up"}), and end in `permitted` values ({"income": (0, 100), "housing": ["own",
     "rent"]}). `also` adds the box in which the class holds, the distance to another class (linf), the cheapest change (l1),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from treesens.extensions.studies.python.study_results import Called, PicturedResult, Records
 
 if TYPE_CHECKING:
-    from treesens.extensions.studies.robustness import Robustness as Found
+    from treesens.extensions.studies.robust_search import Robustness as Found
 
 
 @dataclass(frozen=True, eq=False)

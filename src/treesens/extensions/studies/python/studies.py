@@ -14,8 +14,8 @@ from treesens.records.plain import plain
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.audit import AuditOptions
-    from treesens.extensions.studies.audit_facts import Audit as Run
-    from treesens.extensions.studies.difference import Difference
+    from treesens.extensions.studies.diff_search import Difference
+    from treesens.extensions.studies.report.audit_facts import Audit as Run
 
 
 def _name(record: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ class Audit(StudyResult):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        from treesens.extensions.studies.feature_audit import columns_of
+        from treesens.extensions.studies.audit_search import columns_of
 
         return columns_of(self.records)
 
@@ -93,7 +93,7 @@ class Audit(StudyResult):
 
     def _facts(self, command: str, **heading: Any) -> dict[str, Any]:
         """What the audit is about, with what is said of it."""
-        from treesens.extensions.studies.audit_facts import audit_facts
+        from treesens.extensions.studies.report.audit_facts import audit_facts
 
         model = self.run.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"

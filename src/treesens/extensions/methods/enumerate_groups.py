@@ -1,0 +1,118 @@
+"""Groups of combinations of cells: what relations between values rule out for all of them together needs no look at each.
+
+Best first, small groups first. A group is what values in its ranges allow, whatever the scores say; one that may hold something
+better than what is known is halved.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, Int64Array
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.values import Place
+from treesens.extensions.methods.combinations import Combinations, Exact
+from treesens.values.concretise import Alternatives, relaxation_of
+from treesens.values.decide_values import Inside
+from treesens.values.verify import Witness
+
+_SECONDS = 0.3
+"""Most for a group; more is better spent on its halves."""
+
+
+class Walk(Protocol):
+    """What a walk through single combinations offers to one through groups of them (`Enumeration`)."""
+
+    query: Query
+    combinations: Combinations
+    witness: Witness | None
+    value: Fraction | None
+
+    def left(self) -> float:
+        """Seconds that are left."""
+
+    def better(self, goal: Objective, value: Fraction, than: Fraction | None) -> bool:
+        """True if a value of the objective is better than another one."""
+
+    def better_question(self) -> Query:
+        """The question for what is better than the best known."""
+
+    def decide(self, asked: Alternatives, seconds: float) -> Inside:
+        """What values in some cells there are."""
+
+    def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
+        """Looks at one combination."""
+
+    def stays_possible(self, goal: Objective, value: Fraction) -> None:
+        """Notes a value that is not ruled out."""
+
+
+def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
+    """Looks at all combinations that are left and may be better than what is known; False if the time was up."""
+    goal, number = walk.query.objective, itertools.count()
+    queue: list[tuple[Fraction, int, int, Int64Array]] = []
+
+    def push(group: Int64Array, best: Fraction | None) -> None:
+        """Waits with the best that its combinations, or the group that it comes from, allow."""
+        if goal is None or keys is None:
+            heapq.heappush(queue, (Fraction(0), len(group), next(number), group))
+            return
+        own = Fraction(int(keys[0][group].max() if goal.maximize else keys[0][group].min()), keys[1])
+        bound = own if best is None else min(own, best) if goal.maximize else max(own, best)
+        heapq.heappush(queue, (-bound if goal.maximize else bound, len(group), next(number), group))
+
+    push(np.flatnonzero(alive), None)
+    while queue:
+        priority, _, _, waiting = heapq.heappop(queue)
+        best = None if goal is None else -priority if goal.maximize else priority
+        if goal is not None and best is not None and not walk.better(goal, best, walk.value):
+            return True
+        if walk.left() <= 0:
+            if goal is not None and best is not None:
+                walk.stays_possible(goal, best)
+            return False
+        group = waiting[alive[waiting]]
+        if len(group) == 1:
+            walk.look_at(int(group[0]), best, alive)
+            if walk.witness is not None and goal is None:
+                return True
+        elif len(group):
+            nothing, mixed = _holds_nothing(walk, group)
+            if nothing:
+                alive[group] = False
+                continue
+            for part in _halves(walk, group, mixed):
+                push(part, best)
+    return True
+
+
+def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
+    """Whether no values in the ranges of a group satisfy the relations, or none that are better than what is known.
+
+    With it the place that is missing in some combinations and not in others: then nothing is known of the group.
+    """
+    ranges = walk.combinations.ranges(group)
+    if isinstance(ranges, tuple):
+        return False, ranges
+    relaxed = relaxation_of(walk.better_question(), ranges)
+    return walk.decide(relaxed, _SECONDS).none, None
+
+
+def _halves(walk: Walk, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:
+    """A group in two, apart in the place that takes most slots (or where some values are missing and others not)."""
+    chosen = walk.combinations.chosen[group]
+    if mixed is not None:
+        reaches = walk.combinations.slots[mixed[1]].reaches
+        missing = np.array([reaches[s] is None for s in chosen[:, mixed[0], mixed[1]].tolist()], bool)
+        return group[missing], group[~missing]
+    flat = chosen.reshape(len(group), -1)
+    column = flat[:, int(np.argmax([len(np.unique(c)) for c in flat.T]))]
+    upper = column > np.sort(column)[(len(column) - 1) // 2]
+    if not upper.any():
+        upper = column == column.max()
+    return group[~upper], group[upper]

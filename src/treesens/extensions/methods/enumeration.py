@@ -1,0 +1,278 @@
+"""A walk through the combinations of cells of a small domain, the most promising first.
+
+Cells decide nearly everything; where values inside cells matter they are chosen exactly, and what a proof rules out is ruled
+out for all combinations that it covers. This is slow, exact, and in one place: nothing but the end of a search leads here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.query.evaluate import inputs_of, objective_form_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.query.rounding import soften
+from treesens.extensions.methods.combinations import Combinations, Exact
+from treesens.extensions.methods.enumerate_groups import enumerate_groups
+from treesens.values.concretise import Alternatives, NoValues, alternatives_of, concretise
+from treesens.values.decide_values import Inside, bound_objective, decide_values
+from treesens.values.objective_ranges import Range, objective_range
+from treesens.values.relations import better_than
+from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
+
+_FEW = 8
+"""Combinations that are looked at one by one, even if values in them are related."""
+
+_CLOSE = Fraction(1, 20_000)
+"""Distances over whole ranges of values are bounded to this many widths."""
+_CHOICES = 60
+"""Values that are tried one after the other in the cells of a combination, before z3 decides."""
+_STEPS = 40
+"""Better values inside one combination that are tried one after the other, before they have to be clearly better."""
+
+
+@dataclass
+class Enumeration:
+    """One walk through combinations of cells, and what it has found so far."""
+
+    query: Query
+    combinations: Combinations
+    left: Callable[[], float]
+    on_better: Callable[[Witness], None] | None = None
+    near: FloatArray | None = None
+    """What values are chosen close to, float64[features]."""
+    library_predict: Sequence[LibraryReplay] | None = None
+    """Per model the library itself, for replay."""
+    known: Witness | None = None
+    """What the search before has found."""
+    witness: Witness | None = None
+    value: Fraction | None = None
+    numerical: int = 0
+    """Combinations that exact arithmetic accepts, and the library's arithmetic has rejected."""
+    ruled_out: int = 0
+    """Those of them that it rejects in every order of additions, and however ties of probabilities are broken."""
+    unsettled: list[str] = field(default_factory=list)
+    doubtful: bool = False
+    """Whether a combination that is done with may hold values, and only bounds the objective."""
+    asked_z3: bool = False
+    """Whether something is ruled out by z3, which decides values inside cells."""
+    open_bound: Fraction | None = None
+    """The best value that a combination which is done with may still hold, if that is not known exactly."""
+
+    def run(self, alive: BoolArray) -> bool:
+        """Looks at combinations, the best first, until the others are no better. False if the time was up: then what the others
+        may hold is a bound.
+
+        `alive` bool[N] says which are left, and loses those that are done with. A `value` that is set before needs to be
+        beaten.
+        """
+        if self.known is not None:
+            self._keep(self.known)
+        goal = self.query.objective
+        keys = None if goal is None else self.combinations.best_of_objective(goal)
+        if int(alive.sum()) > _FEW and self.combinations.leaves_ranges:
+            return enumerate_groups(self, alive, keys)
+        for number in self._order(alive, goal, keys):
+            if not alive[number]:
+                continue
+            key = None if keys is None else self.within_range(Fraction(int(keys[0][number]), keys[1]))
+            if self.left() <= 0:
+                if goal is not None and key is not None:
+                    self.stays_possible(goal, key)
+                return False
+            if goal is not None and key is not None and not self.better(goal, key, self.value):
+                break
+            self.look_at(int(number), key, alive)
+            if self.witness is not None and goal is None:
+                break
+        return True
+
+    def _order(self, alive: BoolArray, goal: Objective | None, keys: tuple[Exact, int] | None) -> Int64Array:
+        """The combinations that are left, the best first."""
+        index = np.flatnonzero(alive)
+        if goal is None or keys is None:
+            return index
+        values = keys[0][index]
+        ranked = np.argsort(-values if goal.maximize else values, kind="stable")
+        return np.asarray(index[ranked], np.int64)
+
+    @cached_property
+    def _range(self) -> Range:
+        return objective_range(self.query)
+
+    def within_range(self, key: Fraction) -> Fraction:
+        """What cells say of an objective, no better than what else is known: points that differ have a change."""
+        goal = self.query.objective
+        if goal is None:
+            return key
+        limit = self._range[goal.maximize]
+        return key if limit is None else (min if goal.maximize else max)(key, limit)
+
+    @staticmethod
+    def better(goal: Objective, value: Fraction, than: Fraction | None) -> bool:
+        return than is None or (value > than if goal.maximize else value < than)
+
+    def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
+        """One combination: its best values, or what rules it out."""
+        key = None if key is None else self.within_range(key)
+        cells = self.combinations.cells[number]
+        pins = self.combinations.pins(number)
+        alive[number] = False
+        if self.combinations.leaves_ranges and self.value is not None:
+            better_values = alternatives_of(self.better_question(), cells, self.near, pins)
+            if self.decide(better_values).none:
+                return
+        verdict = verify_cells(
+            self.query,
+            cells,
+            near=self.near,
+            library_predict=self.library_predict,
+            pins=pins,
+            choices=_CHOICES,
+        )
+        if isinstance(verdict, Rejected) and verdict.none is not None and not verdict.none.proved:
+            inside = self.decide(alternatives_of(self.query, cells, self.near, pins))
+            if inside.none:
+                return
+            if inside.values is not None:
+                verdict = verify_values(self.query, inside.values, library_predict=self.library_predict)
+        if isinstance(verdict, Rejected):
+            self._reject(verdict, key, alive, pinned=bool(pins))
+            if self.query.objective is not None and key is not None and self.unsettled:
+                self._stays_open(self.query.objective, number, key)
+            return
+        self._keep(verdict)
+        goal = self.query.objective
+        if goal is not None and goal.values and key is not None:
+            self._improve_inside(goal, number, verdict, key)
+
+    def decide(self, asked: Alternatives, seconds: float = inf) -> Inside:
+        """What values in some cells there are. What z3 rules out is noted."""
+        inside = decide_values(asked, lambda: min(seconds, self.left()))
+        self.asked_z3 |= inside.by_z3 and inside.none
+        return inside
+
+    def _reject(self, rejected: Rejected, key: Fraction | None, alive: BoolArray, *, pinned: bool) -> None:
+        if rejected.none is not None and rejected.none.proved:
+            if not pinned:
+                # The proof covers more than these cells.
+                alive &= self.combinations.may(rejected.none.cut)
+        elif rejected.numerical:
+            self.numerical += 1
+            if not rejected.possible:
+                # The library's scores are those of the cells: it accepts no values in them.
+                self.ruled_out += 1
+            elif self.query.objective is not None and key is not None:
+                self.stays_possible(self.query.objective, key)
+        else:
+            self.unsettled.append(rejected.reason)
+
+    def _keep(self, witness: Witness) -> None:
+        goal = self.query.objective
+        value = None if goal is None else objective_form_value(goal, inputs_of(self.query, witness.values))
+        first = self.witness is None and self.value is None
+        if first or (goal is not None and value is not None and self.better(goal, value, self.value)):
+            self.witness, self.value = witness, value
+            if self.on_better is not None:
+                self.on_better(witness)
+
+    def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
+        """Better values in the same cells, as long as there are any; what stays possible is a bound."""
+        value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
+        sign = 1 if goal.maximize else -1
+        for step in range(2 * _STEPS):
+            if not self.better(goal, key, value):
+                return
+            wanted = value if step < _STEPS else value + sign * _CLOSE
+            better = better_than(goal, wanted, strict=step < _STEPS)
+            wanted_query = replace(self.query, constraints=(*self.query.constraints, better))
+            pins = self.combinations.pins(number)
+            found = concretise(wanted_query, self.combinations.cells[number], self.near, pins, _CHOICES)
+            if isinstance(found, NoValues) and found.proved:
+                # Nothing is as good as `wanted`.
+                self.stays_possible(goal, wanted)
+                return
+            witness = None if isinstance(found, NoValues) else self._better_values(found)
+            if witness is None:
+                break
+            value = objective_form_value(goal, inputs_of(self.query, witness.values))
+        self._close_inside(goal, number, key)
+
+    def _better_values(self, values: FloatArray) -> Witness | None:
+        """The pair of these values, which is kept; None if the library does not accept it."""
+        witness = verify_values(self.query, values, library_predict=self.library_predict)
+        if not isinstance(witness, Witness):
+            return None
+        self._keep(witness)
+        return witness
+
+    def better_question(self) -> Query:
+        """The question for what is better than the best known, if the objective is about values."""
+        goal = self.query.objective
+        if goal is None or not goal.values or self.value is None:
+            return self.query
+        better = better_than(goal, self.value, strict=True)
+        return replace(self.query, constraints=(*self.query.constraints, better))
+
+    def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
+        """Better values in the cells than the best known, by halves; what they may be at most."""
+        cells, pins = self.combinations.cells[number], self.combinations.pins(number)
+        inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
+        while not inside.none and self.value is not None and self.left() > 0:
+            if inside.values is None or self._better_values(inside.values) is None:
+                self.stays_possible(goal, self._rational_bound(goal, number, key))
+                return
+            if abs(self.value - key) <= _CLOSE:
+                self.stays_possible(goal, key)
+                return
+            middle = (self.value + key) / 2
+            upper_half = replace(self.query, constraints=(*self.query.constraints, better_than(goal, middle)))
+            inside = self.decide(alternatives_of(upper_half, cells, self.near, pins))
+            if inside.none:
+                key = middle
+                inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
+        if not inside.none:
+            self.stays_possible(goal, key)
+
+    def _rational_bound(self, goal: Objective, number: int, key: Fraction) -> Fraction:
+        """What the objective may be at best in a combination over rational values."""
+        cells, pins = self.combinations.cells[number], self.combinations.pins(number)
+        inside = bound_objective(alternatives_of(self.query, cells, self.near, pins), goal, self.left)
+        self.asked_z3 |= inside.by_z3
+        if inside.values is not None:
+            self._better_values(inside.values)
+        return key if inside.bound is None or self.better(goal, inside.bound, key) else inside.bound
+
+    def _stays_open(self, goal: Objective, number: int, key: Fraction) -> None:
+        """Whether the combination holds values at all is not known: what it could hold at best is a bound."""
+        self.unsettled.pop()
+        self.stays_possible(goal, self._rational_bound(goal, number, key))
+        self.doubtful = True
+
+    def stays_possible(self, goal: Objective, value: Fraction) -> None:
+        if self.better(goal, value, self.open_bound):
+            self.open_bound = value
+
+    def better_open(self, goal: Objective) -> bool:
+        """True if a combination that is done with may hold a better value than the best known one."""
+        return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
+
+    def library_agrees(self) -> bool:
+        """True if the library's own arithmetic surely accepts no combination, its ties of probabilities broken either way."""
+        query = self.query
+        loose = replace(soften(query), objective=None)
+        alive = self.combinations.all_of(loose.constraints)
+        for number in np.flatnonzero(alive):
+            values = concretise(loose, self.combinations.cells[number], None, self.combinations.pins(int(number)))
+            if self.left() <= 0 or (isinstance(values, NoValues) and not values.proved):
+                return False
+            if not isinstance(values, NoValues) and may_hold_in_library(query, values):
+                return False
+        return True

@@ -1,0 +1,199 @@
+"""The least distance from a row, or the best sum of features, by the engine alone.
+
+In l1, l2 and l0, and for sums, the tree path searches for the least cost (`engine/levels/cost_search`).
+
+Every cell has a cost, its least distance from the row's value, and the costs of a point add up. A sum of features is its value
+where each is best, and the distance from there. Values can be as near as their
+cells allow if nothing relates them: then the cheapest cells are the answer. What this search has no answer to, and what the
+library's arithmetic does not confirm, takes the compiled path.
+
+In linf the question is which radius is the first with an answer. The boxes around a row are nested, and a box of cells comes
+within reach at one of finitely many radii. Each decision sees only what its box leaves of the trees: of the models' own
+(`least_level_on_trees`), or of those of a question that is compiled once (`backends/native/boxed_question.py`). Where the
+values of the answer fall short of what their cells allow, or the library's arithmetic is against it, the search by whole
+questions (`bisection`) takes over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import nextafter, sqrt
+
+import numpy as np
+
+from treesens.backends.native.boxed_question import LevelOutcome, boxed_question
+from treesens.compiler.base.arrays import FloatArray
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.base.floats import NumberType, ceil_to, floor_to
+from treesens.compiler.query.evaluate import Inputs, objective_form_value
+from treesens.compiler.query.query import Objective, Query
+from treesens.compiler.result import ObjectiveValue, Result, Verdict
+from treesens.errors import BackendError
+from treesens.extensions.methods.cost_search import CostOutcome, is_rounded, least_cost_on_trees, least_level_on_trees
+from treesens.solve.conclude import (
+    FALLS_SHORT,
+    Facts,
+    attempt_of,
+    conclude_contradiction,
+    conclude_facts,
+    shown_objective,
+)
+from treesens.solve.method import OpenQuestion
+from treesens.solve.options import Options
+from treesens.values.objective_ranges import distances_from_best
+from treesens.values.radii import Radii, radii_of
+from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
+from treesens.values.verify import Rejected, Witness
+
+_CLOSE = Fraction(1, 10**6)
+"""Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""
+_MOMENT = 0.5
+"""Seconds for a forest: most rows take a tenth of that, and of what is left the search over all trees at once proves more."""
+
+
+def answer_least_cost(
+    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
+) -> Result | None:
+    """The answer with its bound; None where this search has none to give."""
+    goal = query.objective
+    assert goal is not None
+    start = time.perf_counter()
+    apart = distances_from_best(query, goal) if goal.kind == "features" else (goal.distances, Fraction(0))
+    if apart is None or (goal.values and not apart[0]):
+        return None
+    terms, best = apart
+    costs = costs_of_terms(query.space, terms) if goal.values else costs_of_cells(goal.form.costs)
+    if costs is None:
+        return None
+    rounded = is_rounded(query)
+    part = budget.within(_MOMENT) if rounded else budget
+    found = least_cost_on_trees(
+        query, costs.cost, part, hints=options.hints, seed=options.seed, memory=options.memory_limit
+    )
+    result = None if found is None else _judged(query, goal, costs, best, found, options)
+    if found is None or result is None or (rounded and not found.closed):
+        return None
+    if result.witness is not None and on_better is not None:
+        on_better(result.witness)
+    seconds = {"build": 0.0, "solve": time.perf_counter() - start}
+    attempt = attempt_of(_facts(found), result, options, seconds)
+    return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
+
+
+def _judged(
+    query: Query, goal: Objective, costs: CellCosts, best: Fraction, found: CostOutcome, options: Options
+) -> Result | None:
+    """From the engine's facts to an answer: a verified witness, and what nothing costs less than.
+
+    `best` is the value of an answer that costs nothing.
+    """
+
+    def reach(witness: Witness) -> ObjectiveValue | Rejected:
+        value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+        least, cost = Unit(costs.shift).value(found.low), best - value if goal.maximize else value - best
+        if cost < least or (found.closed and cost - least > _CLOSE * cost):
+            return FALLS_SHORT
+        shown = shown_objective(goal, value, None)
+        bound = shown_bound(goal, best - least if goal.maximize else best + least)
+        return replace(shown, bound=(max if goal.maximize else min)(bound, shown.value))
+
+    # The value nearest to the row's own is as good as its cell allows; of features the objective itself says which one is.
+    features = goal.kind == "features"
+    near = None if features else preferred_row(query, goal, options.near)
+    asked = query if features else replace(query, objective=None)
+    judged = conclude_facts(asked, _facts(found), options, near=near, reach=reach)
+    return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
+
+
+def _facts(found: CostOutcome) -> Facts:
+    none = found.closed and found.cells is None
+    ended = ("infeasible" if none else "optimal") if found.closed else found.reason
+    return Facts(found.cells, none, ended, statistics=found.statistics)
+
+
+def shown_bound(goal: Objective, bound: Fraction) -> float:
+    """A proved bound as people read it, rounded outward."""
+    shown = bound * goal.unit + goal.offset
+    least = (ceil_to if goal.maximize else floor_to)(shown, NumberType.FLOAT64)
+    if goal.kind != "distance l2":
+        return least
+    root = sqrt(max(0.0, least))
+    return nextafter(root, 0.0) if Fraction(root) ** 2 > bound else root
+
+
+def search_least_cost(question: OpenQuestion, budget: Budget) -> Result | None:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_least_cost(question.query, question.options, budget, question.on_better)
+
+
+def answer_least_radius(
+    query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
+) -> Result | None:
+    """The answer with its bound; None where this search has none to give."""
+    assert query.objective is not None
+    start = time.perf_counter()
+    built = start
+    radii = radii_of(query.space, query.objective.distances)
+    found = _on_trees(query, radii, options, budget)
+    if found is None:
+        places = [term.places[0] for term in query.objective.values]
+        try:
+            question = boxed_question(replace(query, objective=None), places, verify_each=options.verify_each)
+        except BackendError:
+            return None
+        if question.decided is not None:
+            return conclude_contradiction(query.name, question.decided)
+        built = time.perf_counter()
+        found = question.least_level(radii.level, budget, seed=options.seed, memory=options.memory_limit)
+    result = _judged_radius(query, query.objective, radii, found, options)
+    if result is None:
+        return None
+    if result.witness is not None and on_better is not None:
+        on_better(result.witness)
+    seconds = {"build": built - start, "solve": time.perf_counter() - built}
+    attempt = attempt_of(_radius_facts(found), result, options, seconds)
+    return replace(result, attempts=(attempt,), seconds=seconds, pipeline=options.pipeline, backend="native")
+
+
+def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> LevelOutcome | None:
+    """The least level without compiling anything, if the question is one about scores."""
+    if options.pipeline != "default" or options.verify_each:
+        return None
+    memory = options.memory_limit
+    return least_level_on_trees(query, radii.level, budget, hints=options.hints, seed=options.seed, memory=memory)
+
+
+def _judged_radius(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
+    """From the engine's facts to an answer: a verified witness, and the exact radius below which there is none."""
+
+    def reach(witness: Witness) -> ObjectiveValue | Rejected:
+        value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))
+        bound = radii.distance(found.low)
+        return FALLS_SHORT if value < bound or (found.closed and value > bound) else shown_objective(goal, value, bound)
+
+    # The value nearest to the row's own is as good as its cell allows.
+    near = preferred_row(query, goal, options.near)
+    judged = conclude_facts(replace(query, objective=None), _radius_facts(found), options, near=near, reach=reach)
+    return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
+
+
+def _radius_facts(found: LevelOutcome) -> Facts:
+    statistics = {"nodes": float(found.nodes), "decisions": float(found.decisions)}
+    return Facts(found.cells, found.none, "optimal" if found.closed else found.reason, statistics=statistics)
+
+
+def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
+    """The values of the row that the objective names, float64[features]; what is preferred elsewhere."""
+    row = np.full(len(query.space.names), np.nan) if near is None else near.copy()
+    for term in goal.distances:
+        row[term.feature] = term.row
+    return row
+
+
+def search_least_radius(question: OpenQuestion, budget: Budget) -> Result | None:
+    """The method, as `solve/methods/registry.py` names it."""
+    return answer_least_radius(question.query, question.options, budget, question.on_better)

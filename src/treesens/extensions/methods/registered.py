@@ -1,0 +1,134 @@
+"""The methods of this extension, and the questions that each fits; `treesens/builtin.py` lists them in their order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from treesens.compiler.model import cells
+from treesens.compiler.query.query import Query
+from treesens.solve.fits import by_engine, on_trees, sums_scores
+from treesens.solve.method import Method, Stage
+from treesens.values.relations import relates_values
+from treesens.values.slots import count_inputs
+from treesens.values.stated_changes import changes_wanted
+
+MOST_COMBINATIONS = 100_000
+"""Combinations of cells of all points together that are gone through one by one."""
+
+
+def is_small(query: Query) -> bool:
+    """True if the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
+    return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
+
+
+def is_cheapest(query: Query) -> bool:
+    """True if the question is for the least sum of costs of single cells."""
+    goal = query.objective
+    if goal is None or goal.largest or goal.nearest is not None or query.rows is not None:
+        return False
+    if goal.kind == "features":
+        return not relates_values(query)
+    if goal.maximize:
+        return False
+    if not goal.kind.startswith("distance") or goal.unit != 1 or goal.offset != 0 or relates_values(query):
+        return False
+    if not goal.values:
+        form = goal.form
+        return bool(form.costs) and not (form.scores or form.changes or form.pairs or form.levels or form.forests)
+    places = [term.places for term in goal.values]
+    alone = all(len(p) == 1 for p in places) and len(set(places)) == len(places)
+    return alone and all(t.factor > 0 for t in goal.values)
+
+
+def counts_changes(query: Query) -> bool:
+    """True if the question is for two inputs that differ in as few features as possible, or in a limited number of them."""
+    return changes_wanted(query) is not None
+
+
+def is_radius(query: Query) -> bool:
+    """True if the question is for the least largest distance of places from given values, and cells decide it."""
+    goal = query.objective
+    if goal is None or goal.maximize or not goal.largest or not goal.values:
+        return False
+    places = [term.places for term in goal.values]
+    features = {term.feature for term in goal.values}
+    alone = all(len(p) == 1 for p in places) and len(features) == len(places)
+    return alone and all(t.factor > 0 for t in goal.values) and not relates_values(query)
+
+
+def may_be_additive(query: Query) -> bool:
+    """True if the first tree of every model asks for so few features that trees may fall apart into independent groups."""
+    return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)
+
+
+BRIEF_SMALL: Final = Method(
+    name="brief search, small domain",
+    questions=f"domains of at most {MOST_COMBINATIONS:,} combinations of cells, asked of the engine",
+    fits=lambda query, options: by_engine(options) and is_small(query),
+    proves="what the searches below prove: the first that fits is asked",
+    run="treesens.solve.methods.steps:search_briefly",
+    stage=Stage.STEP,
+    share=0.5,
+    most=0.2,
+    to_the_last_unit=True,
+    before="brief search, disjunction",
+)
+COMBINATIONS: Final = Method(
+    name="combinations",
+    questions="the same, if something is open",
+    fits=lambda query, options: by_engine(options) and is_small(query),
+    proves="verdict and optimum, by trying all combinations of cells, of one point for sums of scores (Z3: values inside)",
+    run="treesens.extensions.methods.enumerate_rows:search_combinations",
+    stage=Stage.STEP,
+    takes_over=True,
+    before="brief search, disjunction",
+)
+BRIEF_FEW: Final = Method(
+    name="brief search, few changes",
+    questions="a limit of the number of features in which two points differ, by the tree path",
+    fits=lambda query, options: on_trees(options) and query.objective is None and counts_changes(query),
+    proves="what the searches below prove: the first that fits is asked",
+    run="treesens.solve.methods.steps:search_briefly",
+    stage=Stage.STEP,
+    share=0.5,
+    most=0.5,
+    before="brief search, disjunction",
+)
+FEWEST: Final = Method(
+    name="fewest changes",
+    questions="the least number of features in which two points differ, or a limit of it that is open",
+    fits=lambda query, options: on_trees(options) and counts_changes(query),
+    proves="verdict and bound, by questions in which only some features may differ",
+    run="treesens.extensions.methods.fewest_changes:search_fewest_changes",
+    stage=Stage.STEP,
+    share=0.9,  # the rest is for what it leaves open
+    before="brief search, disjunction",
+)
+CHEAPEST: Final = Method(
+    name="cheapest cells",
+    questions="the least l0, l1 or l2 distance from a row, and the best sum of features, by the tree path",
+    fits=lambda query, options: on_trees(options) and is_cheapest(query),
+    proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
+    run="treesens.extensions.methods.least_cost:search_least_cost",
+    share=0.9,  # the rest is for what it leaves open
+    before="any answer",
+)
+RADIUS: Final = Method(
+    name="least radius",
+    questions="the least linf distance from a row",
+    fits=lambda query, options: by_engine(options) and is_radius(query),
+    proves="verdict and bound, exactly: below this radius there is no answer",
+    run="treesens.extensions.methods.least_cost:search_least_radius",
+    share=0.9,  # the rest is for what it leaves open
+    before="any answer",
+)
+SUMS: Final = Method(
+    name="attainable sums",
+    questions="one or two sums of scores of trees that fall apart into groups without a common feature",
+    fits=lambda query, options: on_trees(options) and may_be_additive(query),
+    proves="verdict and optimum, exactly, if leaves are multiples of one number and sums fit into a table",
+    run="treesens.extensions.methods.attainable_sums:search_sums",
+    stage=Stage.CELLS,
+    share=0.5,
+    before="trees, large model",
+)

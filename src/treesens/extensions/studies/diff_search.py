@@ -1,0 +1,575 @@
+"""Two versions of a model: are they equal, how far apart are their scores at most, and which rows do they decide differently?
+
+One search per score and direction maximises the difference of the two models at one input. Its pair reaches the value, its
+proof bounds it; a bound of 0 in both directions is a proof that the models are equal on the domain.
+
+For every outcome of a decision that becomes another one there is an input, or a proof that there is none. Sensitivities are
+compared by the audits of both versions over one table. One appears if it is proved that no pair flips the old version and a
+verified pair flips the new one; an open answer is neither.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.constructs.decided import outcomes
+from treesens.binder.file import ResolvedQuestion, bind
+from treesens.binder.terms import predicts_probabilities
+from treesens.compiler.base.arrays import BoolArray, FloatArray, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.tolerance import Closeness
+from treesens.compiler.model import Ensemble
+from treesens.compiler.query.query import DecidedPoint, Query
+from treesens.compiler.result import ObjectiveValue, Result, Sense, Verdict, answered
+from treesens.data.tables import Table, align_table
+from treesens.errors import DataError, UsageError
+from treesens.extensions.studies.audit import AuditOptions
+from treesens.extensions.studies.audit_search import audit, certified_of, size_of_record
+from treesens.extensions.studies.decisions import check_votes
+from treesens.extensions.studies.diff import DiffOptions, DiffRecord, OutcomeChange
+from treesens.extensions.studies.events import Gap, gaps_of, is_decided, outcome_events
+from treesens.extensions.studies.evidence import Answered, Best, Equal, Evidence, Made, Open
+from treesens.extensions.studies.losses import Labelled, labelled
+from treesens.extensions.studies.optima import Optimum, best, largest_of, score_of
+from treesens.extensions.studies.prices import Moved, price_of
+from treesens.extensions.studies.questions import sets_of
+from treesens.extensions.studies.rows import decided_rows
+from treesens.extensions.studies.study import Asking, Found
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.answers import points_of
+from treesens.records.plain import plain, recorded
+from treesens.solve.conclude import conclude_found, conclude_none, leave_open
+from treesens.solve.options import Options
+from treesens.solve.question import answer_question
+
+LISTED = 100
+"""Numbers of changed rows that a record lists, those with the largest difference first."""
+_A, _B = ast.Name("a"), ast.Name("b")
+_WORDS = {
+    ("none", "found"): "appears",
+    ("found", "none"): "goes",
+    ("found", "found"): "stays",
+    ("none", "none"): "never",
+}
+_ABOUT: tuple[str, ...] = ("varied", "protected", "gap", "margin", "classes", "question")
+_KEPT: tuple[str, ...] = (
+    *("verdict", "proof", "reason", "points", "rows_flipped", "rows_complete", "max_swing", "max_swing_bound"),
+)
+"""Fields of the record of an audit that a change repeats."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Largest(Optimum):
+    """The largest difference of one score, the first model's minus the second's or the other way round (`sign` -1)."""
+
+    score: str
+    sign: int
+    of_probability: bool = False
+
+    @property
+    def way(self) -> str:
+        """Its direction in words."""
+        return "old - new" if self.sign > 0 else "new - old"
+
+    @property
+    def is_shown(self) -> bool:
+        """True if the input has other scores in the arithmetic of the library, too: sums that are rounded may be the same."""
+        witness = self.witness
+        if witness is None or self.value is None or self.value <= 0:
+            return False
+        if self.of_probability:
+            # One score has the probability of the second class alone.
+            one, other = (p if len(p) > 2 else p[-1:] for p in witness.probabilities)
+            return bool(one != other)
+        return bool(witness.margins[0] != witness.margins[1])
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; the input in the user's own labels."""
+        points = None if self.witness is None else points_of(self.query, self.witness)
+        return {
+            "score": self.score,
+            "direction": self.way,
+            "largest": self.value,
+            "bound": self.bound,
+            "status": str(self.status),
+            "tolerance": None if self.result.objective is None else self.result.objective.tolerance.record(),
+            "input": None if points is None else points["a"],
+            "reason": self.reason,
+        }
+
+
+@dataclass
+class Difference:
+    """What is known about two models; rows are those of a table, by their numbers."""
+
+    largest: list[Largest] = field(default_factory=list)
+    rows: int | None = None
+    changed: list[int] | None = None
+    largest_on_rows: float | None = None
+    rounded: int = 0
+    """Rows whose exact sums are equal, and whose sums in the arithmetic of the libraries are not."""
+    largest_rounding: float = 0.0
+    prices: dict[str, Any] | None = None
+    """What the new model costs on labelled rows."""
+    sensitivities: list[ChangedSensitivity] | None = None
+    outcomes: list[ChangedOutcome] | None = None
+    """What becomes of the outcomes of a decision."""
+    interrupted: bool = False
+    same_trees: bool = False
+    """Whether the models are the same, tree by tree."""
+
+    @property
+    def bound(self) -> float | None:
+        """No score of the one model differs from that of the other by more, on the whole domain; None if not all is proved."""
+        bounds = [one.bound for one in self.largest]
+        return None if not bounds or None in bounds else max(0.0, *(b for b in bounds if b is not None))
+
+    @property
+    def verdict(self) -> str:
+        """`equal` (proved), `different` (some input shows it), `close` (no input shows it, and `bound` is all that is proved)
+        or `unknown`.
+        """
+        if any(one.is_shown for one in self.largest):
+            return "different"
+        if self.bound is None or self.interrupted:
+            return "unknown"
+        return "equal" if self.bound == 0.0 else "close"
+
+    def record(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        rows = None
+        if self.changed is not None:
+            rows = {
+                "rows": self.rows,
+                "changed": len(self.changed),
+                "changed_rows": self.changed[:LISTED],
+                "largest_difference": self.largest_on_rows,
+                "rounded": self.rounded,
+                "largest_rounding": self.largest_rounding,
+            }
+        return {
+            "verdict": self.verdict,
+            "bound": self.bound,
+            "scores": [one.record() for one in self.largest],
+            "data": rows,
+            "prices": self.prices,
+            "sensitivities": None if self.sensitivities is None else [one.record() for one in self.sensitivities],
+            "outcomes": None if self.outcomes is None else [plain(one.record) for one in self.outcomes],
+            "interrupted": self.interrupted,
+        }
+
+
+def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
+    """Compares two models. A largest difference may be `tolerance` of itself away from its bound; that models are equal is
+    always proved exactly. UsageError for models with other outputs.
+
+    If the table has a column of labels, the new model has a price on its rows, over all and by the groups of `price_by`. With
+    gaps both models are audited over the table, too, and their sensitivities are compared.
+    """
+    options, (old, new), table = asked.options, asked.models, asked.table
+    gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
+    if options.vary and not gaps:
+        raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
+    check_comparable(old.ensemble, new.ensemble)
+    if gaps and table is None:
+        raise UsageError(
+            "sensitivities are compared over the ranges of a table", remedy="add --data FILE, or leave out the gaps"
+        )
+    if table is not None:
+        table = align_table(new, align_table(old, table))
+    diagnostics = Diagnostics()
+    labels, unpriced = labels_of_rows(old, table, options.price_by or ())
+    of_scores, of_outcomes = questions_of_difference(old, new, table, diagnostics, options.decision)
+    warnings = (*(item.render() for item in diagnostics), *unpriced)
+    found = Difference(same_trees=_are_equal(old.ensemble, new.ensemble))
+    how = Options(backend="native", time_limit=options.time_limit, seed=options.seed, tolerance=options.near_enough)
+    for score, sign, question in of_scores:
+        if asked.stop.is_set():
+            break
+        result = _nothing_between(question) if found.same_trees else _searched(score, question, how, asked.stop)
+        averaged = averages_probabilities(old.ensemble, new.ensemble)
+        found.largest.append(Largest.of(question, result, score=score, sign=sign, of_probability=averaged))
+    if options.decision is not None:
+        asking = replace(how, backend="auto")
+        found.outcomes = changed_outcomes(options.decision, of_outcomes, asking, asked.stop, same=found.same_trees)
+    found.interrupted = asked.stop.is_set()
+    if table is not None:
+        question = of_scores[0][2]
+        compare_rows(found, question)
+        if labels is not None:
+            found.prices = price_on_rows(question, labels, options.vary)
+        if gaps and not asked.stop.is_set():
+            found.sensitivities = changed_sensitivities(old, new, table, gaps, options, asked.stop)
+            found.interrupted = asked.stop.is_set()
+    record: DiffRecord = recorded(DiffRecord, found.record())
+    open_parts = [score.status == Closeness.OPEN for score in record.scores]
+    open_parts += [one.change == "unknown" for one in record.sensitivities or ()]
+    open_parts += [one.verdict == "unknown" for one in record.outcomes or ()]
+    evidence = [list(_evidence(found, tuple(model.ensemble for model in asked.models)))]
+    return Found([record], warnings, found.interrupted, not any(open_parts), found, evidence=evidence)
+
+
+def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:
+    """That two models are equal, or the largest difference of every score in both directions; then what changes."""
+    if found.same_trees:
+        yield Equal("the models are equal", models, ())
+    elif found.verdict == "equal" and not any(one.of_probability for one in found.largest):
+        yield Equal("the models are equal", (), [one.query for one in found.largest])
+    else:
+        for one in found.largest:
+            yield Best(f"the largest difference {one.way} of {one.score}", one.query, one.result)
+    for change in found.outcomes or ():
+        yield Answered(f"{change.record.old} becomes {change.record.new}", change.query, change.result)
+    for turned in found.sensitivities or ():
+        yield turned.evidence()
+
+
+def _searched(score: str, question: ResolvedQuestion, options: Options, stop: threading.Event) -> Result:
+    return answered(
+        f"the difference of {score}",
+        partial(best, question.query, options, Budget.of(options.time_limit, stop)),
+        partial(Result, question.query.name, Verdict.UNKNOWN),
+    )
+
+
+def _are_equal(old: Ensemble, new: Ensemble) -> bool:
+    """True if two models are the same, tree by tree, whatever their files are called."""
+    mine = [f.name for f in fields(Ensemble) if f.name not in {"name", "source"}]
+    return all(_is_same(getattr(old, name), getattr(new, name)) for name in mine)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
+    return bool(one == other)
+
+
+def _nothing_between(question: ResolvedQuestion) -> Result:
+    """The largest difference of a model from itself."""
+    goal = question.query.objective
+    zero = ObjectiveValue(0.0, 0.0, Sense.MAXIMIZE, "prob" if goal is None else goal.kind)
+    return conclude_found(leave_open(question.query.name, objective=zero), "the models are equal, tree by tree")
+
+
+def compare_rows(found: Difference, question: ResolvedQuestion) -> None:
+    """Adds how far apart rows are at most, and which of them the models decide differently."""
+    rows = question.rows["d"]
+    ensembles = [model.ensemble for model in question.query.models]
+    scores = [_scores(ensemble, rows) for ensemble in ensembles]
+    if averages_probabilities(*ensembles):
+        last = slice(None) if len(ensembles[0].classes) > 2 else slice(-1, None)
+        shown = [e.probabilities(of_rows)[:, last] for e, of_rows in zip(ensembles, scores, strict=True)]
+        apart = np.abs(shown[0] - shown[1]).max(axis=1)
+    else:
+        apart = np.abs(scores[0] - scores[1]).max(axis=1)
+    rounded = _by_rounding(ensembles, rows, apart)
+    differ = _classes(question, 0, scores[0], rows) != _classes(question, 1, scores[1], rows)
+    different = np.flatnonzero(differ if ensembles[0].classes else differ & ~rounded)
+    order = different[np.argsort(-apart[different], kind="stable")]
+    found.rows, found.changed = len(rows), [int(i) for i in order]
+    found.largest_on_rows = float(apart[~rounded].max(initial=0.0))
+    found.rounded, found.largest_rounding = int(rounded.sum()), float(apart[rounded].max(initial=0.0))
+
+
+def labels_of_rows(
+    old: LoadedModel, table: Table | None, price_by: Sequence[Sequence[str]]
+) -> tuple[Labelled | None, tuple[str, ...]]:
+    """The labels of a table, and their groups; or a note why there are no prices. UsageError and DataError for groups without
+    prices.
+    """
+    if table is None or table.label is None:
+        if price_by:
+            raise UsageError(
+                "--price-by needs labelled rows", remedy="add --data FILE and --label COLUMN, or leave out --price-by"
+            )
+        return None, ()
+    try:
+        return labelled(old, table, table.label, price_by), ()
+    except (UsageError, DataError) as error:
+        if price_by:
+            raise
+        return None, (f"no prices: {error}",)
+
+
+def price_on_rows(
+    question: ResolvedQuestion, labels: Labelled, varied: Sequence[Sequence[str]] | None
+) -> dict[str, Any]:
+    """What the second model costs on the rows of the question; rows that flip are counted if features are varied."""
+    old, new = (model.ensemble for model in question.query.models)
+    rows = question.rows["d"]
+    names = sorted({name for group in varied or () for name in group})
+    moved = Moved.of([old.feature_names.index(name) for name in names], rows) if names else None
+    return price_of(old, new, replace(labels, rows=rows), moved)
+
+
+def _by_rounding(ensembles: Sequence[Ensemble], rows: FloatArray, apart: FloatArray) -> BoolArray:
+    """The rows whose exact sums are equal while the libraries' own sums differ: bool[rows]."""
+    result = np.zeros(len(rows), dtype=np.bool_)
+    if averages_probabilities(*ensembles) or any(e.blend is not None for e in ensembles):
+        return result
+    # Sums that are farther apart than both can be off have other exact ones.
+    near = np.flatnonzero((apart > 0) & (apart <= 2 * sum(float(e.band()) for e in ensembles)))
+    if len(near):
+        one, other = (e.margins_exact(rows[near]) for e in ensembles)
+        result[near] = (one == other).all(axis=1)
+    return result
+
+
+def _scores(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
+    """Raw scores in the library's arithmetic, float64[rows, outputs]."""
+    return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64)
+
+
+def _classes(question: ResolvedQuestion, number: int, scores: FloatArray, rows: FloatArray) -> Int64Array | FloatArray:
+    """The class that a model predicts for every row; of a regressor its values themselves."""
+    e = question.query.models[number].ensemble
+    if not e.classes:
+        return scores[:, 0]
+    return e.predicted_classes(scores, rows)
+
+
+def check_comparable(old: Ensemble, new: Ensemble) -> None:
+    """UsageError for models whose scores, calibrations or classes are not of one kind."""
+    for ensemble in (old, new):
+        check_votes(ensemble, "a difference")
+    if averages_probabilities(old, new):
+        _check_probabilities(old, new)
+        return
+    if old.n_outputs != new.n_outputs or not old.link.is_like(new.link) or old.task is not new.task:
+        raise UsageError(
+            f"the scores of the models are not of one kind: {old.task.value} with {old.n_outputs} {old.link.name} outputs, "
+            f"{new.task.value} with {new.n_outputs} {new.link.name}",
+            remedy="compare versions of one model",
+        )
+    if old.calibration != new.calibration:
+        raise UsageError(
+            "the models are calibrated in different ways, so that equal scores are different probabilities",
+            remedy="compare the models inside, or ask in a file: `prob(a) - prob(b)`",
+        )
+    if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
+        raise UsageError("the models have different classes", remedy="compare versions of one model")
+
+
+def averages_probabilities(old: Ensemble, new: Ensemble) -> bool:
+    """True if one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
+    return old.link.averages or new.link.averages
+
+
+def _check_probabilities(old: Ensemble, new: Ensemble) -> None:
+    for ensemble in (old, new):
+        if not ensemble.classes or not (predicts_probabilities(ensemble) or ensemble.link.is_probability):
+            raise UsageError(
+                "one model averages probabilities, and the other one predicts none",
+                remedy="compare versions of one model",
+            )
+    if tuple(map(str, old.classes)) != tuple(map(str, new.classes)):
+        raise UsageError("the models have different classes", remedy="compare versions of one model")
+
+
+def questions_of_difference(
+    old: LoadedModel,
+    new: LoadedModel,
+    table: Table | None,
+    diagnostics: Diagnostics,
+    decision: ast.Decision | None,
+) -> tuple[list[tuple[str, int, ResolvedQuestion]], list[ResolvedQuestion]]:
+    """Per score and direction the largest difference at one input, which both models get as a point of their own; and the
+    questions about the outcomes of a decision.
+    """
+    one, two = ast.Name("old"), ast.Name("new")
+    classes, averaged = old.ensemble.classes, averages_probabilities(old.ensemble, new.ensemble)
+    outputs = range(len(classes) if averaged else old.ensemble.n_outputs)
+    if averaged and len(classes) == 2:
+        outputs = range(1, 2)
+    units = [(output, sign) for output in outputs for sign in (1, -1)]
+    queries = []
+    for number, (output, sign) in enumerate(units):
+        first, second = (score_of(old.ensemble, point, output, averaged=averaged) for point in (_A, _B))
+        apart = ast.Sum((first, ast.Negate(second)) if sign > 0 else (second, ast.Negate(first)))
+        more, goal = largest_of(apart, averaged=averaged)
+        find = ast.Find((ast.Point(_A, one), ast.Point(_B, two)), (ast.PointsEqual(_A, _B, None), *more), goal)
+        queries.append(ast.Query(ast.Name(f"q{number}"), find))
+    data = () if table is None else (ast.Data(ast.Name("d"), ast.Text("d")), ast.DomainFrom(ast.Name("d")))
+    models = (ast.Model(one, ast.Text("old")), ast.Model(two, ast.Text("new")))
+    policy = () if decision is None else (decision,)
+    of_outcomes = [] if decision is None else queries_of(decision, one, two)
+    bound = bind(
+        ast.File((*models, *data, *policy, *queries, *of_outcomes)),
+        Path(),
+        load_model=lambda path, _format: old if path.name == "old" else new,
+        load_table=lambda _path, _label, _rows: table,  # type: ignore[arg-type, return-value]
+        diagnostics=diagnostics,
+    ).queries
+    names = [str(classes[i]) if classes else f"output {i}" for i, _ in units]
+    if len(outputs) == 1:
+        names = ["probability" if averaged else "score"] * len(units)
+    scores = zip(names, (sign for _, sign in units), bound[: len(units)], strict=True)
+    return list(scores), list(bound[len(units) :])
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedOutcome:
+    """One outcome that becomes another one: the record, the question, and its answer."""
+
+    record: OutcomeChange
+    query: Query
+    result: Result
+
+
+def queries_of(decision: ast.Decision, old: ast.Name, new: ast.Name) -> list[ast.Query]:
+    """One question for every outcome that becomes another one: one input, which both models get as a point of their own."""
+    outcome_events(decision)  # one outcome alone is no question
+    return [
+        ast.Query(
+            ast.Name(f"o{number}"),
+            ast.Find(
+                (ast.Point(_A, old), ast.Point(_B, new)),
+                (
+                    ast.PointsEqual(_A, _B, None),
+                    is_decided("a", decision, before),
+                    is_decided("b", decision, after),
+                ),
+            ),
+        )
+        for number, (before, after) in enumerate(changes_of(decision))
+    ]
+
+
+def changes_of(decision: ast.Decision) -> list[tuple[str, str]]:
+    """Every outcome with every other one."""
+    return list(permutations(outcomes(decision), 2))
+
+
+def changed_outcomes(
+    decision: ast.Decision,
+    questions: Sequence[ResolvedQuestion],
+    options: Options,
+    stop: threading.Event,
+    *,
+    same: bool,
+) -> list[ChangedOutcome]:
+    """What becomes of every outcome; those that were not reached after a stop are left out. `same`: the models are one."""
+    found = []
+    for (before, after), question in zip(changes_of(decision), questions, strict=True):
+        if stop.is_set():
+            break
+        start = time.perf_counter()
+        result = (
+            _nothing(question)
+            if same
+            else answered(
+                f"{before} to {after}",
+                partial(answer_question, question, options, Budget.of(options.time_limit, stop)),
+                partial(leave_open, question.query.name),
+            )
+        )
+        rows = changed_rows(question, before, after)
+        record = OutcomeChange(
+            decision=decision.name.text,
+            old=before,
+            new=after,
+            verdict=str(result.verdict),
+            proof=None if result.proof is None else str(result.proof),
+            reason=result.reason,
+            input=None if result.witness is None else points_of(question.query, result.witness)["a"],
+            rows=None if rows is None else rows[0],
+            rows_changed=None if rows is None else len(rows[1]),
+            changed_rows=None if rows is None else rows[1][:LISTED],
+            seconds=round(time.perf_counter() - start, 6),
+        )
+        found.append(ChangedOutcome(record, question.query, result))
+    return found
+
+
+def _nothing(question: ResolvedQuestion) -> Result:
+    """No outcome changes between a model and itself."""
+    return conclude_none(leave_open(question.query.name), "the models are equal, tree by tree")
+
+
+def changed_rows(question: ResolvedQuestion, before: str, after: str) -> tuple[int, list[int]] | None:
+    """How many rows of the table are legal inputs, and the numbers of those whose outcome changes so; None without a table."""
+    if "d" not in question.rows:
+        return None
+    rows = question.rows["d"]
+    old, new = (_of_point(question.query.decided, point) for point in (0, 1))
+    index, judged = decided_rows(question.query, rows, [(old, before), (new, after)])
+    return len(index), index[np.logical_and(*judged)].tolist()
+
+
+def _of_point(decided: Sequence[DecidedPoint], point: int) -> DecidedPoint:
+    return next(one for one in decided if one.point == point)
+
+
+@dataclass(frozen=True)
+class ChangedSensitivity:
+    """One set of features at one gap, the records of both audits about it, and a question of each."""
+
+    old: dict[str, Any]
+    new: dict[str, Any]
+    queries: tuple[Query, Query] | None = None
+
+    @property
+    def change(self) -> str:
+        """`appears`, `goes`, `stays`, `never` (proved of both versions), or `unknown` if one answer is open."""
+        return _WORDS.get((self.old["verdict"], self.new["verdict"]), "unknown")
+
+    def evidence(self) -> Evidence:
+        """What both audits have found, each with its certificate."""
+        title = f"the sensitivity to {', '.join(self.new['varied'])} {size_of_record(self.new)}: {self.change}"
+        if self.change == "unknown" or self.queries is None:
+            return Open(title, "one of the answers is open")
+        parts = []
+        for query, record in zip(self.queries, (self.old, self.new), strict=True):
+            made = [c for c in certified_of(record) if c.claim == record["verdict"]]
+            if not made:
+                return Open(title, "an answer without a certificate")
+            parts.append((query, made))
+        return Made(title, parts)
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON; the pairs in the user's own labels."""
+        about = {name: fact for name, fact in self.new.items() if name in _ABOUT}
+        old, new = ({name: side.get(name) for name in _KEPT} for side in (self.old, self.new))
+        return {**about, "change": self.change, "old": old, "new": new}
+
+
+def changed_sensitivities(
+    old: LoadedModel,
+    new: LoadedModel,
+    table: Table,
+    gaps: Sequence[Gap],
+    options: DiffOptions,
+    stop: threading.Event,
+) -> list[ChangedSensitivity]:
+    """The audits of both models over one table, question by question; those that both were asked before a stop. By default of
+    every feature that a tree of one of the models asks about.
+    """
+    mine = AuditOptions(
+        time_limit=options.set_limit,
+        seed=options.seed,
+        tolerance=options.near_enough,
+        certificates=options.certificates,
+    )
+    groups = options.vary if options.vary is not None else list(dict.fromkeys(sets_of(old, None) + sets_of(new, None)))
+    audits = [audit(m, table, varied=groups, gaps=gaps, options=mine, stop=stop) for m in (old, new)]
+    both = [{_key(item): item for item in one.records} for one in audits]
+    one, other = (made.query for made in audits)
+    queries = None if one is None or other is None else (one, other)
+    found = [ChangedSensitivity(item, both[1][key], queries) for key, item in both[0].items() if key in both[1]]
+    return sorted(found, key=lambda one: not one.new.get("protected"))
+
+
+def _key(record: dict[str, Any]) -> tuple[object, ...]:
+    """What a record is about."""
+    return (*record["varied"], record.get("gap"), record.get("margin"), *map(str, record.get("classes", ())))

@@ -1,0 +1,392 @@
+"""The principal reasons of denials: few features whose change alone makes the decision favourable, none of them too many.
+
+All rows are swept at once first: the feature that raises the score most is changed, then the next, until the decision is
+favourable. The other rows are decided one by one (`extensions/answers`). A set of fewest features is the smallest that hits
+every set of features which, kept as it is, keeps the decision: implicit hitting sets (Ignatiev, Narodytska, Asher and
+Marques-Silva, *From contrastive to abductive explanations and back again*, AIxIA 2020).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import BoolArray, Int32Array, Int64Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.base.dyadic import Unit
+from treesens.compiler.query.bounds import least_units
+from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.query.explained import pinned
+from treesens.compiler.query.query import AtLeast, LinearForm, Query
+from treesens.compiler.result import answered
+from treesens.data.flips import flips
+from treesens.data.rows import cells_of_rows
+from treesens.data.tables import Table, align_table
+from treesens.errors import UsageError
+from treesens.extensions.answers.decisions import Other, RowDecisions
+from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
+from treesens.extensions.studies.contributions import Contributions
+from treesens.extensions.studies.decisions import favourable_clause
+from treesens.extensions.studies.events import favourable_class
+from treesens.extensions.studies.evidence import Answered, Change, Evidence, Open
+from treesens.extensions.studies.evidence import Reason as Because
+from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
+from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
+from treesens.extensions.studies.running import library_of
+from treesens.extensions.studies.study import Asking, Found
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.answers import label_of
+from treesens.records.plain import ABSENT
+from treesens.solve.conclude import conclude_none, leave_open
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.solve.tasks.data_rows import legal_rows
+from treesens.values.verify import Witness, verify_cells
+
+DEPENDS = "the decision also depends on features that may not be reasons (an input shows it)"
+NOTHING_HELPS = "no change of the features that may be reasons makes the decision favourable (proved)"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one denial."""
+
+    features: Features = frozenset()
+    other: Other | None = None
+    suffice: str = "open"
+    needed: int | None = None
+    reason: str = ""
+
+
+def ask(asked: Asking[ReasonOptions]) -> Found[DenialRecord]:
+    """The reasons of every denial."""
+    assert asked.table is not None
+    study = _Denials(asked.model, align_table(asked.model, asked.table), asked)
+    records = []
+    for place, row in enumerate(study.denied):
+        if asked.stop.is_set():
+            break
+        records.append(answered(f"row {row}", partial(study.record, place), partial(study.unsettled, place)))
+        asked.advance(records[-1])
+    decided = all(one.suffice != "open" for one in records)
+    evidence = [[study.evidence(record)] for record in records]
+    favourable = str(asked.model.ensemble.classes[study.favourable])
+    return Found(records, study.warnings, asked.stop.is_set(), decided, favourable, evidence=evidence)
+
+
+class _Denials:
+    """The denials of one table."""
+
+    def __init__(self, model: LoadedModel, table: Table, asked: Asking[ReasonOptions]) -> None:
+        options = asked.options
+        self.options, self.stop = options, asked.stop
+        self.known: dict[int, tuple[Int32Array, Features]] = {}
+        """By row its cells int32[features], and the features that are known to suffice."""
+        names = model.ensemble.feature_names
+        protected = options.protected or model.meaning.protected
+        check_features(model, [protected])
+        self.favourable = favourable_class(model.ensemble, options.favourable, model.meaning)
+        if len(model.ensemble.classes) != 2:
+            raise UsageError("principal reasons are about models of two classes", remedy="ask `treesens why`")
+        if options.shap and model.ensemble.link.of_several:
+            raise UsageError(
+                "--shap divides one score among the features, and this model has several",
+                remedy="leave out --shap, or ask about the models inside one by one",
+            )
+        used = set(model.ensemble.used_features)
+        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in protected)
+        self.words = read_codes(options.codes, names, [names[f] for f in sorted(self.usable)])
+        self.every = frozenset(range(len(names)))
+        diagnostics = Diagnostics()
+        find = ast.Find(
+            (ast.Point(ast.Name("a")),), (favourable_clause(model.ensemble, self.favourable, options.threshold),)
+        )
+        declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
+        (question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
+        self.question: ResolvedQuestion = question
+        self.ensemble = question.models[0].ensemble
+        self.warnings = tuple(item.render() for item in diagnostics)
+        self.library = library_of(model, options.replay)
+        self.rows = question.rows["d"]
+        self.denied = self._denied(table.rows)
+        legal = set(legal_rows(question.query, self.rows).tolist())
+        self.outside = [row not in legal for row in self.denied]
+        self.cells = np.zeros((len(self.denied), len(names)), np.int32)
+        inside = [place for place, out in enumerate(self.outside) if not out]
+        if inside:
+            self.cells[inside] = cells_of_rows(question.query.space.grid, self.rows[self.denied][inside])
+        self.sweep = sweep_denials(
+            question.query,
+            self.cells,
+            np.array(self.outside, np.bool_),
+            sorted(self.usable),
+            options.most,
+            self.favourable,
+            Budget.of(options.time_limit * max(1, len(self.denied)), asked.stop),
+        )
+        self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
+
+    def _denied(self, count: int) -> list[int]:
+        """The rows without the favourable decision, of those that are asked about: by the library's own class, bit for bit, or
+        by the cut-off in exact arithmetic.
+        """
+        wanted = list(range(count)) if self.options.rows is None else list(self.options.rows)
+        for row in wanted:
+            if not 0 <= row < count:
+                raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {count - 1}")
+        if not wanted:
+            return []
+        if self.options.threshold is None:
+            margins = np.asarray(self.ensemble.margins_emulated(self.rows[wanted]), dtype=np.float64)
+            classes = self.ensemble.predicted_classes(margins)
+            return [row for row, known in zip(wanted, classes.tolist(), strict=True) if known != self.favourable]
+        return [row for row in wanted if not self._is_favourable(row)]
+
+    def _is_favourable(self, row: int) -> bool:
+        query = self.question.query
+        x = inputs_of(query, self.rows[row : row + 1])
+        return all(holds(constraint, x) for constraint in query.constraints)
+
+    def record(self, place: int) -> DenialRecord:
+        """The reasons of one denial."""
+        start, row = time.perf_counter(), self.denied[place]
+        if self.outside[place]:
+            return replace(self.unsettled(place, "the row lies outside of the domain"), seconds=0.0)
+        if self.options.threshold is None and self._is_favourable(row):
+            return self.unsettled(place, "the sum of the library and the exact one decide differently")
+        options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)
+        budget = Budget.of(self.options.time_limit, self.stop)
+        judge = RowDecisions([self.question.query], self.cells[place], budget, options, answer)
+        known = self._settled(judge, place)
+        witness = None if known.other is None else self._verified(known.other[1], row)
+        if known.other is not None and witness is None:
+            known = Known(reason="no input of the cells is verified")
+        self.known[row] = self.cells[place], known.features
+        ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
+        return DenialRecord(
+            row=row,
+            decision=self._decision(row),
+            reasons=[self._reason(f, place, witness) for f in ranked],
+            suffice=known.suffice,
+            needed=known.needed,
+            reason=known.reason,
+            proof=None if known.suffice == "open" else str(judge.proof),
+            replay=None if witness is None else str(witness.replay),
+            shap=ABSENT if self.shap is None else self._against(row),
+            seconds=round(time.perf_counter() - start, 6),
+        )
+
+    def evidence(self, record: DenialRecord) -> Evidence:
+        """That the reasons of a denial suffice, and that none can be left out; or that nothing helps."""
+        title, query = f"the reasons of row {record.row}", self.question.query
+        if record.row not in self.known or record.suffice == "open":
+            return Open(title, record.reason or "no reasons were found")
+        cells, features = self.known[record.row]
+        if record.suffice == "yes":
+            if self.options.way == "values":
+                return Because(title, [query], cells, features)
+            return Change(title, [query], cells, features, minimal=True)
+        if record.reason == NOTHING_HELPS:
+            none = conclude_none(leave_open(query.name), record.reason)
+            return Answered(title, pinned(query, cells, self.every - self.usable), none)
+        return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
+
+    def _settled(self, judge: RowDecisions, place: int) -> Known:
+        """A set of features whose change suffices, none of which can be left out; or that no `most` of them suffice."""
+        query, known = self.question.query, Known()
+        if self.options.way == "values":
+            return self._deciding(judge)
+        try:
+            if self.sweep.reached[place]:
+                judge.known.append((query, self.sweep.cells[place][None]))
+                if self._verified(judge.known[0][1], self.denied[place]) is None:
+                    judge.known.clear()
+            found = judge.other(self.every - self.usable)
+            if found is None:
+                return Known(suffice="no", reason=NOTHING_HELPS)
+            features, found = self._minimal(judge, found, place)
+            known = Known(features, found, needed=None)
+            if len(features) <= self.options.most:
+                return replace(known, suffice="yes")
+            return self._fewest(judge, known)
+        except TimeUp:
+            return replace(known, reason=judge.unsettled or judge.budget.reason or "the time was over")
+
+    def _minimal(self, judge: RowDecisions, found: Other, place: int) -> tuple[Features, Other]:
+        """A part of what an input changes, none of which can be left out; those that raise the score least are tried first."""
+        freed = judge.changed(found[1])
+        for f in sorted(freed, key=lambda f: (int(self.sweep.rises[place, f]), f)):
+            if f not in freed:
+                continue
+            better = judge.other(self.every - (freed - {f}))
+            if better is not None:
+                freed, found = judge.changed(better[1]), better
+        return freed, found
+
+    def _fewest(self, judge: RowDecisions, known: Known) -> Known:
+        """Whether fewer features suffice than those that are known."""
+        to_hit: list[Features] = []
+        while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
+            if len(chosen) > self.options.most:
+                reason = f"no {self.options.most} features suffice (proved)"
+                return replace(known, suffice="no", needed=len(chosen), reason=reason)
+            found = judge.other(self.every - chosen)
+            if found is not None:
+                return Known(chosen, found, suffice="yes")
+            kept = self.usable - chosen
+            for f in sorted(kept):
+                if judge.other((self.every - self.usable) | (kept - {f})) is None:
+                    kept -= {f}
+            to_hit.append(kept)
+        return known
+
+    def _deciding(self, judge: RowDecisions) -> Known:
+        """Fewest features whose values alone keep the decision: they hit every set of features whose change ends it."""
+        to_hit: list[Features] = []
+        try:
+            if judge.other(self.usable) is not None:
+                return Known(suffice="no", reason=DEPENDS)
+            while (chosen := hitting_set(to_hit, lambda: judge.budget.over)) is not None:
+                if len(chosen) > self.options.most:
+                    reason = f"no values of {self.options.most} features keep the decision (proved)"
+                    return Known(chosen, None, "no", len(chosen), reason)
+                found = judge.other(chosen)
+                if found is None:
+                    return Known(chosen, None, "yes", None, "" if chosen else "no input gets another decision (proved)")
+                to_hit.append(judge.contrastive(self.usable - chosen, self.usable, found)[0])
+        except TimeUp:
+            pass
+        return Known(reason=judge.unsettled or judge.budget.reason or "the time was over")
+
+    def _verified(self, cells: Int32Array, row: int) -> Witness | None:
+        found = verify_cells(self.question.query, cells, near=self.rows[row], library_predict=self.library)
+        return found if isinstance(found, Witness) else None
+
+    def _reason(self, feature: int, place: int, witness: Witness | None) -> PrincipalReason:
+        name = self.ensemble.feature_names[feature]
+        return PrincipalReason(
+            feature=name,
+            code=self.words[name].code,
+            phrase=self.words[name].phrase,
+            value=self._label(feature, float(self.rows[self.denied[place], feature])),
+            instead=None if witness is None else self._label(feature, float(witness.values[0][feature])),
+            rise=float(self.sweep.rises[place, feature]) * self.sweep.unit if self.sweep.swept[feature] else None,
+        )
+
+    def _label(self, feature: int, value: float) -> Any:
+        space = self.question.query.space
+        kind = space.grid[feature].number_type
+        return label_of(space.domains[feature], float(kind.cast(np.float64(value))), kind.dtype)
+
+    def _against(self, row: int) -> list[str]:
+        """The features of the greatest TreeSHAP against the favourable decision."""
+        assert self.shap is not None
+        output = self.favourable if self.ensemble.n_outputs > 1 else 0
+        sign = 1 if self.ensemble.n_outputs > 1 or self.favourable == 1 else -1
+        values = sign * self.shap.of(self.rows[row], output)
+        order: Sequence[int] = np.argsort(values, kind="stable").tolist()
+        return [self.ensemble.feature_names[f] for f in order[: self.options.most] if values[f] < 0]
+
+    def _decision(self, row: int) -> str:
+        margins = np.asarray(self.ensemble.margins_emulated(self.rows[row : row + 1]), dtype=np.float64)
+        return str(self.ensemble.classes[int(self.ensemble.predicted_classes(margins)[0])])
+
+    def unsettled(self, place: int, why: str = "") -> DenialRecord:
+        """Nothing is known of a denial."""
+        row = self.denied[place]
+        return DenialRecord(
+            row=row,
+            decision=self._decision(row),
+            reasons=[],
+            suffice="open",
+            needed=None,
+            reason=why,
+            proof=None,
+            replay=None,
+            shap=ABSENT,
+            seconds=0.0,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What single features can do for rows: `rises` int64[rows, features] in units, and `cells` int32[rows, features], changed
+    until the decision is favourable (`reached` bool[rows]) or there is nothing left to change. `swept` bool[features] are the
+    features whose rises are known.
+    """
+
+    rises: Int64Array
+    cells: Int32Array
+    reached: BoolArray
+    swept: BoolArray
+    unit: float
+
+
+def sweep_denials(
+    query: Query,
+    start: Int32Array,
+    outside: BoolArray,
+    usable: Sequence[int],
+    most: int,
+    favourable: int,
+    budget: Budget,
+) -> Sweep:
+    """Changes up to `most` of the usable features of rows of cells int32[rows, features], in every step the one that raises the
+    score most, until the decision that the query asks for is reached. Rows that are `outside` of the domain stay.
+
+    This only guides: what it finds is verified, and what it does not find is searched for. Features that the budget has no time
+    for come last, and their rises are not known; of a mean of models, or of votes, none is, because there is no one score.
+    """
+    model, legal, (count, features) = query.models[0], query.space.legal, start.shape
+    rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
+    swept = np.zeros(features, dtype=np.bool_)
+    if not count or model.ensemble.link.of_several:
+        return Sweep(rises, cells, reached, swept, 1.0)
+    output, sign, least = _goal(query, favourable)
+    first = flips(model, cells, [0], legal, output=output)
+    own = sign * first.own
+    score, open_rows = own.copy(), np.flatnonzero(~outside)
+    for step in range(min(most, len(usable))):
+        best, where = score[open_rows].copy(), np.zeros(len(open_rows), np.int32)
+        chosen = np.full(len(open_rows), -1)
+        for f in usable:
+            if budget.left() <= 0:
+                break
+            found = flips(model, cells[open_rows], [f], legal, output=output, with_own=False)
+            high = found.highest if sign > 0 else -found.lowest
+            cell = (found.highest_cells if sign > 0 else found.lowest_cells)[:, 0]
+            if step == 0:
+                rises[open_rows, f] = np.maximum(0, high - own[open_rows])
+                swept[f] = True
+            better = high > best
+            best[better], where[better], chosen[better] = high[better], cell[better], f
+        moved = chosen >= 0
+        cells[open_rows[moved], chosen[moved]] = where[moved]
+        score[open_rows] = best
+        reached[open_rows] = best >= least(first.shift)
+        open_rows = open_rows[moved & ~reached[open_rows]]
+        if not len(open_rows):
+            break
+    return Sweep(rises, cells, reached, swept, Unit(first.shift).nearest(1) / model.ensemble.average)
+
+
+def _goal(query: Query, favourable: int) -> tuple[int, int, Callable[[int], int]]:
+    """The output whose score is to rise (or to fall, -1), and the least that it has to reach, in units of a shift."""
+    for constraint in query.constraints:
+        if isinstance(constraint, AtLeast) and isinstance(constraint.form, LinearForm):
+            terms = constraint.form.scores
+            if len(terms) == 1 and not (constraint.form.costs or constraint.form.changes):
+                bound = constraint.bound * (1 / abs(terms[0].coefficient))
+                sign = 1 if terms[0].coefficient > 0 else -1
+                return terms[0].output, sign, partial(least_units, bound, strict=constraint.strict)
+    half = Fraction(query.models[0].ensemble.average, 2)
+    return favourable, 1, lambda shift: Unit(shift).floor(half) + 1

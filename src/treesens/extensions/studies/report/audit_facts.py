@@ -1,0 +1,241 @@
+"""What an audit is about: everything that a reader needs to judge and to repeat it, as one record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import treesens
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.arrays import Int64Array
+from treesens.compiler.base.budget import Budget, OutOfTime, check_in, working_within
+from treesens.compiler.query.domain import RealDomain
+from treesens.compiler.query.query import OneHot, Query
+from treesens.compiler.result import answered
+from treesens.data.columns import Column
+from treesens.data.tables import Table
+from treesens.extensions.studies.largest import NOT_USED, Largest, swing_of_record
+from treesens.frontends.base import LoadedModel
+from treesens.frontends.meaning import toml_of
+from treesens.records.answers import label_of
+from treesens.records.plain import SCHEMA_VERSION
+
+_PROXIES = 5.0
+"""Seconds for the proxies of one protected feature, which come after all answers."""
+
+
+@dataclass
+class Audit:
+    """Records per (varied set, gap), in the order of the request, with what they are about."""
+
+    model: LoadedModel
+    table: Table
+    records: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    query: Query | None = None
+    """Of the first question: its domain is that of all."""
+    questions: dict[tuple[object, ...], ResolvedQuestion] = field(default_factory=dict)
+    """By what records are about, where one score decides."""
+    declared: set[str] = field(default_factory=set)
+    """Features whose domain somebody wrote down."""
+    mending: list[dict[str, Any]] | None = None
+    """What it would cost to mend the model, if somebody has asked."""
+    mending_gap: float = 0.0
+
+
+def audit_facts(
+    found: Audit, settings: Mapping[str, Any], model: str | None, data: str | None, command: str, **more: Any
+) -> dict[str, Any]:
+    """The facts of a finished audit of files (or of what stands for them); `more` goes in as it is."""
+    ensemble = found.model.ensemble
+    rows = {record["rows"] for record in found.records}
+    considered = max(rows, default=found.table.rows)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "treesens": treesens.__version__,
+        "model": {
+            "file": model,
+            "format": ensemble.source.format,
+            "library_version": ensemble.source.version,
+            "sha256": ensemble.source.sha256,
+            "trees": ensemble.n_trees,
+            "leaves": ensemble.n_leaves,
+            "features": ensemble.n_features,
+            "task": ensemble.task.value,
+            "classes": list(ensemble.classes),
+            "cutoff": None if ensemble.cutoff is None else float(ensemble.cutoff),
+            "options": dict(ensemble.source.options),
+            "notes": list(found.model.notes),
+        },
+        "data": {
+            "file": data,
+            "sha256": found.table.sha256,
+            "rows": found.table.rows,
+            "considered": considered,
+            "excluded": found.table.rows - considered,
+            "label": found.table.label,
+        },
+        "domain": [] if found.query is None else domain_records(found.query, found.declared),
+        "rules": [] if found.query is None else rule_records(found.query),
+        "command": command,
+        "warnings": list(found.warnings),
+        "interrupted": found.interrupted,
+        "seconds": round(found.seconds, 3),
+        "settings": dict(settings),
+        **({"meaning": _meaning(found)} if found.model.meaning else {}),
+        **({} if found.mending is None else {"mending": {"gap": found.mending_gap, "sets": found.mending}}),
+        **more,
+    }
+
+
+def _meaning(found: Audit) -> dict[str, Any]:
+    """What is said of the model, with the features that carry the protected ones."""
+    meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
+    lost: list[str] = []
+
+    def swing(name: str) -> Largest:
+        return (
+            Largest.over(swing_of_record(r) for r in found.records if r["varied"] == [name])
+            if name in used
+            else NOT_USED
+        )
+
+    def carriers(name: str) -> list[Proxy]:
+        try:
+            with working_within(Budget.of(_PROXIES)):
+                return proxies(found.table, name)
+        except OutOfTime:
+            return without(f"the proxies of {name} were not found in {_PROXIES:g} s")
+
+    def without(reason: str) -> list[Proxy]:
+        lost.append(reason)
+        return []
+
+    carried = [
+        {"of": one.of, "feature": one.feature, "told": round(one.told, 4), **swing(one.feature).record()}
+        for name in meaning.protected
+        if name in found.table
+        for one in answered(f"the proxies of {name}", partial(carriers, name), without)
+    ]
+    return {
+        **({"notes": lost} if lost else {}),
+        "protected": list(meaning.protected),
+        "proxies": carried,
+        "classes": dict(meaning.classes),
+        "favourable": meaning.favourable,
+        "file": meaning.place or None,
+        "sha256": meaning.sha256,
+        "toml": toml_of(meaning.protected, meaning.classes, meaning.favourable),
+    }
+
+
+_LISTED = 24
+"""Values of a feature that are listed one by one."""
+
+
+def domain_records(query: Query, declared: set[str]) -> list[dict[str, Any]]:
+    """Per feature: its kind, its range or its values, whether it may be missing, and where this comes from.
+
+    `declared` are the features with a declared domain; the others have the range of the data.
+    """
+    result = []
+    for name, domain, grid in zip(query.space.names, query.space.domains, query.space.grid, strict=True):
+        kind = grid.number_type.dtype
+        record: dict[str, Any] = {
+            "feature": name,
+            "missing": domain.missing,
+            "source": "declared" if name in declared else "data",
+        }
+        if isinstance(domain, RealDomain):
+            low, high = (label_of(domain, value, kind) for value in (domain.low, domain.high))
+            record |= {"kind": "integer" if domain.whole else "real", "low": low, "high": high}
+        else:
+            values = list(dict.fromkeys(domain.labels))
+            text = any(isinstance(value, str) for value in values)
+            record |= {"kind": "category" if text else "values", "count": len(values)}
+            if len(values) <= _LISTED or text:
+                record["listed"] = values
+            else:
+                record |= {"low": values[0], "high": values[-1]}
+        result.append(record)
+    return result
+
+
+def rule_records(query: Query) -> list[list[str]]:
+    """The features of every `onehot` rule."""
+    rules = [c for c in query.constraints if isinstance(c, OneHot) and c.point == 0]
+    return [[query.space.names[member.feature] for member in rule.members] for rule in rules]
+
+
+BINS = 10
+"""A column of more than twice as many numbers is cut into so many parts of equally many rows."""
+
+LEAST = 0.02
+"""A column that tells less than this part is no proxy."""
+
+MOST = 5
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A column `feature` that tells the part `told` of what there is to know of the column `of`: 0 nothing, 1 all."""
+
+    of: str
+    feature: str
+    told: float
+
+
+def proxies(table: Table, of: str) -> list[Proxy]:
+    """The columns that carry a column, the strongest first: at most five, each with at least a fiftieth."""
+    target = _codes(table.columns[of])
+    found = []
+    for name in table.inputs:
+        if name != of and not _is_identifier(table.columns[name]):
+            check_in()
+            found.append(Proxy(of, name, uncertainty_coefficient(target, _codes(table.columns[name]))))
+    return sorted((one for one in found if one.told >= LEAST), key=lambda one: -one.told)[:MOST]
+
+
+def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
+    """The part of the entropy of `target` that `column` tells, both int64[rows] codes from 0; in [0, 1]."""
+    rows, width = len(target), int(column.max(initial=0)) + 1
+    # Pairs that occur, and not all that could: two columns of many texts have billions of those.
+    of_target, of_column, of_both = (
+        np.unique(codes, return_counts=True)[1] for codes in (target, column, target * width + column)
+    )
+    h_target = _entropy(of_target)
+    chance = (len(of_target) - 1) * (len(of_column) - 1) / (2 * rows)
+    told = h_target + _entropy(of_column) - _entropy(of_both) - chance
+    return float(np.clip(told / h_target, 0.0, 1.0)) if h_target > 0 else 0.0
+
+
+def _is_identifier(column: Column) -> bool:
+    """True if a column has a text for fewer than five rows each: too few to tell what is chance (Cochran 1954)."""
+    return column.dtype == object and 5 * len(set(column.tolist())) > len(column)
+
+
+def _entropy(counts: Int64Array) -> float:
+    part = counts / counts.sum()
+    return float(-(part * np.log(part)).sum())
+
+
+def _codes(column: Column) -> Int64Array:
+    """A column as codes from 0; numbers of many values in parts of equally many rows, missing by itself."""
+    if column.dtype == object:
+        names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
+        return np.array([names[value] for value in column.tolist()], np.int64)
+    absent = np.isnan(column)
+    values = np.unique(column[~absent])
+    if len(values) > 2 * BINS:
+        # Each end is a number of the column: between infinities there is none.
+        ends = np.linspace(0, 1, BINS + 1)[:-1]
+        values = np.unique(np.quantile(column[~absent], ends, method="inverted_cdf"))
+    codes = np.searchsorted(values, column, side="right").astype(np.int64)
+    codes[absent] = len(values) + 1
+    return codes

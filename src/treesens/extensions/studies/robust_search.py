@@ -1,0 +1,436 @@
+"""How far the rows of a table are from another class: a verified nearest input for each, and a proof that none is nearer.
+
+One question per row, `find a such that class(a) != C minimize distance(a, row N of d, NORM)`, over one binding of model and
+table; questions of one class are compiled once.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treesens.binder.constructs.decided import outcomes
+from treesens.binder.file import ResolvedQuestion
+from treesens.binder.session import Session
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.model.evaluate import LibraryReplay
+from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Proof, Verdict, answered
+from treesens.data.tables import Table, align_table
+from treesens.errors import UsageError
+from treesens.extensions.studies.decisions import label_of_class
+from treesens.extensions.studies.events import is_decided
+from treesens.extensions.studies.evidence import Beyond, Evidence, Open
+from treesens.extensions.studies.questions import declarations_of
+from treesens.extensions.studies.robust import RobustOptions, RobustRecord, TargetRecord
+from treesens.extensions.studies.running import Memory, library_of
+from treesens.extensions.studies.study import Asking, Found
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.printing.printer import identity
+from treesens.grammar.tree import ast
+from treesens.records.answers import points_of
+from treesens.records.plain import ABSENT
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+
+_A = ast.Name("a")
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """What is known of the nearest input of another class: `distance` is that of the verified `point`, and none is nearer than
+    `bound` (infinite where there is none at all). `target` is the class that was asked for, None for any other one.
+    """
+
+    target: str | None
+    verdict: Verdict
+    distance: float | None
+    bound: float | None
+    point: dict[str, Any] | None
+    reason: str
+
+    @property
+    def closed(self) -> bool:
+        """True if value and bound agree (sums of costs to a millionth), or there is no such input."""
+        if self.verdict is Verdict.NONE:
+            return True
+        if self.distance is None or self.bound is None:
+            return False
+        # A search that has closed its gap to a millionth rounds both ends once more.
+        return self.distance - self.bound <= max(1e-9, 1.001e-6 * self.distance)
+
+    def record(self) -> dict[str, Any]:
+        """The facts for JSON."""
+        return {
+            "target": self.target,
+            "verdict": str(self.verdict),
+            "distance": self.distance,
+            "bound": None if self.verdict is Verdict.NONE else self.bound,
+            "closed": self.closed,
+            "point": self.point,
+            "reason": self.reason,
+        }
+
+    @staticmethod
+    def of_record(record: Mapping[str, Any]) -> Nearest:
+        """What `record` has written."""
+        verdict = Verdict(record["verdict"])
+        bound = math.inf if verdict is Verdict.NONE else record["bound"]
+        return Nearest(record["target"], verdict, record["distance"], bound, record["point"], record["reason"])
+
+
+def nearest_of(targets: Sequence[Nearest]) -> Nearest:
+    """The nearest input of any of several classes."""
+    found = [one for one in targets if one.distance is not None]
+    bounds = [one.bound for one in targets]
+    bound = None if None in bounds else min(b for b in bounds if b is not None)
+    if found:
+        best = min(found, key=lambda one: one.distance or 0.0)
+        return replace(best, target=None, bound=bound)
+    left = [one for one in targets if one.verdict is not Verdict.NONE]
+    return replace(left[0] if left else targets[0], target=None, bound=bound)
+
+
+@dataclass(frozen=True)
+class RowRobustness:
+    """What is known of one row. `distance` is that of the verified `point`, and no input of another class is nearer than
+    `bound` (infinite where there is none at all). `reason` says why a row has neither. `targets` are the classes one by one.
+    """
+
+    row: int
+    predicted: str
+    verdict: Verdict | None
+    distance: float | None
+    bound: float | None
+    point: dict[str, Any] | None
+    reason: str
+    seconds: float
+    correct: bool | None = None
+    targets: tuple[Nearest, ...] = ()
+    queries: tuple[Query, ...] = ()
+    """Of the targets, or the one about any other class, if certificates are wanted."""
+
+    def evidence(self) -> Iterator[Evidence]:
+        """That no input of another class is nearer than its bound."""
+        if self.verdict is None or not self.queries:
+            yield Open(f"row {self.row}", self.reason or "nothing is known")
+            return
+        known = self.targets or (Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason),)
+        for one, query in zip(known, self.queries, strict=True):
+            title = f"row {self.row}" + ("" if one.target is None else f", class {one.target}")
+            yield Beyond(title, query, one.bound, one.reason)
+
+    @property
+    def closed(self) -> bool:
+        """True if value and bound of all that was asked agree, or there is no such input."""
+        if self.verdict is None:
+            return False
+        whole = Nearest(None, self.verdict, self.distance, self.bound, self.point, self.reason)
+        return whole.closed and all(one.closed for one in self.targets)
+
+    def certified(self, radius: float) -> bool:
+        """True if no input within a radius has another class: proved."""
+        return self.verdict is Verdict.NONE or (self.bound is not None and self.bound > radius)
+
+    def record(self) -> RobustRecord:
+        """The facts for JSON."""
+        return RobustRecord(
+            row=self.row,
+            class_=self.predicted,
+            correct=self.correct,
+            verdict=None if self.verdict is None else str(self.verdict),
+            distance=self.distance,
+            bound=None if self.verdict is Verdict.NONE else self.bound,
+            closed=self.closed,
+            point=self.point,
+            reason=self.reason,
+            targets=[TargetRecord(**one.record()) for one in self.targets] or ABSENT,
+            seconds=round(self.seconds, 6),
+        )
+
+
+@dataclass
+class Robustness:
+    """The rows in the order of the request; those that were not reached are left out."""
+
+    rows: list[RowRobustness] = field(default_factory=list)
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def certified(self, radius: float) -> float:
+        """The part of the rows, of those with a prediction, that are proved robust at a radius; wrong ones do not count."""
+        judged = [row for row in self.rows if row.verdict is not None]
+        good = [row for row in judged if row.certified(radius) and row.correct is not False]
+        return len(good) / len(judged) if judged else 0.0
+
+    def curve(self) -> list[tuple[float, float]]:
+        """Every radius at which the certified part falls, ascending from 0, with the part from there on."""
+        bounds = {row.bound for row in self.rows if row.bound is not None and math.isfinite(row.bound)}
+        return [(radius, self.certified(radius)) for radius in sorted({0.0, *bounds})]
+
+    @property
+    def labelled(self) -> bool:
+        """True if it is known which rows the model gets right."""
+        return any(row.correct is not None for row in self.rows)
+
+
+class RowQuestions:
+    """The questions about single rows of a table, over one binding of a model."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        table: Table,
+        *,
+        domain: tuple[Fraction, Fraction] | None = None,
+        norm: str = "linf",
+        seed: int = 0,
+        decision: ast.Decision | None = None,
+    ) -> None:
+        if not model.ensemble.classes and decision is None:
+            raise UsageError("a regressor has no classes", remedy="ask about its value in a file: `value(a) >= ..`")
+        self.decision = decision
+        self.labels = list(map(str, model.ensemble.classes)) if decision is None else outcomes(decision)
+        """What a row can be: a class, or an outcome of the decision."""
+        self.model, self.table, self.norm, self.seed = model, align_table(model, table), norm, seed
+        self._declared = (*_declarations(model, domain), *(() if decision is None else (decision,)))
+        self.session = Session(
+            ast.File((*self._declared, ast.Query(ast.Name("q"), self._find(0, 0)))),
+            Path(),
+            load_model=lambda _path, _format: model,
+            load_table=lambda _path, _label, _rows: self.table,
+        )
+        # One question about each class says what the classes are.
+        self.of_class = [self._bound(ast.Find((ast.Point(_A),), (self._is(c),))) for c in range(len(self.labels))]
+        self.rows = self._bound(self._find(0, 0)).rows["d"]
+
+    def _is(self, index: int) -> ast.Formula:
+        """The point `a` has a class, or an outcome."""
+        if self.decision is not None:
+            return is_decided("a", self.decision, self.labels[index])
+        return ast.ClassIs(_A, label_of_class(self.model.ensemble, index))
+
+    def _is_not(self, index: int) -> ast.Formula:
+        if self.decision is not None:
+            return ast.Not(self._is(index))
+        return ast.Comparison(ast.ClassOf(_A), "!=", label_of_class(self.model.ensemble, index))
+
+    def _find(
+        self,
+        index: int,
+        row: int,
+        *,
+        target: int | None = None,
+        norm: str | None = None,
+        more: Sequence[ast.Formula] = (),
+    ) -> ast.Find:
+        """The nearest input of another class than `index`, or of the target, that fulfils `more`."""
+        other = self._is_not(index) if target is None else self._is(target)
+        to_row = ast.Distance(_A, ast.Row(ast.Whole(row), ast.Name("d")), norm or self.norm)  # type: ignore[arg-type]
+        return ast.Find((ast.Point(_A),), (other, *more), ast.Objective("minimize", to_row))
+
+    def _bound(self, find: ast.Find) -> ResolvedQuestion:
+        return self.session.bind(ast.Query(ast.Name("q"), find))
+
+    def predicted(self, row: int) -> int | None:
+        """The class of a row in exact arithmetic; None if a value is missing where the model takes none."""
+        values = self.rows[row : row + 1]
+        grids = self.of_class[0].query.space.grid
+        if any(np.isnan(v) and not grid.missing for v, grid in zip(values[0], grids, strict=True)):
+            return None
+        x = inputs_of(self.of_class[0].query, values)
+        for index, asked in enumerate(self.of_class):
+            if all(holds(constraint, x) for constraint in asked.query.constraints):
+                return index
+        return None
+
+    def question(
+        self,
+        row: int,
+        predicted: int,
+        target: int | None = None,
+        norm: str | None = None,
+        more: Sequence[ast.Formula] = (),
+    ) -> ResolvedQuestion:
+        """The nearest input of another class than that of the row, or of the target. Default: the norm of the questions."""
+        return self._bound(self._find(predicted, row, target=target, norm=norm, more=more))
+
+    def others(self, predicted: int, more: Sequence[ast.Formula]) -> list[ResolvedQuestion]:
+        """For each class but one the question about an input of it that fulfils `more`."""
+        others = (c for c in range(len(self.labels)) if c != predicted)
+        return [self._bound(ast.Find((ast.Point(_A),), (self._is(c), *more))) for c in others]
+
+    def identified(self, row: int, predicted: int, target: int | None = None) -> str:
+        """What the answer to this question depends on besides model and table: its text, and the seed."""
+        find = identity(ast.Query(ast.Name("q"), self._find(predicted, row, target=target)))
+        return f"{self._declarations}\0{find}\0{self.seed}"
+
+    @cached_property
+    def _declarations(self) -> str:
+        return identity(ast.File(self._declared))
+
+
+def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -> tuple[ast.Declaration, ...]:
+    named = declarations_of(model, (), has_table=True)
+    if given is None:
+        return named
+    low, high = given
+    if low >= high:
+        raise UsageError("the range is empty", remedy="give --range its lower end first")
+    domain = ast.Numeric("real", ast.Interval(ast.Number(low), ast.Number(high)))
+    numbers = [f.name for f in model.ensemble.features if not f.categories]
+    kept = tuple(d for d in named if not isinstance(d, ast.DomainFrom | ast.Feature))
+    return (*kept, *(ast.Feature(ast.Name(name), domain) for name in numbers))
+
+
+def robustness(
+    model: LoadedModel,
+    table: Table,
+    *,
+    options: RobustOptions | None = None,
+    memory: Memory | None = None,
+    stop: threading.Event | None = None,
+    on_result: Callable[[RowRobustness], None] | None = None,
+) -> Robustness:
+    """The robustness of rows; `memory` has answers of earlier runs. A set event keeps what is known by then.
+    Raises UsageError for rows that are not in the table."""
+    options = options or RobustOptions()
+    questions = RowQuestions(model, table, domain=options.range, norm=options.norm, seed=options.seed)
+    wanted = range(table.rows) if options.rows is None else options.rows
+    beyond = [row for row in wanted if not 0 <= row < table.rows]
+    if beyond:
+        raise UsageError(f"the table has no row {beyond[0]}", remedy=f"its rows are 0 to {table.rows - 1}")
+    truth = _labels(model, table)
+    predict = library_of(model, options.replay)
+    result = Robustness(warnings=tuple(item.render() for item in questions.session.warnings))
+    for row in wanted:
+        if stop is not None and stop.is_set():
+            result.interrupted = True
+            break
+        found = answered(
+            f"row {row}",
+            partial(_one, questions, row, options, truth, predict, memory, stop),
+            partial(RowRobustness, row, "", None, None, None, None, seconds=0.0),
+        )
+        if stop is not None and stop.is_set() and not found.closed:
+            result.interrupted = True
+        result.rows.append(found)
+        if on_result is not None:
+            on_result(found)
+    return result
+
+
+def _labels(model: LoadedModel, table: Table) -> list[str] | None:
+    """The labels of the table as the model names classes; None where the two have nothing in common."""
+    if table.label is None:
+        return None
+    known = {str(c) for c in model.ensemble.classes}
+    found = [_plain(v) for v in table.columns[table.label]]
+    return found if known.issuperset(found) else None
+
+
+def _plain(value: Any) -> str:
+    """A label as a class is called: 1.0 is 1."""
+    return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+
+
+def _one(
+    questions: RowQuestions,
+    row: int,
+    options: RobustOptions,
+    truth: list[str] | None,
+    predict: list[LibraryReplay] | None,
+    memory: Memory | None,
+    stop: threading.Event | None,
+) -> RowRobustness:
+    start = time.perf_counter()
+    classes = questions.model.ensemble.classes
+    predicted = questions.predicted(row)
+    if predicted is None:
+        return RowRobustness(row, "", None, None, None, None, "a value is missing that the domain does not allow", 0.0)
+    asked = [c for c in range(len(classes)) if c != predicted] if options.targeted else [None]
+    mine = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
+    found = [_nearest(questions, row, predicted, target, mine, memory, stop) for target in asked]
+    best = nearest_of(found)
+    reason = "" if best.verdict is Verdict.FOUND else best.reason
+    seconds, name = time.perf_counter() - start, str(classes[predicted])
+    known = RowRobustness(row, name, best.verdict, best.distance, best.bound, best.point, reason, seconds)
+    known = replace(known, targets=tuple(found) if options.targeted else ())
+    if options.certificates is not None:
+        known = replace(known, queries=tuple(questions.question(row, predicted, c).query for c in asked))
+    return known if truth is None else replace(known, correct=truth[row] == name)
+
+
+def nearest_input(
+    questions: RowQuestions,
+    row: int,
+    predicted: int,
+    options: Options,
+    *,
+    target: int | None = None,
+    norm: str | None = None,
+    more: Sequence[ast.Formula] = (),
+    stop: threading.Event | None = None,
+) -> Nearest:
+    """What is found of the nearest input of another class than that of a row, or of the target, that fulfils `more`."""
+    asked = questions.question(row, predicted, target, norm, more)
+    result = answer(asked.query, options, Budget.of(options.time_limit, stop))
+    if target is not None and result.verdict is Verdict.NONE and result.proof is Proof.LIBRARY:
+        # Joined with other classes it would be about two arithmetics (solve/combine.py).
+        result = replace(result, verdict=Verdict.UNKNOWN, reason="numerical band: exact arithmetic knows such inputs")
+    goal, none = result.objective, result.verdict is Verdict.NONE
+    return Nearest(
+        None if target is None else str(questions.model.ensemble.classes[target]),
+        result.verdict,
+        None if goal is None else goal.value,
+        math.inf if none else (None if goal is None else goal.bound),
+        None if result.witness is None else points_of(asked.query, result.witness)["a"],
+        "" if result.verdict is Verdict.FOUND else result.reason,
+    )
+
+
+def _nearest(
+    questions: RowQuestions,
+    row: int,
+    predicted: int,
+    target: int | None,
+    options: Options,
+    memory: Memory | None,
+    stop: threading.Event | None,
+) -> Nearest:
+    """The answer to one question, or the one of an earlier run."""
+    key = "" if memory is None else questions.identified(row, predicted, target)
+    record = memory.known(key) if memory is not None else None
+    if record is not None:
+        return Nearest.of_record(record)
+    found = nearest_input(questions, row, predicted, options, target=target, stop=stop)
+    # What an interruption has left open is no answer; what the time limit has, is one for this limit.
+    if memory is not None and (found.closed or stop is None or not stop.is_set()):
+        memory.keep(key, str(found.verdict) if found.closed else "unknown", found.record())
+    return found
+
+
+def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
+    """The nearest input of another class for every row."""
+    assert asked.table is not None
+    found = robustness(
+        asked.model,
+        asked.table,
+        options=asked.options,
+        memory=asked.memory,
+        stop=asked.stop,
+        on_result=asked.advance,
+    )
+    records = [row.record() for row in found.rows]
+    evidence, closed = [list(row.evidence()) for row in found.rows], all(one.closed for one in records)
+    return Found(records, found.warnings, found.interrupted, closed, found, evidence=evidence)

@@ -1,0 +1,327 @@
+"""Which sets of features can flip a decision by a gap: all smallest ones, and all largest ones that cannot.
+
+More features that may vary can only make more pairs, so the property is monotone, and both families say everything about all
+sets. They are found as minimal unsatisfiable and maximal satisfiable subsets are (`lattice.py`): a large set that nothing is
+known of is asked about; a pair that answers it differs in some of its features only, and is asked for with ever fewer of them;
+a proof that there is none holds for every set inside.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from treesens.binder.file import ResolvedQuestion
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.diagnostics import Diagnostics
+from treesens.compiler.query.query import Query, SameExcept
+from treesens.compiler.result import Verdict, answered, is_own_fault
+from treesens.data.tables import Table, align_table
+from treesens.errors import UsageError
+from treesens.extensions.studies.decisions import Asked, Decision, decisions_of
+from treesens.extensions.studies.evidence import Border
+from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
+from treesens.extensions.studies.running import Memory, library_of
+from treesens.extensions.studies.sets import FlippingSet, HoldingSet, OpenSet, SetOptions, SetsRecord
+from treesens.extensions.studies.study import Asking, Found
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.printing.printer import identity
+from treesens.grammar.tree import ast
+from treesens.records.answers import points_of
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.values.verify import Witness
+
+_MOST_FEATURES = 400
+"""Choices of what to remove are made one inside the other."""
+
+
+@dataclass
+class MinimalSets:
+    """What is known about the sets of one decision; `complete` if something is known about every set.
+
+    `pairs` are verified: values by point and feature for every set that flips. `reasons` say why sets are open. `query` asks
+    about all features; `witnesses` are the pairs that were found in this run.
+    """
+
+    decision: Decision
+    names: tuple[str, ...]
+    lattice: Lattice
+    query: Query
+    witnesses: dict[Set, Witness] = field(default_factory=dict)
+    pairs: dict[Set, dict[str, Any]] = field(default_factory=dict)
+    reasons: dict[Set, str] = field(default_factory=dict)
+    complete: bool = False
+    asked: int = 0
+    seconds: float = 0.0
+
+    def record(self) -> SetsRecord:
+        """The facts for JSON; sets in the order of their size."""
+        lattice = self.lattice
+        return SetsRecord(
+            **self.decision.record(),
+            complete=self.complete,
+            flip=[
+                FlippingSet(features=self._named(one), minimal=lattice.is_minimal(one), points=self.pairs[one])
+                for one in self._ordered(lattice.having)
+            ],
+            hold=[
+                HoldingSet(features=self._named(one), maximal=lattice.is_maximal(one))
+                for one in self._ordered(lattice.lacking)
+            ],
+            open=[
+                OpenSet(features=self._named(one), reason=self.reasons[one]) for one in self._ordered(lattice.open_sets)
+            ],
+            decisions=self.asked,
+            seconds=round(self.seconds, 6),
+        )
+
+    def evidence(self) -> Border:
+        """About all sets, if all are decided."""
+        words = self.decision.record()
+        return Border(
+            "the sets of features" + (f" {words}" if words else ""),
+            sorted(self.lattice.every),
+            [(with_varied(self.query, one), self.witnesses.get(one)) for one in self.lattice.having],
+            [with_varied(self.query, one) for one in self.lattice.lacking],
+            self.complete,
+        )
+
+    def _named(self, one: Set) -> list[str]:
+        return [self.names[f] for f in sorted(one)]
+
+    def _ordered(self, sets: Sequence[Set]) -> list[Set]:
+        return sorted(sets, key=lambda one: (len(one), sorted(one)))
+
+
+def minimal_sets(
+    model: LoadedModel,
+    table: Table | None,
+    *,
+    options: SetOptions,
+    memory: Memory | None = None,
+    stop: threading.Event | None = None,
+    on_set: Callable[[str], None] | None = None,
+) -> tuple[list[MinimalSets], tuple[str, ...]]:
+    """The sets among the features (default: all that the model asks about) for every decision of the model, and warnings.
+
+    A set event keeps what is known by then; `on_set` is told of every answer. Raises UsageError for unknown features.
+    """
+    gap, diagnostics = options.size, Diagnostics()
+    table = None if table is None else align_table(model, table)
+    chosen = list(model.ensemble.used_features if options.vary is None else dict.fromkeys(options.vary))
+    check_features(model, [chosen])
+    if len(chosen) > _MOST_FEATURES:
+        raise UsageError(f"{len(chosen)} features have too many sets", remedy="name some of them: --features a,b,c")
+    decisions = decisions_of(model.ensemble, Asked(gap.kind, options.threshold, tuple(options.classes)))
+    for decision in decisions:
+        decision.check(gap.size)
+    finds = [pair_of(chosen, decision.event(gap).clauses) for decision in decisions]
+    declared = declarations_of(model, options.real, has_table=table is not None, domain=options.domain)
+    queries = [ast.Query(ast.Name(f"q{number}"), find) for number, find in enumerate(finds)]
+    bound = bind_study(model, table, (*declared, *queries), diagnostics)
+    predict = library_of(model, options.replay)
+    how = Options(time_limit=options.time_limit, seed=options.seed, library_predict=predict, regions=False)
+    results = []
+    for decision, find, question in zip(decisions, finds, bound, strict=True):
+        identified = identity(ast.File((*declared, ast.Query(ast.Name("q"), find))))
+        search = _Search(decision, chosen, question, how, options, identified, memory, stop, on_set)
+        results.append(search.run())
+    return results, tuple(item.render() for item in diagnostics)
+
+
+class _Search:
+    def __init__(
+        self,
+        decision: Decision,
+        chosen: Sequence[str],
+        question: ResolvedQuestion,
+        how: Options,
+        options: SetOptions,
+        identified: str,
+        memory: Memory | None,
+        stop: threading.Event | None,
+        on_set: Callable[[str], None] | None,
+    ) -> None:
+        self.query, self.how, self.options, self.memory = question.query, how, options, memory
+        self.identified, self.stop, self.on_set = identified, stop or threading.Event(), on_set
+        names = question.query.space.names
+        every = frozenset(names.index(name) for name in chosen)
+        self.found = MinimalSets(decision, names, Lattice(every), self.query)
+
+    def run(self) -> MinimalSets:
+        """Until something is known about every set, or the search is stopped."""
+        start, found = time.perf_counter(), self.found
+        try:
+            while not self._enough():
+                seed = found.lattice.unexplored(self.stop.is_set)
+                if seed is None:
+                    found.complete = not found.lattice.open_sets
+                    break
+                flipped = self._decide(seed)
+                if flipped is not None:
+                    self._shrink(flipped)
+        except TimeoutError:
+            pass
+        found.seconds = time.perf_counter() - start
+        return found
+
+    def _enough(self) -> bool:
+        most = self.options.most
+        return self.stop.is_set() or (most is not None and len(self.found.lattice.having) >= most)
+
+    def _shrink(self, flipped: Set) -> None:
+        """Leaves out one feature after the other, as long as the rest flips."""
+        for f in sorted(flipped):
+            if self.stop.is_set():
+                return
+            less = flipped - {f}
+            if f not in flipped or self.found.lattice.is_lacking(less) or less in self.found.lattice.open_sets:
+                continue
+            flipped = self._decide(less) or flipped
+
+    def _decide(self, one: Set) -> Set | None:
+        """Asks about a set: the features in which a pair differs; None if there is no pair, or no answer."""
+        found = self.found
+        key = f"{self.identified}\0{sorted(found.names[f] for f in one)}\0{self.options.seed}"
+        record = self.memory.known(key) if self.memory is not None else None
+        if record is None:
+            record = answered(
+                "a set of features", partial(self._ask, one), lambda reason: {"verdict": "unknown", "reason": reason}
+            )
+            if self.stop.is_set() and record["verdict"] == Verdict.UNKNOWN:
+                return None  # interrupted: this is no answer
+            if self.memory is not None and not is_own_fault(record["reason"]):
+                self.memory.keep(key, record["verdict"], record)
+        found.asked += 1
+        if self.on_set is not None:
+            self.on_set(f"{len(found.lattice.having)} that flip, {len(found.lattice.lacking)} that do not")
+        if record["verdict"] == Verdict.NONE:
+            found.lattice.lacks(one)
+            return None
+        if record["verdict"] != Verdict.FOUND:
+            found.lattice.stays_open(one)
+            found.reasons[one] = record["reason"]
+            return None
+        changed = frozenset(map(found.names.index, record["changed"]))
+        found.lattice.has(changed)
+        found.pairs[changed] = record["points"]
+        return changed
+
+    def _ask(self, one: Set) -> dict[str, Any]:
+        query = with_varied(self.query, one)
+        result = answer(query, self.how, Budget.of(self.options.time_limit, self.stop))
+        record: dict[str, Any] = {"verdict": str(result.verdict), "reason": result.reason}
+        if result.verdict is Verdict.FOUND:
+            assert result.witness is not None
+            left, right = result.witness.values
+            differ = np.flatnonzero((left != right) & ~(np.isnan(left) & np.isnan(right)))
+            self.found.witnesses[frozenset(differ.tolist())] = result.witness
+            record["changed"] = [self.found.names[f] for f in differ]
+            record["points"] = points_of(query, result.witness)
+        return record
+
+
+def with_varied(query: Query, features: Set) -> Query:
+    """The question with other features that may vary."""
+    names = tuple(query.space.names[f] for f in sorted(features))
+    parts = tuple(replace(c, varied=features) if isinstance(c, SameExcept) else c for c in query.constraints)
+    return replace(query, constraints=parts, varied=names)
+
+
+def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
+    """The sets of every decision."""
+    results, warnings = minimal_sets(
+        asked.model,
+        asked.table,
+        options=asked.options,
+        memory=asked.memory,
+        stop=asked.stop,
+        on_set=asked.say,
+    )
+    records = [one.record() for one in results]
+    evidence = [[one.evidence()] for one in results]
+    complete = all(one.complete for one in records)
+    return Found(records, warnings, asked.stop.is_set(), complete, results, evidence=evidence)
+
+
+Set: TypeAlias = frozenset[int]
+
+
+@dataclass
+class Lattice:
+    """The subsets of `every`: the least sets known to have the property, the greatest known not to, and those still open."""
+
+    every: Set
+    having: list[Set] = field(default_factory=list)
+    lacking: list[Set] = field(default_factory=list)
+    open_sets: list[Set] = field(default_factory=list)
+
+    def has(self, one: Set) -> None:
+        """The set has the property, and so have all around it."""
+        if not self.is_having(one):
+            self.having = [other for other in self.having if not one <= other] + [one]
+            self.open_sets = [other for other in self.open_sets if not one <= other]
+
+    def lacks(self, one: Set) -> None:
+        """The set does not have it, nor has any set inside."""
+        if not self.is_lacking(one):
+            self.lacking = [other for other in self.lacking if not other <= one] + [one]
+            self.open_sets = [other for other in self.open_sets if not other <= one]
+
+    def stays_open(self, one: Set) -> None:
+        """The question about this set was not answered."""
+        if one not in self.open_sets and not (self.is_having(one) or self.is_lacking(one)):
+            self.open_sets.append(one)
+
+    def is_having(self, one: Set) -> bool:
+        return any(known <= one for known in self.having)
+
+    def is_lacking(self, one: Set) -> bool:
+        return any(one <= known for known in self.lacking)
+
+    def is_minimal(self, one: Set) -> bool:
+        """True if it is known of a set with the property that no set inside has it."""
+        return all(self.is_lacking(one - {x}) for x in one)
+
+    def is_maximal(self, one: Set) -> bool:
+        """True if it is known of a set without the property that every larger one has it."""
+        return all(self.is_having(one | {x}) for x in self.every - one)
+
+    def unexplored(self, over: Callable[[], bool] = lambda: False) -> Set | None:
+        """A set that nothing rules on, as large as single elements make it; None if there is none. Raises TimeoutError where
+        `over` says so.
+        """
+        removed = self._search(frozenset(), frozenset(), over)
+        if removed is None:
+            return None
+        found = self.every - removed
+        for x in sorted(removed):
+            if not self.is_having(found | {x}) and found | {x} not in self.open_sets:
+                found |= {x}
+        return found
+
+    def _search(self, removed: Set, kept: Set, over: Callable[[], bool]) -> Set | None:
+        """What to remove so that nothing rules on the rest; nothing of `kept`."""
+        if over():
+            raise TimeoutError
+        if any(self.every - known <= removed for known in self.lacking):
+            return None
+        rest = self.every - removed
+        inside = [known for known in self.having if known <= rest]
+        if not inside and rest not in self.open_sets:
+            return removed
+        # One element of each set with the property has to go, and some element of a set that stays open.
+        choices = min((known - kept for known in inside), key=len, default=rest - kept)
+        for x in sorted(choices):
+            found = self._search(removed | {x}, kept, over)
+            if found is not None:
+                return found
+            kept |= {x}
+        return None

@@ -1,0 +1,323 @@
+"""Why rows of a table have their classes: features whose values alone decide them, and changes that undo them.
+
+Reasons are those of `extensions/answers/reasons.py`. Options add the box of values around a reason in which the class
+holds, the distance to the nearest input of another class, the cheapest change, and the attributions of TreeSHAP.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from treesens.compiler.base.arrays import Int32Array
+from treesens.compiler.base.budget import Budget
+from treesens.compiler.query.query import Query
+from treesens.compiler.result import Region, answered
+from treesens.data.tables import Table
+from treesens.errors import UsageError
+from treesens.extensions.answers.decisions import RowDecisions
+from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
+from treesens.extensions.methods.fewest_changes import Features
+from treesens.extensions.studies.contributions import Contributions
+from treesens.extensions.studies.evidence import Change, Evidence, Open
+from treesens.extensions.studies.evidence import Reason as Because
+from treesens.extensions.studies.limits import Limits
+from treesens.extensions.studies.robust_search import RowQuestions, nearest_input
+from treesens.extensions.studies.study import Asking, Found
+from treesens.extensions.studies.why import ALSO, DistanceRecord, ShapRecord, WhyOptions, WhyRecord
+from treesens.frontends.base import LoadedModel
+from treesens.grammar.tree import ast
+from treesens.records.answers import label_of, points_of, region_of
+from treesens.records.plain import ABSENT
+from treesens.solve.options import Options
+from treesens.solve.question import answer
+from treesens.values.verify import Witness, verify_cells
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a row has its class. `features` decide it (None: those that may be used do not); `minimal` if none of them can be
+    left out, `smallest` if no fewer features decide it. `contrast` names features whose change gives another class, at
+    `point`. `changeable` says whether a change that is allowed gives one, if not all are. `several` are the smallest reasons,
+    if more than one was asked for, and `complete` says whether there are no others. `also` has what was asked for beside.
+    """
+
+    row: int
+    predicted: str
+    features: dict[str, Any] | None
+    minimal: bool
+    smallest: bool
+    contrast: tuple[str, ...] | None
+    point: dict[str, Any] | None
+    decisions: int
+    reason: str
+    seconds: float
+    several: tuple[dict[str, Any], ...] | None = None
+    complete: bool = False
+    changeable: bool | None = None
+    class_name: str | None = None
+    also: dict[str, Any] | None = None
+    decision: str | None = None
+    """The name of the decision whose outcome `predicted` is, if it is no class."""
+    others: Sequence[Query] = ()
+    """What asks for an input of each other class, of which `cells` int32[features] are those of the row."""
+    cells: Int32Array | None = None
+
+    def evidence(self) -> Iterator[Evidence]:
+        """The reason, that no feature of it can be left out, and the change; what is shown beside has no certificate."""
+        title = f"why row {self.row}"
+        if self.features is None or self.cells is None:
+            yield Open(title, self.reason or "no reason was found")
+            return
+        names = self.others[0].space.names
+        for reason in (self.features,) if self.several is None else self.several:
+            yield Because(title, self.others, self.cells, [names.index(name) for name in reason], self.smallest)
+        if self.several is not None and self.complete:
+            yield Open(f"{title}: there are no others", "that there are no other reasons has no certificate")
+        if self.contrast is not None:
+            yield Change(f"{title}: the change", self.others, self.cells, [names.index(name) for name in self.contrast])
+        if self.changeable is not None:
+            yield Open(f"{title}: what is permitted", "which changes are permitted is in no statement")
+        for word in ("box", "radius", "recourse"):
+            if (self.also or {}).get(word) is not None:
+                yield Open(f"{title}: {word}", f"what stands in `{word}` has no certificate")
+
+    def record(self) -> WhyRecord:
+        """The facts for JSON."""
+        return WhyRecord(
+            row=self.row,
+            class_=self.predicted,
+            class_name=ABSENT if self.class_name is None else self.class_name,
+            decision=ABSENT if self.decision is None else self.decision,
+            sufficient=self.features,
+            minimal=self.minimal,
+            smallest=self.smallest,
+            reasons=ABSENT if self.several is None else list(self.several),
+            complete=ABSENT if self.several is None else self.complete,
+            contrast=None if self.contrast is None else list(self.contrast),
+            changeable=ABSENT if self.changeable is None else self.changeable,
+            point=self.point,
+            **(self.also or {}),
+            decisions=self.decisions,
+            reason=self.reason,
+            seconds=round(self.seconds, 6),
+        )
+
+
+def reasons(
+    model: LoadedModel,
+    table: Table,
+    *,
+    options: WhyOptions | None = None,
+    stop: threading.Event | None = None,
+    on_result: Callable[[Reason], None] | None = None,
+) -> list[Reason]:
+    """Why rows have their classes. A set event keeps what is known by then.
+
+    Raises UsageError for rows and features that there are not, and for what cannot be shown beside a reason.
+    """
+    options = options or WhyOptions()
+    questions = RowQuestions(model, table, domain=options.range, seed=options.seed, decision=options.decision)
+    return _reasons(questions, table.rows, options, stop, on_result)
+
+
+def _reasons(
+    questions: RowQuestions,
+    rows: int,
+    options: WhyOptions,
+    stop: threading.Event | None,
+    on_result: Callable[[Reason], None] | None,
+) -> list[Reason]:
+    study = _Study(questions, options, stop)
+    result: list[Reason] = []
+    for row in range(rows) if options.rows is None else options.rows:
+        if not 0 <= row < rows:
+            raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {rows - 1}")
+        if stop is not None and stop.is_set():
+            break
+        result.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
+        if on_result is not None:
+            on_result(result[-1])
+    return result
+
+
+def _no_reason(row: int, why: str = "") -> Reason:
+    """Nothing is known of a row."""
+    return Reason(row, "", None, False, False, None, None, 0, why, 0.0)
+
+
+class _Study:
+    """The reasons of rows over one binding of model and table."""
+
+    def __init__(self, questions: RowQuestions, wanted: WhyOptions, stop: threading.Event | None) -> None:
+        self.questions, self.asked, self.stop = questions, wanted, stop
+        self.space = questions.of_class[0].query.space
+        self.ensemble = questions.of_class[0].models[0].ensemble
+        names = self.space.names
+        protected = questions.model.meaning.protected
+        held = frozenset((*wanted.without, *wanted.fixed, *protected))
+        self.limits = Limits(held, wanted.direction, wanted.permitted)
+        self.limits.check(self.space)
+        self.limited = any(True for _ in self.limits.names)
+        for word in wanted.also:
+            if word not in ALSO:
+                raise UsageError(f"`{word}` cannot stand beside a reason", remedy="use " + ", ".join(ALSO))
+        if "shap" in wanted.also and questions.decision is not None and self.ensemble.n_outputs > 1:
+            raise UsageError(
+                "TreeSHAP explains one score, and this decision is about a model of several", remedy="leave out `shap`"
+            )
+        if "shap" in wanted.also:
+            self.contributions.of(questions.rows[0], 0)  # what it lacks is said before the first row
+        used = questions.model.ensemble.used_features
+        self.wanted = Wanted(
+            order=sorted(range(len(names)), key=lambda f: (names[f] in used, f)),
+            smallest=wanted.smallest,
+            most=wanted.most,
+            barred=frozenset(names.index(name) for name in wanted.without),
+            held=frozenset(map(names.index, held)),
+            box="box" in wanted.also,
+        )
+
+    @cached_property
+    def contributions(self) -> Contributions:
+        return Contributions(self.ensemble, self.questions.rows)
+
+    def row(self, row: int) -> Reason:
+        """Why a row has its class."""
+        start = time.perf_counter()
+        questions, options = self.questions, self.asked
+        budget = Budget.of(options.time_limit, self.stop)
+        predicted = questions.predicted(row)
+        bare = _no_reason(row)
+        if predicted is None:
+            return replace(bare, reason="a value is missing that the domain does not allow")
+        label = questions.labels[predicted]
+        bare = replace(bare, predicted=label)
+        if questions.decision is None:
+            bare = replace(bare, class_name=questions.model.meaning.classes.get(label))
+        else:
+            bare = replace(bare, decision=questions.decision.name.text)
+        cells = self.space.grid.cells(questions.rows[row : row + 1])[0].astype(np.int32)
+        outside = [self.space.names[f] for f, cell in enumerate(cells) if not self.space.legal[f][cell]]
+        if outside:
+            return replace(bare, reason=f"`{outside[0]}` lies outside of its domain")
+        others = [asked.query for c, asked in enumerate(questions.of_class) if c != predicted]
+        bare = replace(bare, others=others, cells=cells)
+        judge = RowDecisions(others, cells, budget, Options(time_limit=options.time_limit, seed=options.seed), answer)
+        known = reason_of(judge, self.wanted, self._changes(row, predicted, judge))
+        found = self._told(known, row, replace(bare, reason=budget.reason if known.open else ""))
+        found = replace(found, also=self._beside(known, row, predicted) if self.asked.also else None)
+        return replace(found, decisions=judge.decisions, seconds=time.perf_counter() - start)
+
+    def _allowed(self, row: int) -> tuple[ast.Formula, ...]:
+        """What a change of a row has to fulfil."""
+        return tuple(self.limits.formulas(self.space, row, self.questions.rows[row]))
+
+    def _changes(self, row: int, predicted: int, judge: RowDecisions) -> RowDecisions | None:
+        """What decides about changes, if they have to fulfil more than that features stay as they are."""
+        if not self.limits.bounded:
+            return None
+        others = [asked.query for asked in self.questions.others(predicted, self._allowed(row))]
+        cells = others[0].space.grid.cells(self.questions.rows[row : row + 1])[0].astype(np.int32)
+        return RowDecisions(others, cells, judge.budget, judge.options, answer)
+
+    def _told(self, known: RowReason, row: int, bare: Reason) -> Reason:
+        """What is known in names and labels."""
+        several = tuple(self._shown(one, row) for one in known.several)
+        if known.other is not None and known.contrast is not None:
+            query, cells = known.other
+            witness = verify_cells(query, cells, near=self.questions.rows[row])
+            bare = replace(bare, point=points_of(query, witness)["a"] if isinstance(witness, Witness) else None)
+        if known.within is not None:
+            bare = replace(bare, reason="the class depends on features that are left out")
+        return replace(
+            bare,
+            features=several[0] if several else None,
+            minimal=bool(several),
+            smallest=known.smallest,
+            contrast=None if known.contrast is None else tuple(self.space.names[f] for f in sorted(known.contrast)),
+            changeable=None if not self.limited or known.open else known.contrast is not None,
+            several=several if self.asked.most > 1 else None,
+            complete=known.complete,
+        )
+
+    def _shown(self, features: Features, row: int) -> dict[str, Any]:
+        """The values of a row by feature."""
+        space, values = self.space, self.questions.rows[row]
+        return {
+            space.names[f]: label_of(space.domains[f], float(values[f]), space.grid[f].number_type.dtype)
+            for f in sorted(features)
+        }
+
+    def _beside(self, known: RowReason, row: int, predicted: int) -> dict[str, Any]:
+        """What was asked for beside the reason, by its name."""
+        found: dict[str, Any] = {}
+        if "box" in self.asked.also:
+            found["box"] = self._box(known)
+        for word, norm in (("radius", "linf"), ("recourse", "l1")):
+            if word in self.asked.also:
+                found[word] = self._nearest(row, predicted, norm, word)
+        if "shap" in self.asked.also:
+            found["shap"] = self._shap(known, row, predicted)
+        return found
+
+    def _box(self, known: RowReason) -> dict[str, list[Any]] | None:
+        """The values of every feature of the reason with which the class holds, as regions of answers have them."""
+        if known.box is None:
+            return None
+        masks = tuple(known.box.get(f, legal) for f, legal in enumerate(self.space.legal))
+        query = self.questions.of_class[0].query
+        return region_of(query, Region((masks,), frozenset())).get(query.points[0].name, {})
+
+    def _nearest(self, row: int, predicted: int, norm: str, word: str) -> DistanceRecord:
+        """The nearest input of another class by a norm, with what it changes."""
+        limits = self.asked
+        mine = Options(time_limit=limits.time_limit, seed=limits.seed, regions=False)
+        more = self._allowed(row) if word == "recourse" and self.limited else ()
+        found = nearest_input(self.questions, row, predicted, mine, norm=norm, more=more, stop=self.stop)
+        own = self._shown(frozenset(range(len(self.space.names))), row)
+        changes = [] if found.point is None else [name for name, value in found.point.items() if value != own[name]]
+        bound = None if found.bound is None or math.isinf(found.bound) else found.bound
+        return DistanceRecord(
+            norm=norm,
+            verdict=str(found.verdict),
+            distance=found.distance,
+            bound=bound,
+            closed=found.closed,
+            changes=changes,
+            point=found.point,
+        )
+
+    def _shap(self, known: RowReason, row: int, predicted: int) -> ShapRecord:
+        """TreeSHAP of every feature, and the part of a reason that is among as many features of the greatest values."""
+        output = predicted if self.ensemble.n_outputs > 1 else 0
+        values = self.contributions.of(self.questions.rows[row], output)
+        order = np.argsort(-np.abs(values), kind="stable")
+        agreement = None
+        if known.several and known.several[0]:
+            reason = known.several[0]
+            agreement = len(reason & set(order[: len(reason)].tolist())) / len(reason)
+        return ShapRecord(values={self.space.names[f]: float(values[f]) for f in order}, agreement=agreement)
+
+
+def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
+    """A reason for every row."""
+    assert asked.table is not None
+    wanted = asked.table.rows if asked.options.rows is None else len(asked.options.rows)
+    options = asked.options
+    questions = RowQuestions(
+        asked.model, asked.table, domain=options.range, seed=options.seed, decision=options.decision
+    )
+    found = _reasons(questions, asked.table.rows, asked.options, asked.stop, asked.advance)
+    warnings = tuple(item.render() for item in questions.session.warnings)
+    records = [one.record() for one in found]
+    decided = all(one.sufficient is not None for one in records)
+    evidence = [list(one.evidence()) for one in found]
+    return Found(records, warnings, len(found) < wanted, decided, found, evidence=evidence)
