@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import libraries_of
 from treesens.grammar.tree import ast
+
+if TYPE_CHECKING:
+    from treesens.solve.options import Options
 
 
 class Explained(Protocol):
@@ -96,6 +99,10 @@ class ResolvedQuestion:
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
         return [model.replay for model in self.models]
+
+    def replayed(self, options: Options) -> Options:
+        """The options of this question, with the libraries that replay its witnesses."""
+        return replace(options, library_predict=self.library_predicts(options.replay, options.confirm))
 
 
 @dataclass(frozen=True, eq=False)

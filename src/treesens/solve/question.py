@@ -74,9 +74,7 @@ class Answers(Protocol):
 class Numbers(Protocol):
     """The service "numbers", as answers use it."""
 
-    def answer_in_steps(
-        self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget, confirm: str | None = None
-    ) -> Result:
+    def answer_in_steps(self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
         """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
 
 
@@ -134,20 +132,19 @@ def answer_question(
     options: Options,
     budget: Budget | None = None,
     *,
-    confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """The answer to one question of a file; `progress` is told of long work.
 
-    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
-    however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
+    `options.confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must
+    hold however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
     confirmation, its certificates and its share get equal parts of it, and each may use the time left over by those before.
 
     If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
     """
     budget = budget or options.budget()
     start = time.perf_counter()
-    result = _answered(query, options, budget, confirm, progress)
+    result = _answered(query, options, budget, progress)
     rest = time.perf_counter() - start - sum(result.seconds.values())
     if rest < LEAST_OTHER:
         return result
@@ -158,13 +155,12 @@ def _answered(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
     """The answer, with its certificates and share."""
     if query.in_steps is not None:
         numbers: Numbers = service("numbers")
-        result = numbers.answer_in_steps(query, options, answer, budget, confirm)
+        result = numbers.answer_in_steps(query, options, answer, budget)
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None
@@ -172,8 +168,8 @@ def _answered(
         service("certificates")  # an installation without it says so before any work
     with reused() if certifies else nullcontext():
         later = wants_share + certifies + (wants_share and certifies)
-        first = 2 if confirm is not None else 1
-        result = _without_certificates(query, plain, budget.share(first / (first + later)), confirm, progress)
+        first = 2 if options.confirm is not None else 1
+        result = _without_certificates(query, plain, budget.share(first / (first + later)), progress)
         if certifies:
             result = with_certificates(query.query, result, options, budget.share(1 / later))
     if not wants_share:
@@ -257,9 +253,9 @@ def _without_certificates(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
+    confirm = options.confirm
     if query.query.rows is not None and query.pinned is not None:
         answers: Answers = service("answers")
         counted = answers.count_rows(
@@ -271,7 +267,7 @@ def _without_certificates(
         answers = service("answers")
 
         def one(one_query: Query, part: Budget) -> Result:
-            return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
+            return answer_question(replace(query, query=one_query), options, part)
 
         return answers.answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget if confirm is None else budget.share(0.5))
@@ -323,12 +319,13 @@ def explain_none(
     options: Options,
     *,
     stop: threading.Event | None = None,
-    always: bool = False,
 ) -> Result:
-    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
+    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or with
+    `options.core`.
 
-    The searches for it get the time that the answer leaves of its limit; without `always` they get little of it.
+    The searches for it get the time that the answer leaves of its limit; without `options.core` they get little of it.
     """
+    always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
     if query.in_steps is not None:

@@ -172,11 +172,11 @@ def test_a_journal_answers_what_was_asked_before(tmp_path: Path) -> None:
     assert not first.complete
     with remembered(tmp_path / "sets.sqlite", 30.0, "model 4") as memory:
         assert memory is not None
-        before = sum(1 for _ in memory.entries())
+        before = sum(1 for _ in memory.journal.entries())
         second = asked(model, 0.4, memory=memory)
-        after = sum(1 for _ in memory.entries())
+        after = sum(1 for _ in memory.journal.entries())
         third = asked(model, 0.4, memory=memory)
-        assert sum(1 for _ in memory.entries()) == after
+        assert sum(1 for _ in memory.journal.entries()) == after
     assert before == 2
     # How many are asked depends on the pairs that answer, and a busy machine may give another pair.
     assert after == second.asked

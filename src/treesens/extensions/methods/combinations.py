@@ -38,8 +38,8 @@ from treesens.compiler.query.query import (
     SameExcept,
 )
 from treesens.compiler.query.values import Place, Term, ValueRange, ValueSum, extremes
+from treesens.extensions.methods.slots import Member, Slots, count_choices, list_choices, related_features, slots_of
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
-from treesens.values.slots import Member, Slots, count_choices, list_choices, related_features, slots_of
 
 Exact = NDArray[Any]
 """Integers in units of 1 / denominator: int64, or Python's own in an object array if they are larger."""

@@ -13,6 +13,7 @@ from treesens.compiler.query.query import Query
 from treesens.compiler.result import Attempt, ObjectiveValue, Proof, Result
 from treesens.errors import MissingPackageError
 from treesens.extensions.methods.combinations import Combinations
+from treesens.extensions.methods.decide_values import Z3
 from treesens.extensions.methods.enumeration import Enumeration
 from treesens.extensions.methods.joined_cells import best_cells
 from treesens.extensions.methods.registered import MOST_COMBINATIONS
@@ -29,7 +30,6 @@ from treesens.solve.conclude import (
 from treesens.solve.fits import sums_scores
 from treesens.solve.methods.trees import shown_optimum
 from treesens.solve.options import Options
-from treesens.values.decide_values import Z3
 from treesens.values.verify import Witness
 
 _BACKEND = "native"

@@ -17,8 +17,8 @@ from treesens.compiler.base.arrays import BoolArray, Int64Array
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.values import Place
 from treesens.extensions.methods.combinations import Combinations, Exact
+from treesens.extensions.methods.decide_values import Inside
 from treesens.values.concretise import Alternatives, relaxation_of
-from treesens.values.decide_values import Inside
 from treesens.values.verify import Witness
 
 _SECONDS = 0.3

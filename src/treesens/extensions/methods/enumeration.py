@@ -20,9 +20,9 @@ from treesens.compiler.query.evaluate import inputs_of, objective_form_value
 from treesens.compiler.query.query import Objective, Query
 from treesens.compiler.query.rounding import soften
 from treesens.extensions.methods.combinations import Combinations, Exact
+from treesens.extensions.methods.decide_values import Inside, bound_objective, decide_values
 from treesens.extensions.methods.enumerate_groups import enumerate_groups
 from treesens.values.concretise import Alternatives, NoValues, alternatives_of, concretise
-from treesens.values.decide_values import Inside, bound_objective, decide_values
 from treesens.values.objective_ranges import Range, objective_range
 from treesens.values.relations import better_than
 from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values

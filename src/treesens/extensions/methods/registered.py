@@ -6,10 +6,10 @@ from typing import Final
 
 from treesens.compiler.model import cells
 from treesens.compiler.query.query import Query
+from treesens.extensions.methods.slots import count_inputs
 from treesens.solve.fits import by_engine, on_trees, sums_scores
 from treesens.solve.method import Method, Stage
 from treesens.values.relations import relates_values
-from treesens.values.slots import count_inputs
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000

@@ -171,10 +171,10 @@ def settle(
     options = Options(
         backend="native", time_limit=seconds, regions=False, certificates=certificates,
         require_certificate=certificates is not None,
-        library_predict=[model.replay] if final else None,
+        library_predict=[model.replay] if final else None, confirm="library" if final else None,
     )  # fmt: skip
     budget = Budget.of(seconds, stop)
-    return answer_question(asking.question, options, budget, confirm="library" if final else None)
+    return answer_question(asking.question, options, budget)
 
 
 def largest_swing(

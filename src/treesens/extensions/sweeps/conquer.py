@@ -31,10 +31,10 @@ from treesens.compiler.query.evaluate import form_value, inputs_of
 from treesens.compiler.query.query import Objective
 from treesens.compiler.result import Proof, Result, Verdict
 from treesens.extensions.sweeps.executor import Executor
-from treesens.extensions.sweeps.parts import Conquest, Part, PartJournal, Splitter, with_part_cut
+from treesens.extensions.sweeps.parts import Conquest, Part, Splitter, checked_line, with_part_cut
 from treesens.extensions.sweeps.worker import Outcome, PartTask, Shipment, Task
-from treesens.records.journal import Journal
-from treesens.records.settings import versions
+from treesens.records.journal import Journal, versions
+from treesens.records.questions import sha256
 from treesens.solve.combine import combine, proof_of_parts
 from treesens.solve.conclude import conclude_found, conclude_none, leave_open, shown_objective
 from treesens.solve.options import Options
@@ -81,14 +81,13 @@ class Coordinator:
         executor: Executor,
         options: Options,
         *,
-        replay: str = "auto",
         slice_seconds: float | None = None,
         first_seconds: float | None = None,
         journal: Journal | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.question, self.query, self.shipment, self.executor = question, question.query, shipment, executor
-        self.options, self.replay, self.say = options, replay, say
+        self.options, self.say = options, say
         usual = min(max(options.time_limit / 50, LEAST_SLICE), MOST_SLICE)
         self.slice = usual if slice_seconds is None else slice_seconds
         self.first_seconds = self.slice if first_seconds is None else first_seconds
@@ -97,25 +96,17 @@ class Coordinator:
         self.parted = False
         self.longer: dict[Part, int] = {}
         """Parts that nothing can be cut in have so many times the seconds of others."""
-        self.journal = PartJournal(journal, self._key()) if journal is not None else None
+        self.journal = journal
         self.lock = threading.Lock()
         self.offered: deque[Witness] = deque()
         """Answers of the whole question, which parts have to be better than; taken in by the thread that writes."""
 
     def _key(self) -> str:
-        """What a journal is about: the question, and what closes a part; the tolerance is a part of it."""
-        document = self.shipment.document
-        o = self.options
-        asked = [
-            document.digest,
-            self.question.name,
-            o.backend,
-            o.pipeline,
-            o.tolerance,
-            o.absolute_tolerance,
-            self.replay,
-        ]
-        return json.dumps([*asked, versions(o.backend)], sort_keys=True)
+        """The key of the parts in a journal: the question, and what closes a part; the tolerance belongs to it."""
+        o, close = self.options, self.options.closeness
+        how = [o.backend, o.pipeline, close.relative, close.absolute, o.replay]
+        asked = [self.shipment.document.digest, self.question.name, *how]
+        return sha256(json.dumps([*asked, versions(o.backend)], sort_keys=True))
 
     # --- the search -----------------------------------------------------------------------------------------------------
 
@@ -302,7 +293,7 @@ class Coordinator:
         key = json.dumps(part.plain())
         asked = PartTask(part, limit, certify)
         document = self.shipment.document.digest
-        return Task(key, document, self.question.name, options, self.replay, record=False, regions=False, part=asked)
+        return Task(key, document, self.question.name, options, record=False, regions=False, part=asked)
 
     def _take_in(self, outcome: Outcome) -> None:
         known, part = self.known, Part.of_plain(json.loads(outcome.key))
@@ -355,14 +346,14 @@ class Coordinator:
 
     def _write(self, what: str, part: Part, **more: Any) -> None:
         if self.journal is not None:
-            self.journal.write({"did": what, "part": part.plain(), **more})
+            self.journal.keep_part(self._key(), {"did": what, "part": part.plain(), **more})
 
     def _recall(self) -> bool:
         """Takes up what a journal knows; whether there is anything. A part was closed against the best answer of that time,
         which has to be an answer still.
         """
         assert self.journal is not None
-        lines = self.journal.lines()
+        lines = self.journal.parts(self._key(), checked_line)
         if not lines:
             return False
         known = self.known

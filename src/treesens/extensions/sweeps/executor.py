@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treesens.compiler.base.processes import safe_children
 from treesens.errors import UsageError
 from treesens.extensions.sweeps.clusters import Cluster, dask_cluster, ray_cluster
 from treesens.extensions.sweeps.on_processes import lost_twice, on_processes
@@ -59,8 +58,7 @@ class Executor:
             return
         patience = _PATIENCE * limit + 120.0
         if self.kind == "local":
-            with safe_children():
-                yield from on_processes(take, shipments, self.jobs, patience, stop)
+            yield from on_processes(take, shipments, self.jobs, patience, stop)
             return
         with self._cluster() as cluster:
             held = {digest: cluster.hold(shipment) for digest, shipment in shipments.items()}

@@ -32,9 +32,8 @@ from treesens.frontends.registry import load
 from treesens.grammar.printing.print_terms import Unwritable, label_text
 from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
-from treesens.records.journal import Entry, Journal
+from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Document, context_of, digest_of, document_of, sha256
-from treesens.records.settings import Settings, key_of
 from treesens.solve.options import Options
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
@@ -222,17 +221,15 @@ def run(
             f"there are results without their journal, {journal_file.name}", place=str(output),
             remedy="name another file with --output, or remove this one",
         )  # fmt: skip
-    replay = "library" if library_predict else "emulated"
+    options = replace(options, replay="library" if library_predict else "emulated")
     listed = questions_of(instances, folder)
     by_key = {
-        _key(listed[x.key], s, options, replay): (x, s)
-        for x in dict.fromkeys(instances)
-        for s in dict.fromkeys(settings)
+        _key(listed[x.key], s, options): (x, s) for x in dict.fromkeys(instances) for s in dict.fromkeys(settings)
     }
     will_write(output)
     make_folder(output.parent)
     with Journal(journal_file, command="bench", tell=tell) as journal:
-        kept = {key: _kept(journal, key, options.time_limit) for key in by_key}
+        kept = {key: journal.record(key, options.time_limit) for key in by_key}
         records = [r | {"known": by_key[key][0].known} for key, r in kept.items() if r is not None]
         waiting = iter([key for key, record in kept.items() if record is None])
 
@@ -243,7 +240,7 @@ def run(
                 instance, setting = by_key[key]
                 question = listed[instance.key]
                 mine = replace(options, backend=setting.backend, pipeline=setting.pipeline)
-                return Task(key, question.document.digest, question.name, mine, replay, record=False, bare=True)
+                return Task(key, question.document.digest, question.name, mine, record=False, bare=True)
             return None
 
         shipments = {q.document.digest: ship(q.document, executor.remote) for q in listed.values()}
@@ -297,14 +294,10 @@ class _Lines:
                 )
 
 
-def _key(question: Listed, setting: Setting, options: Options, replay: str) -> str:
+def _key(question: Listed, setting: Setting, options: Options) -> str:
     """What an answer is kept under: as in a sweep, and apart from its answers, whose records are others."""
-    asked = replace(Settings.of(options, replay), backend=setting.backend, pipeline=setting.pipeline)
+    asked = replace(options, backend=setting.backend, pipeline=setting.pipeline)
     return sha256("bench\0" + key_of(question.digest, asked))
-
-
-def _kept(journal: Journal, key: str, limit: float) -> dict[str, Any] | None:
-    return None if journal.known(key, limit) is None else journal.record(key, limit)
 
 
 def _keep(journal: Journal, question: Listed, outcome: Outcome, record: dict[str, Any]) -> None:
@@ -312,7 +305,7 @@ def _keep(journal: Journal, question: Listed, outcome: Outcome, record: dict[str
         outcome.key, record["verdict"], question.name, question.document.name, None, outcome.failure or None,
         outcome.attempts, record["cpu"], outcome.rss, outcome.worker,
     )  # fmt: skip
-    journal.write(entry, record["limit"], record)
+    journal.keep(entry, record["limit"], record)
 
 
 def _record(instance: Instance, setting: Setting, result: Result, cpu: float, limit: float) -> dict[str, Any]:

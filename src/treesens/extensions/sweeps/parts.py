@@ -10,8 +10,6 @@ has a line for every part that was closed or cut, under the key of the question.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,8 +20,6 @@ from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, fro
 from treesens.compiler.model import CellEnsemble
 from treesens.compiler.query.query import CellSet, Query, SameExcept
 from treesens.compiler.result import Proof
-from treesens.errors import DataError
-from treesens.records.journal import Journal
 from treesens.values.verify import Witness
 
 AT_ONCE = 16
@@ -219,32 +215,7 @@ def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
     return tree
 
 
-class PartJournal:
-    """The lines of one question in a journal. Each is kept once it is written."""
-
-    def __init__(self, journal: Journal, key: str) -> None:
-        self.journal, self.key = journal, hashlib.sha256(key.encode()).hexdigest()
-
-    def lines(self) -> list[dict[str, Any]]:
-        """What is known, in the order in which it was written. DataError if a line cannot be used."""
-        found = []
-        for text in self.journal.parts(self.key):
-            try:
-                found.append(_checked(json.loads(text)))
-            except (ValueError, KeyError, TypeError, RecursionError):
-                raise self.damaged("a line about a part of a question is damaged") from None
-        return found
-
-    def write(self, line: dict[str, Any]) -> None:
-        """Keeps a line."""
-        self.journal.write_part(self.key, line)
-
-    def damaged(self, why: str) -> DataError:
-        """The error of a journal that cannot be used."""
-        return DataError(why, place=str(self.journal.path), remedy="name another file with --journal")
-
-
-def _checked(line: dict[str, Any]) -> dict[str, Any]:
+def checked_line(line: dict[str, Any]) -> dict[str, Any]:
     """A line whose parts can be used. ValueError otherwise."""
     cuts = line["part"]
     whole = isinstance(cuts, list) and all(

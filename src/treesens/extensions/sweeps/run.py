@@ -6,18 +6,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treesens.compiler.result import Verdict
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.order import Plan
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.worker import Outcome, Points, Shipment, Task, resident, ship
-from treesens.records.journal import Entry, Journal
+from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Question
-from treesens.records.settings import Settings, key_of
-from treesens.solve.options import Options
 
 
 @dataclass
@@ -108,7 +106,7 @@ class _Sweep:
             self._count(question, entry)
         for question, entry in known:
             if entry.verdict == Verdict.FOUND:
-                self._offer(question, self.journal.record(entry.key, self.settings.time_limit))
+                self._offer(question, self._record(entry))
             elif entry.verdict == Verdict.NONE:
                 self._decide(question, entry)
 
@@ -125,24 +123,11 @@ class _Sweep:
         if taken is None:
             return None
         question, helper = taken
-        s = self.settings
         return Task(
             key=self.keys[question.digest],
             document=question.document.digest,
             question=question.name,
-            options=Options(
-                s.backend,
-                s.passes,
-                s.time_limit,
-                s.threads,
-                s.memory_limit,
-                s.seed,
-                certificates=None if s.certificates is None else Path(s.certificates),
-                require_certificate=s.require_certificate,
-                tolerance=s.tolerance,
-                absolute_tolerance=s.absolute_tolerance,
-            ),
-            replay=s.replay,
+            options=replace(self.settings, pipeline=self.settings.passes),
             regions=False,
             try_first=None if helper is None else self.pairs[helper],
             tried_of="" if helper is None else self.questions[helper].name,
@@ -181,7 +166,7 @@ class _Sweep:
         )
         held = resident()
         self.summary.rss = max(self.summary.rss, held)
-        self.journal.write(entry, self.settings.time_limit, record, held)
+        self.journal.keep(entry, self.settings.time_limit, record, held)
         self._count(question, entry)
         return entry
 
@@ -190,6 +175,12 @@ class _Sweep:
         self.summary.failed += entry.failure is not None
         if self.on_answer is not None:
             self.on_answer(question, entry)
+
+    def _record(self, entry: Entry) -> dict[str, Any]:
+        """The record of an answer that is in the journal."""
+        record = self.journal.record(entry.key, self.settings.time_limit)
+        assert record is not None
+        return record
 
     def _offer(self, question: Question, record: dict[str, Any]) -> None:
         if question.family is None or not self.settings.share:
@@ -202,7 +193,7 @@ class _Sweep:
         decided = self.plan.none(question)
         if not decided:
             return
-        record = self.journal.record(entry.key, self.settings.time_limit)
+        record = self._record(entry)
         for other in decided:
             self.summary.implied += 1
             said = {

@@ -37,7 +37,6 @@ class InParts:
         file: Path,
         asked: list[ResolvedQuestion],
         options: Options,
-        replay: str,
         trust_pickle: bool,
         interruption: Interruption,
         progress: Progress,
@@ -49,9 +48,8 @@ class InParts:
             if interruption.happened:
                 return
             progress.start(number, query.name)
-            mine = replace(options, library_predict=query.library_predicts(replay))
-            budget = mine.budget(interruption.event)
-            ask = partial(self._answer, shipment, query, mine, replay, budget, progress)
+            mine = query.replayed(options)
+            ask = partial(self._answer, shipment, query, mine, mine.budget(interruption.event), progress)
             yield query, faults.answer(query, mine, ask)
 
     def _answer(
@@ -59,7 +57,6 @@ class InParts:
         shipment: Shipment,
         query: ResolvedQuestion,
         options: Options,
-        replay: str,
         budget: Budget,
         progress: Progress,
     ) -> Result:
@@ -70,9 +67,7 @@ class InParts:
         if reason:
             result = answer_question(query, options, budget, progress=progress.say)
             return replace(result, notes=(*result.notes, f"asked in one process: {reason}"))
-        search = Coordinator(
-            query, shipment, self.executor, options, replay=replay, journal=self.journal, say=progress.say
-        )
+        search = Coordinator(query, shipment, self.executor, options, journal=self.journal, say=progress.say)
         result = search.run(budget if options.certificates is None else budget.share(0.5))
         if search.parted:
             result = located(query, result, options)
@@ -111,8 +106,6 @@ def side_by_side(
     file: Path,
     asked: list[ResolvedQuestion],
     options: Options,
-    replay: str,
-    confirm: str | None,
     trust_pickle: bool,
     jobs: int,
     interruption: Interruption,
@@ -129,7 +122,7 @@ def side_by_side(
         query = None if interruption.happened else next(waiting, None)
         if query is None:
             return None
-        return Task(query.name, document.digest, query.name, options, replay, confirm, record=False)
+        return Task(query.name, document.digest, query.name, options, record=False)
 
     ready: dict[str, Result] = {}
     left = list(asked)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import signal
 import sys
 import tempfile
 import threading
@@ -25,9 +24,9 @@ import numpy as np
 from treesens.binder.file import Asked, ResolvedQuestion
 from treesens.binder.session import Session
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.child import Parent
 from treesens.compiler.base.folders import Content, read_content, write_content
 from treesens.compiler.base.fork_server import cpu_seconds
-from treesens.compiler.base.processes import die_without_parent
 from treesens.compiler.query.query import AtLeast, Query
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import DataError, TreesensError, told
@@ -42,6 +41,8 @@ from treesens.solve.question import answer, answer_question, with_certificates
 from treesens.values.verify import Witness, verify_values
 
 KEPT = MODELS_AT_A_TIME + 2
+IDLE_SECONDS = 300.0
+"""A process that has had nothing to do for so long ends."""
 
 Points = tuple[tuple[float | None, ...], ...]
 """Values of a pair: per point and feature, None is missing."""
@@ -71,8 +72,6 @@ class Task:
     document: str
     question: str
     options: Options
-    replay: str = "auto"
-    confirm: str | None = None
     try_first: Points | None = None
     tried_of: str = ""
     deadline: float | None = None
@@ -84,8 +83,6 @@ class Task:
     """Whether pairs come with their region if no table is in play (with one, they always do)."""
     part: PartTask | None = None
     """What is asked of a part of the question, in place of all of it."""
-    leashed: bool = False
-    """For processes of this machine: they ignore Ctrl-C, which is for their parent, and end when that one ends."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,10 @@ _open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
 _lock = threading.Lock()
 _warmed: set[str] = set()
 """Documents whose libraries have been asked once."""
-_leashed = threading.Event()
 
 
 def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
     """Answers one question. Whatever goes wrong comes back as a failure, never as a verdict."""
-    if task.leashed:
-        leash(os.getppid())
     try:
         made = _answer(shipment, task, stop)
     except TreesensError as error:
@@ -136,17 +130,10 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
     return replace(made, rss=resident(), worker=f"{platform.node()}:{os.getpid()}")
 
 
-def leash(parent: int) -> None:
-    """Once per process: Ctrl-C goes to every process of a terminal, and the parent decides what it means.
-
-    If the parent is killed no signal arrives, so the worker watches its parent's process id.
-    """
-    if _leashed.is_set():
-        return
-    _leashed.set()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_without_parent(parent)
+def answer_tasks(parent: Parent) -> None:
+    """The child's side of a worker of this machine: answers what arrives, until nothing has for some minutes."""
+    while (asked := parent.receive(IDLE_SECONDS)) is not None:
+        parent.send(answer_task(*asked))
 
 
 def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Outcome:
@@ -156,7 +143,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     query = session.question(names[task.question])
     limit = task.options.time_limit
     left = limit if task.deadline is None else max(0.0, min(limit, task.deadline - time.time()))
-    options = replace(task.options, library_predict=query.library_predicts(task.replay), time_limit=max(left, 0.001))
+    options = replace(query.replayed(task.options), time_limit=max(left, 0.001))
     if task.bare and task.document not in _warmed:
         _warmed.add(task.document)
         _warm(session, options)
@@ -169,14 +156,14 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
     if implied is not None:
         result = implied
     elif query.in_steps is not None:
-        result = answer_question(query, options, budget, confirm=task.confirm)
+        result = answer_question(query, options, budget)
     elif task.part is not None:
         result = answer_part(query.query, task.part, options, budget)
     elif task.bare or not (task.regions or query.tables or query.rows):
         first = budget if options.certificates is None else budget.share(0.5)
         result = with_certificates(query.query, answer(query.query, options, first), options, budget)
     else:
-        result = answer_question(query, options, budget, confirm=task.confirm)
+        result = answer_question(query, options, budget)
     cpu = cpu_seconds() - before
     return Outcome(
         task.key,

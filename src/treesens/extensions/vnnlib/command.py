@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from treesens.commands.beside import write_beside
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, seed_option
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, INTERRUPTED, SECONDS, option_like
 from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.interruption import interruptible
 from treesens.errors import DataError, UsageError
@@ -19,7 +19,7 @@ from treesens.report.terminal import say
 @click.argument("file", metavar="PROPERTY", type=click.Path(path_type=Path))
 @click.argument("timeout", type=SECONDS, default=60.0)
 @click.option("--results", "-o", type=OutputFile(), help="A file for the result, too.")
-@seed_option()
+@option_like("seed", 0)
 def command(model: Path, file: Path, timeout: float, results: Path | None, seed: int) -> int:
     """Whether some input satisfies the assertions of PROPERTY: `sat` with a counterexample that onnxruntime confirms, `unsat`
     (proved), `unknown`, or `timeout` after TIMEOUT seconds.

@@ -21,7 +21,7 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
-from treesens.compiler.base.tolerance import Closeness
+from treesens.compiler.base.tolerance import EXACT, Closeness
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate_rows import holds_everywhere, many_inputs
 from treesens.compiler.query.query import NearestRows, Query
@@ -379,7 +379,7 @@ class _NearestPair:
         if not relates_values(self.plain) and not self._is_near(bound):
             bound = max(bound, self._row_on_values(row, part.share(1 / 4)))
         if bound < self.best.value and self._is_near(bound):
-            exact = replace(self.options, tolerance=0.0, absolute_tolerance=0.0)
+            exact = self.options.asking_for(EXACT)
             bound = max(bound, self._row_on_values(row, part.within(_CLOSING).share(1 / 2), exact))
         return bound
 

@@ -17,8 +17,7 @@ from math import inf
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
-from treesens.backends.solver_processes import start_loading
-from treesens.backends.worker import Worker, run_all
+from treesens.backends.worker import Worker, run_all, start_loading
 from treesens.compiler.base.budget import Budget, Flag, OutOfTime, working_within
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.passes.base import size_of
@@ -274,7 +273,7 @@ class _Race:
         for worker, outcome in run_all(workers, stop=either):
             if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
                 continue
-            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.seconds)
+            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.child.seconds)
             if self._decided():
                 break
         if engine is not None:
@@ -285,7 +284,7 @@ class _Race:
         for worker in workers:
             if worker.backend not in judged:
                 words = "the time was up" if self.winner is None else "another runner was faster"
-                self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.seconds})
+                self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.child.seconds})
 
     def _racers(self, seats: int) -> list[Backend]:
         """Solvers that can run here, as many as there are cores for."""

@@ -262,16 +262,14 @@ def _listed(question: ResolvedQuestion) -> str:
     return ", ".join(f"`{name}`" for name in names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def answer_in_steps(
-    question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget, confirm: str | None = None
-) -> Result:
+def answer_in_steps(question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
     """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
     search = _Search(options, ask)
     try:
         result = search.run(question, budget)
     except ContradictoryBound as error:
         result = leave_open(question.name, error.reason, backend=options.backend)
-    notes = (*result.notes, *(("an answer in steps is not confirmed",) if confirm is not None else ()))
+    notes = (*result.notes, *(("an answer in steps is not confirmed",) if options.confirm is not None else ()))
     result = replace(result, attempts=tuple(search.attempts), seconds=search.seconds, notes=notes)
     if options.certificates is None:
         return result

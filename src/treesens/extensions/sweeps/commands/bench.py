@@ -12,12 +12,10 @@ from treesens.commands.common import (
     EXPECTED,
     INTERNAL,
     INTERRUPTED,
-    SECONDS,
     Whole,
-    certificate_option,
     certificate_summary,
+    option_like,
     quiet_option,
-    seed_option,
     split,
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
@@ -31,9 +29,9 @@ from treesens.report.terminal import say, say_json
 @click.option("--models", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 @click.option("--backends", "-b", default="native", show_default=True, help="Comma-separated.")
 @click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
-@click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
-@seed_option()
-@certificate_option
+@option_like("time_limit", 60.0)
+@option_like("seed", 0)
+@option_like("certificates", None)
 @click.option("--sample", type=Whole(min=1), help="Take this many instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=OutputFile(), default=Path("bench.jsonl"), show_default=True)

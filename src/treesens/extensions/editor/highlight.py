@@ -20,8 +20,8 @@ from pygments.token import (
     _TokenType,
 )
 
+from treesens.extensions.editor.textmate import patterns
 from treesens.grammar.constructs.registry import PLUGINS
-from treesens.grammar.printing.textmate import patterns
 
 _COLOURS: Final[dict[str, _TokenType]] = {
     "comment.line.number-sign": Comment.Single,

@@ -1,7 +1,7 @@
 """The TextMate grammar of the language for editors, made from the terminals of `sens.lark` and the roles in `words.py`.
 
 `docs/sens.tmLanguage.json` is the text of `textmate_json()`; a test compares them, and
-`python -m treesens.grammar.printing.textmate > docs/sens.tmLanguage.json` writes it anew.
+`python -m treesens.extensions.editor.textmate > docs/sens.tmLanguage.json` writes it anew.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.packages import imported
 from treesens.compiler.query.query import Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term, ValueRange, ValueSum, sum_of
+from treesens.extensions.methods.listed_values import values_listed
 from treesens.values.concretise import Alternatives
-from treesens.values.listed_values import values_listed
 from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
