@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Robustness(PicturedResult):
-    """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
+    """Distances of rows to another class: `records` one per row, as `treesens robust --json` prints them."""
 
     found: Found = field(repr=False)
 
     def certified(self, radius: float) -> float:
-        """The part of the rows that are proved to keep their class within a radius; with labels those that are right, too."""
+        """The part of the rows proved to keep their class within a radius and, with labels, predicted correctly."""
         return self.found.certified(radius)
 
     def curve(self) -> list[tuple[float, float]]:
@@ -32,7 +32,7 @@ class Robustness(PicturedResult):
 
 @dataclass(frozen=True, eq=False)
 class Reasons(PicturedResult):
-    """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
+    """Reasons for the classes of rows: `records` one per row, as `treesens why --json` prints them."""
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)
@@ -41,21 +41,21 @@ class Reasons(PicturedResult):
 
 @dataclass(frozen=True, eq=False)
 class Sets(PicturedResult):
-    """Which sets of features flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
+    """Sets of features that flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
 
     @property
     def complete(self) -> bool:
-        """True if something is known about every set."""
+        """True if every set is decided."""
         return not self.interrupted and all(record["complete"] for record in self.records)
 
     @property
     def flip(self) -> list[tuple[str, ...]]:
-        """The sets that flip, none of which holds another, the smallest first; of the first decision."""
+        """The minimal sets that flip, the smallest first; of the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["flip"]]
 
     @property
     def hold(self) -> list[tuple[str, ...]]:
-        """The sets that are proved not to flip, none of which lies inside another; of the first decision."""
+        """The maximal sets that are proved not to flip; of the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["hold"]]
 
     @property
