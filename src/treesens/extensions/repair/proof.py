@@ -128,7 +128,7 @@ def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Deci
 
 def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
     """The decisions that a promise is about. UsageError for a meaningless one."""
-    if promise.kind == "gap" or promise.kind == "margin":  # # noqa: PLR1714 - narrows the type
+    if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
         found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
     else:
         found = decisions_of(model.ensemble, natural_question(model.ensemble, decided.threshold, decided.classes))
