@@ -1,9 +1,9 @@
-"""Treelite checkpoints and live treelite models, evaluated as treelite's own GTIL does.
+"""Treelite checkpoints and live treelite models, evaluated like treelite's own GTIL.
 
 GTIL (gtil/predict.cc of version 4): inputs and thresholds are of the model's threshold type; NaN takes the default child; a
-category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of
-the trees, then averaged if asked for, then float64 base scores are added. What the library that trained the model does
-besides (scikit-learn's cast to float32, LightGBM's zero band) is lost in the checkpoint: this is treelite's model.
+category below 0 or without its number in the list does not match. Leaves are summed in the leaf type from 0 in the order of the
+trees, then averaged if asked for, then float64 base scores are added. Further steps of the training library (scikit-learn's
+cast to float32, LightGBM's zero band) are not in the checkpoint: this is treelite's model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TASKS = {
 }
 _TYPES = {"float32": NumberType.FLOAT32, "float64": NumberType.FLOAT64}
 _MAX_OUTPUTS = 100_000
-# Opening a damaged checkpoint may take the process with it, so another one does it first.
+# Opening a damaged checkpoint may crash the process, so another one does it first.
 _DUMP = """
 model = treelite.Model.deserialize(sys.argv[3])
 for number in range(model.num_tree):
@@ -74,7 +74,7 @@ if '"threshold":,' in text:
 """
 
 _NO_THRESHOLD = '"threshold":,'
-"""What treelite writes for an infinite threshold, which scikit-learn has at splits for missing values alone."""
+"""Treelite's text for an infinite threshold, which scikit-learn has at splits for missing values alone."""
 
 
 TABLE: Table = {
@@ -109,7 +109,7 @@ TABLE: Table = {
 
 
 def _parsed(text: str) -> Any:
-    """The dump as JSON; thresholds that it lacks are in a second line, an array per tree."""
+    """The dump as JSON; thresholds missing from it are in a second line, an array per tree."""
     dump, _, thresholds = text.partition("\n")
     root = json.loads(dump.replace(_NO_THRESHOLD, '"threshold":null,'))
     if not thresholds.strip():
@@ -261,7 +261,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
         raise root["base_scores"].error(f"{len(root['base_scores'].floats())} base scores for {outputs} outputs")
     if not len(target) == len(label) == trees:
         raise root["class_id"].error(f"{len(label)} entries for {trees} trees")
-    # treelite writes a leaf wherever its tree says, in the outputs or behind them.
+    # treelite writes a leaf to its tree's output, unchecked.
     for ids, key, most in ((target, "target_id", root["num_target"].integer()), (label, "class_id", outputs)):
         if ((ids < -1) | (ids >= most)).any():
             raise root[key].error(f"a tree feeds an output that does not exist: -1 to {most - 1} are known")
@@ -274,7 +274,7 @@ def _tree_outputs(root: Field, trees: int, outputs: int) -> NDArray[np.int64]:
 
 
 def _count_categories(trees: list[list[Field]], counts: dict[int, int]) -> None:
-    """Codes 0..n-1 per categorical feature, from the categories that splits list."""
+    """Codes 0..n-1 per categorical feature, from the categories listed in splits."""
     splits = []
     for nodes in trees:
         for node in nodes:
@@ -358,9 +358,9 @@ class NativeTreelite:
         return self._call("predict", rows, pred_margin=True).reshape(len(rows), self._outputs)
 
     def predicts(self, rows: NDArray[np.float64]) -> Predicted:
-        """What its postprocessor makes of the margins; treelite predicts no classes."""
+        """The postprocessed margins; treelite predicts no classes."""
         found = self._call("predict", rows).reshape(len(rows), self._outputs)
-        # Its exponentials of several classes are of float32 in models of float64, too.
+        # Its exponentials of several classes are float32 in float64 models, too.
         return Predicted(found.astype(np.float32) if self._outputs > 1 else found, None)
 
     def leaf_ids(self, rows: NDArray[np.float64]) -> NDArray[Any]:

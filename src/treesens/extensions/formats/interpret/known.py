@@ -1,4 +1,4 @@
-"""Every field of the JSON that InterpretML writes of an explainable boosting machine (0.6, 0.7)."""
+"""Every field of InterpretML's JSON of an explainable boosting machine (0.6, 0.7)."""
 
 from treesens.frontends.documents import Table, inside, irrelevant, optional, used
 

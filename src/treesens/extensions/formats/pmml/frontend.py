@@ -42,12 +42,12 @@ _ROOT = re.compile(rb"<(\w+:)?PMML[\s>]")
 _VERSIONS = ("4.0", "4.1", "4.2", "4.2.1", "4.3", "4.4", "4.4.1")
 _OUTSIDE = ("target", "predicted", "supplementary", "group", "order", "frequencyWeight", "analysisWeight")
 _OTHER = "\0 other"
-"""A category that is none of the listed ones, and that no predicate can name: XML has no such character."""
+"""Stands for unlisted categories; no predicate can name it: XML has no such character."""
 _HALF = Fraction(1, 2)
 
 
 class PMMLFrontend:
-    """Reads models that any program has exported; there is no live object."""
+    """Reads models exported by any program; there is no live object."""
 
     name = "pmml"
     library = "jpmml_evaluator"
@@ -55,7 +55,7 @@ class PMMLFrontend:
     def recognises_bytes(self, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and _ROOT.search(head) is not None
 
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
@@ -94,7 +94,7 @@ class PMMLFrontend:
 
 
 def _made(read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]) -> Ensemble:
-    """A model, or models that vote, of which any may be a vote itself."""
+    """A model, or models that vote, each possibly a vote itself."""
     if not read.voters:
         return _ensemble(read, features, model, place, facts)
     return vote_of(
@@ -137,7 +137,7 @@ def _ensemble(read: Read, features: tuple[Feature, ...], model: Element, place: 
 def _over_numbers(
     read: Read, features: tuple[Feature, ...], model: Element, place: str, facts: dict[str, Any]
 ) -> Ensemble:
-    """A sum of coefficients times numbers, and of trees, which is open: each term is a member of it."""
+    """A sum of coefficients times numbers, and of trees, which is open: each term is a member."""
     (value, *others) = read.sums
     if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
         raise model.error(
@@ -170,7 +170,7 @@ def _over_numbers(
 
 
 def _open(number: Number) -> OpenNumber:
-    """The number that a coefficient is of; one that falls stands with its sign changed, so that it rises."""
+    """The number of a coefficient; a falling one gets the opposite sign, so that it rises."""
     sign = -1.0 if number.falls else 1.0
     return OpenNumber(number.column.index, lambda x: sign * number.value(x), sign * number.missing)
 
@@ -181,7 +181,7 @@ def _about_votes(values: Sequence[float]) -> str:
 
 
 def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
-    """The columns that a model takes, in the order of its schema, and what users should know of them."""
+    """The columns of a model, in schema order, and notes for users."""
     known = {element.require("name"): element for element in dictionary.each("DataField")}
     columns: list[Column] = []
     fields: dict[str, Number | Category] = {}
@@ -207,7 +207,7 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
 
 
 def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """One column, and the field that the model sees: missing and extreme values are replaced as its schema says."""
+    """One column, and the model's field: missing and extreme values are replaced as its schema says."""
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (
@@ -274,7 +274,7 @@ def _features(fields: Fields, needed: frozenset[int], place: str) -> tuple[Featu
 
 
 def _label(text: str, kind: str) -> str | int | float:
-    """A category as a table has it: a number if the file says that it is one."""
+    """A category in the form of tables: a number if the file declares it as one."""
     try:
         value = float(text) if kind in ("integer", "double", "float") else math.nan
     except ValueError:

@@ -1,4 +1,4 @@
-"""Every attribute of the elements of PMML 4.4 that are read, and those that JPMML adds."""
+"""Every attribute of the supported elements of PMML 4.4, and those that JPMML adds."""
 
 from treesens.errors import ModelError
 from treesens.extensions.formats.pmml.xml import Element
@@ -119,7 +119,7 @@ _APART: dict[str, Meaning] = irrelevant(
 
 
 def check_attributes(root: Element) -> None:
-    """Refuses an attribute that no table has. ModelError with its element and line."""
+    """Refuses an attribute missing from the tables. ModelError with its element and line."""
     todo = [root]
     while todo:
         element = todo.pop()

@@ -1,4 +1,4 @@
-"""XML of unknown origin as elements: without document types, entities, or depth that a stack cannot hold."""
+"""XML of unknown origin as elements: without document types, entities, or excessive depth."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Element:
         return self.attributes.get(name, default)
 
     def require(self, name: str) -> str:
-        """An attribute; ModelError if it is not there."""
+        """An attribute; ModelError if it is missing."""
         if name not in self.attributes:
             raise self.error(f"the attribute `{name}` is missing")
         return self.attributes[name]
 
     def number(self, name: str, default: float | None = None) -> float:
-        """An attribute as a finite float64; ModelError if it is none."""
+        """An attribute as a finite float64; ModelError if it is not one."""
         if name not in self.attributes and default is not None:
             return default
         text = self.require(name)
@@ -74,7 +74,7 @@ class Element:
 
 
 def parse(data: bytes, place: str) -> Element:
-    """The root of a document. ModelError with the line for one that is no XML, or has what a model never needs."""
+    """The root of a document. ModelError with the line for anything but XML, and for features that models never need."""
     reader = _Reader(place)
     try:
         reader.parser.Parse(data, True)

@@ -1,8 +1,8 @@
 """Scorecards as CSV: a line per bin with a feature, the bin and its points, as optbinning's `Scorecard.table()` writes them.
 
-The score is the sum of the points of the bins that an input is in, in float64, in the order of the features. Cuts are what the
-file says. optbinning prints its cuts with two digits, and scores with all digits: cuts that all have the same number of digits
-after the point are taken for printed ones, and a note says so. Siddiqi, Intelligent Credit Scoring, 2017.
+The score is the sum of the points of an input's bins, in float64, in the order of the features. Cuts are those of the file.
+optbinning prints its cuts with two decimals, and scores with all digits: if all cuts have the same number of decimals, a note
+warns that they look rounded. Siddiqi, Intelligent Credit Scoring, 2017.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ScorecardFrontend:
         first = head.partition(b"\n")[0].decode("utf-8", "replace")
         return _places([cell.strip().strip('"') for cell in first.split(_delimiter(first))]) is not None
 
-    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are files alone
+    def recognises_object(self, obj: object) -> bool:  # noqa: ARG002 - there are only files
         return False
 
     def from_object(self, obj: Any) -> LoadedModel:  # noqa: ARG002 - as above
@@ -95,7 +95,7 @@ class ScorecardFrontend:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The points of a row, looked up by bin: the file once more, without trees."""
+    """The points of a row, looked up by bin: an independent evaluation of the file, without trees."""
 
     base: float
     axes: list[Axis]
@@ -117,7 +117,7 @@ class _Table:
 
 @dataclass(eq=False)
 class _Term:
-    """The bins of one feature as they are read."""
+    """The bins of one feature, as read so far."""
 
     name: str
     place: str
@@ -168,7 +168,7 @@ def _delimiter(line: str) -> str:
 
 
 def _places(header: list[str]) -> dict[str, int] | None:
-    """Where feature, bin and points are; None if this is no scorecard."""
+    """The columns of feature, bin and points; None if this is not a scorecard."""
     words = [word.strip().strip("\ufeff").lower() for word in header]
     found = {}
     for wanted, names in _COLUMNS.items():
@@ -205,7 +205,7 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
 
 
 def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: str) -> float:
-    """One line; returns points that every input gets."""
+    """One line; returns the points that every input gets."""
     if len(row) <= max(places.values()):
         raise ModelError(f"the line has {len(row)} cells", place=at, remedy=_REMEDY)
     name, text, given = (row[places[part]].strip() for part in ("feature", "bin", "points"))

@@ -1,7 +1,7 @@
 """Models of models in scikit-learn: votes, stacks, bags of anything, and the folds of a calibration.
 
-All of them average: probabilities, values, or either with coefficients that were learnt. The members may be of any library.
-A forest is a sum, and so is an average of forests. Of models with a link or a calibration each score stays by itself
+All of them average: probabilities, values, or either with learnt coefficients. The members may be of any library. A forest is a
+sum, and so is an average of forests. Models with a link or a calibration keep separate scores
 (`treesens.compiler.model.blend`).
 """
 
@@ -45,7 +45,7 @@ _BAGGING = ("BaggingClassifier", "BaggingRegressor")
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The members with what each counts, and how the library makes one prediction of theirs."""
+    """The members with their weights, and how the library combines their predictions."""
 
     members: Sequence[LoadedModel]
     shares: Sequence[Fraction]
@@ -53,11 +53,11 @@ class _Parts:
     weights: Sequence[float] | None = None
     intercept: float = 0.0
     decides: bool = False
-    """Whether a logistic function stands behind the sum."""
+    """True if a logistic function follows the sum."""
 
 
 def is_blend(obj: Any) -> bool:
-    """True if an estimator predicts what several others predict together."""
+    """True if an estimator combines the predictions of several others."""
     kind = type(obj)
     if not kind.__module__.startswith("sklearn."):
         return False
@@ -69,7 +69,7 @@ def is_blend(obj: Any) -> bool:
 
 
 def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource, name: str) -> LoadedModel:
-    """The model of a fitted vote, stack, bag or calibration. ModelError names what stands in the way."""
+    """The model of a fitted vote, stack, bag or calibration. ModelError names an unsupported part."""
     place, kind = source.path, type(obj).__name__
     if is_calibrated(obj) and len(obj.classes_) > 2 and len(folds_of(obj)) < 2:
         return read_calibrated_classes(obj, load, source, name)
@@ -134,7 +134,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
 
 
 def _of_classes(obj: Any, parts: _Parts, classes: tuple[str | int, ...], source: ModelSource, name: str) -> LoadedModel:
-    """A stack with a score for each class."""
+    """A stack with one score per class."""
     place, names = source.path, names_of(obj)
     if not all(_is_sum(model.ensemble) for model in parts.members):
         raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
@@ -166,7 +166,7 @@ def _predict(parts: _Parts, classes: Sequence[Any]) -> Callable[[Any, Any], Any]
 
 
 def _in_one_thread(obj: Any) -> Any:
-    """A copy whose forests add up in one thread, which has one order."""
+    """A copy whose forests sum in one thread, in a fixed order."""
     fixed = copy.copy(obj)
     fixed.estimators_ = [copy.copy(member) for member in obj.estimators_]
     for member in fixed.estimators_:
@@ -176,7 +176,7 @@ def _in_one_thread(obj: Any) -> Any:
 
 
 def _is_sum(e: Ensemble) -> bool:
-    """True if what a model predicts is a sum of its leaves."""
+    """True if the prediction of a model is a sum of its leaves."""
     return e.link.is_linear and e.n_outputs == max(1, len(e.classes))
 
 
@@ -195,7 +195,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
 
 
 def _of_second_class(model: LoadedModel) -> LoadedModel:
-    """A forest of two classes by the share of votes of the second one alone."""
+    """A forest of two classes as the vote share of the second one alone."""
     e = model.ensemble
     if not _is_sum(e):
         return model
@@ -303,8 +303,7 @@ def stack_of_classes(
     """The ensemble of a stack over members whose probabilities are sums of leaves, with one score for each class.
 
     The last model gives each class k the score b_k + the sum over members i and classes j of w_kij p_ij. The probability p_ij
-    of a forest is a sum of leaves, and so the score of a class is one, too: an ensemble of one output over the columns (i, j),
-    once for each k.
+    of a forest is a sum of leaves, hence the score of a class, too: an ensemble of one output over the columns (i, j), per k.
     """
     check_finite(final, place)
     weights, intercepts = np.asarray(final.coef_, np.float64), np.ravel(final.intercept_).astype(np.float64)
@@ -347,7 +346,7 @@ def stack_of_classes(
 
 
 def _column(e: Ensemble, j: int) -> Ensemble:
-    """The probability of one class alone, of a model whose probabilities are sums of leaves."""
+    """The probability of one class, for a model whose probabilities are sums of leaves."""
     if e.blend is not None:
         raise ModelError("a vote inside of a stack of several classes is not supported", remedy="stack its members")
     if e.leaf_value.shape[1] > 1:
