@@ -217,9 +217,7 @@ def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], as
 
 
 def _against_fewer(others: Sequence[Query], cells: Int32Array, size: int, shown_apart: list[Shown], ask: Ask) -> bool:
-    """Adds inputs of other classes until every smaller set of features misses the difference of one; returns True if that was
-    reached.
-    """
+    """Adds inputs of other classes until no smaller set of features hits all their differences; True if that is reached."""
     tried = 0
     for fewer in range(size):
         for chosen in combinations(range(len(cells)), fewer):

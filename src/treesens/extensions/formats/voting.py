@@ -1,6 +1,4 @@
-"""Models whose predicted classes are counted: each keeps separate scores, and the class is a formula over their predictions
-(`binder/classes.py`).
-"""
+"""Models whose predicted classes are counted: each keeps its scores, and a formula gives the class (`binder/classes.py`)."""
 
 from __future__ import annotations
 

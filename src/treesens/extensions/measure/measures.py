@@ -40,9 +40,7 @@ def check_measure(name: MeasureName, has_table: bool) -> None:
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """The cells of the rows float64[all rows, features] that are inputs of a question, int32[rows, features]. DataError if
-    there are none.
-    """
+    """The cells, int32[rows, features], of those float64[all rows, features] in the domain. DataError if there are none."""
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
     if len(cells) == 0:

@@ -252,9 +252,7 @@ def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest set that hits each of the (nonempty) sets and contains no barred one; None if there is none. Raises where
-    `over` says so.
-    """
+    """A smallest hitting set of the (nonempty) sets without a barred one; None if there is none. Raises if `over` does."""
     for size in range(len(frozenset[int]().union(*sets)) + 1):
         found = _hit(list(sets), size, over, frozenset(), barred)
         if found is not None:

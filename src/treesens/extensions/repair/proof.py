@@ -1,4 +1,4 @@
-"""Promises of a repaired model as questions whose answer must be `none`, over all inputs of the domain, and their answers with
+"""Promises of a repaired model as questions with the answer `none` over the whole domain, and their answers with
 certificates.
 """
 
@@ -85,9 +85,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """The scores that one input must reach, and the other stay below, to break the promise; None if only their difference
-        counts.
-        """
+        """The scores that one input must reach, and the other miss, to break the promise; None if only differences count."""
         size = float(self.promise.size)
         if self.promise.kind == "swing" or self.promise.is_direction or isinstance(self.decision, Apart):
             return None

@@ -167,9 +167,7 @@ class Repair:
         return result
 
     def _values(self, search: Search) -> tuple[Method, FloatArray, bool] | None:
-        """The cheapest method, its leaves, and true if copies replace their trees; None if an interruption came before any
-        proof.
-        """
+        """The cheapest method, its leaves, and true if copies replace their trees; None if interrupted before any proof."""
         method, original = self.options.method, self.variables.original
         if search.holds(original, self.options.proof_time):
             search.say("the promise holds already")

@@ -349,9 +349,7 @@ class Coordinator:
             self.journal.keep_part(self._key(), {"did": what, "part": part.plain(), **more})
 
     def _recall(self) -> bool:
-        """Resumes from a journal; returns True if it had entries. A part was closed against the best answer of that time, which
-        must still be an answer.
-        """
+        """Resumes from a journal; True if it had entries. The best answer that closed its parts must still be an answer."""
         assert self.journal is not None
         lines = self.journal.parts(self._key(), checked_line)
         if not lines:

@@ -294,9 +294,7 @@ def _trees(root: Field, inputs: _Inputs, outputs: int) -> tuple[list[Nodes], NDA
 
 
 def _numbered(root: Field, inputs: _Inputs) -> list[Question]:
-    """All splits by number, as in the library's symmetric trees: borders of numbers come first, then categories, then
-    statistics of categories.
-    """
+    """All splits by number, as in the library's symmetric trees: on numbers, then categories, then statistics of categories."""
     info = root["features_info"]
     floats, coded, ctrs = (
         list(info[kind].items()) if kind in info else [] for kind in ("float_features", "categorical_features", "ctrs")

@@ -28,9 +28,7 @@ _LEARNT = (ast.Likelihood, ast.NearestRow, ast.Typicality, Avoid, AvoidListed, D
 
 
 def close_over(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over the domain of its numbers; unchanged without open numbers. Unbound after a message about a number without
-    a finite domain.
-    """
+    """The model over its numbers' domain; unchanged without open numbers. Unbound after a message if a domain is not finite."""
     names = model.ensemble.open_features
     values = {name: _values_here(found, specs[name]) for name in names}
     wrong = [name for name, known in values.items() if known is None]

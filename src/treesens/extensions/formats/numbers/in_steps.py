@@ -127,9 +127,7 @@ class _Search:
             self.bound = bound
 
     def _offer(self, asked: ResolvedQuestion, result: Result, budget: Budget) -> None:
-        """Keeps a candidate's values if they answer the question itself and improve on earlier ones. The first one is checked
-        whatever the time.
-        """
+        """Keeps values that answer the question itself better than earlier ones. The first are checked whatever the time."""
         if result.witness is None:
             return
         for values in _candidates(asked, result.witness.values):
@@ -216,9 +214,7 @@ def _candidates(question: ResolvedQuestion, values: FloatArray) -> Iterator[Floa
 
 
 def _leads(ensemble: Ensemble) -> list[dict[str, Fraction]]:
-    """A score's slope in each number with steps; for several scores, the slopes of each lead over a later one. None if no score
-    is known to be a sum.
-    """
+    """A score's slope in each number with steps; for several scores, those of each lead over a later one. None if unknown."""
     gains: list[dict[str, Fraction]] = [{} for _ in range(ensemble.n_outputs if ensemble.steps else 0)]
     for number in ensemble.steps:
         own = gains[number.output]
@@ -241,9 +237,7 @@ def _end_of_cell(query: Query, feature: int, value: float, *, up: bool) -> float
 
 
 def at_values(question: ResolvedQuestion, values: FloatArray) -> ResolvedQuestion:
-    """The question about these values, float64[points, features], of the numbers with steps. DiagnosticsError for illegal
-    values.
-    """
+    """The question about values float64[points, features] of numbers with steps. DiagnosticsError for illegal values."""
     steps, names = _steps(question), question.query.space.names
     columns = {name: values[:, names.index(name)] for name in steps.names}
     chosen = {name: np.unique(column[~np.isnan(column)]) for name, column in columns.items()}

@@ -111,9 +111,7 @@ class Evaluator:
         return answers
 
     def _document(self, model: Element, *, alone: bool, around: Element | None = None) -> str:
-        """The file with one model: the whole, or a nested one that gives a sum, with the derived fields of the enclosing
-        models.
-        """
+        """The file with one model: the whole, or a nested one that gives a sum, with the derived fields around it."""
         kept = [
             _written(child)
             for child in self._root.children

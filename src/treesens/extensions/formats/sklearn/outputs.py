@@ -30,9 +30,7 @@ _GIVE_ONE = "give a tree, a forest, a MultiOutputClassifier or a MultiOutputRegr
 
 
 class OneOutput(BaseEstimator):  # type: ignore[misc]
-    """One output of a fitted multi-output estimator, with the interface of a single-output one. The library predicts all of
-    them.
-    """
+    """One output of a fitted multi-output estimator, as a single-output one. The library predicts all of them."""
 
     def __init__(self, whole: Any, output: int) -> None:
         self.whole, self.output = whole, output

@@ -16,9 +16,7 @@ _CUTOFFS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The model inside, its wrappers from the outside inwards, the cut-off of the outermost that has one, and the calibration
-    of its scores.
-    """
+    """The model inside, its wrappers from outside in, the cut-off of the outermost with one, and the score calibration."""
 
     model: Any
     wrappers: tuple[str, ...] = ()
@@ -76,9 +74,7 @@ def _fitted(obj: Any, name: str, place: str, remedy: str) -> Any:
 
 
 def _cutoff(obj: Any, name: str, place: str) -> Fraction:
-    """The least probability with which the second class is predicted, as written: votes are rounded decimals too, so that 2 of
-    10 reach 0.2.
-    """
+    """The least probability with which the second class is predicted, as written: rounded votes, so 2 of 10 reach 0.2."""
     given = _fitted(obj, "best_threshold_", place, "fit it first") if name == _CUTOFFS[1] else obj.threshold
     if getattr(obj, "response_method", "auto") == "decision_function":
         raise ModelError(

@@ -154,9 +154,7 @@ def _kind(model: Stage) -> _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """The trees of a model, the number of its features, the number of classes that its leaves vote for (0: none), and all its
-    classes.
-    """
+    """The trees, the number of features, the number of classes that leaves vote for (0: none), and all classes."""
 
     grown: Grown
     width: int

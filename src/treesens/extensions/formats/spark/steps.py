@@ -38,9 +38,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """One operation with its constant; for a bucket the constant replaces a missing number, and `edges` separate the
-    buckets.
-    """
+    """One operation with its constant, which replaces missing numbers in buckets; `edges` separate the buckets."""
 
     operation: Operation
     constant: float

@@ -233,9 +233,7 @@ def _in_set(listed: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[n
 
 
 def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[int, Runs], place: str) -> Nodes:
-    """The nodes `at` some numbers, over the column from which `slot` made these. Sets of buckets may need several cuts, added
-    to `runs`.
-    """
+    """The nodes `at` some numbers, over the column of `slot`. Sets of buckets may need several cuts, added to `runs`."""
     for step in slot.steps:
         if not step.rises:
             raise ModelError(
