@@ -158,8 +158,8 @@ def _weighed(e: Ensemble, scale: float, place: str) -> tuple[NDArray[np.float64]
         left = [product - Fraction(w) for product, w in zip(exact, weights.tolist(), strict=True)]
         rest = np.array([float(part) for part in left], np.float64)
         if any(Fraction(r) != part for r, part in zip(rest.tolist(), left, strict=True)):
-            message = "the weights of a mean inside of another mean are too long to be multiplied exactly"
-            raise ModelError(message, place=place, remedy="give the models inside it one by one")
+            message = "the weights of a nested mean are too long for exact products"
+            raise ModelError(message, place=place, remedy="give the models inside one by one")
     return weights, rest
 
 

@@ -159,7 +159,7 @@ class TreeliteFrontend:
         outputs, task, link = _outputs(root)
         width = root["num_feature"].integer()
         if not 0 < width <= MAX_FEATURES:
-            raise root["num_feature"].error(f"{width} features make no sense")
+            raise root["num_feature"].error(f"{width} features are not plausible")
         fields = list(root["trees"].items())
         tree_output = _tree_outputs(root, len(fields), outputs)
         counts: dict[int, int] = {}
@@ -230,7 +230,7 @@ def _type(field: Field) -> NumberType:
 def _outputs(root: Field) -> tuple[int, Task, Link]:
     targets, classes = root["num_target"].integer(), root["num_class"].integers()
     if targets != len(classes) or targets < 1 or (classes < 1).any() or int(classes.sum()) > _MAX_OUTPUTS:
-        raise root["num_class"].error("the numbers of targets and classes make no sense")
+        raise root["num_class"].error("the numbers of targets and classes are not plausible")
     if targets > 1 and (classes > 1).any():
         raise root["num_class"].error(
             "several targets of several classes are not supported", "give one model per target"

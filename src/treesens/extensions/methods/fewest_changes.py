@@ -190,7 +190,7 @@ class FewestChanges:
             library_predict=self.options.library_predict,
         )
         if not isinstance(witness, Witness):
-            reason = "an answer that differs in few features is none to the question"
+            reason = "an answer that differs in few features does not answer the question"
             return leave_open(self.query.name, reason, backend=result.backend, attempts=result.attempts)
         result = replace(result, witness=witness)
         self.seen = witness

@@ -59,8 +59,8 @@ class KeptRows:
         if (wrong > _SOLVED).any():
             row = int(wrong.argmax()) * len(self.rows) // len(self.sums)
             raise UsageError(
-                f"row {row} of those to keep cannot stay as it is beside the others: another one differs from it in the varied "
-                "features alone, or is in all leaves where it is",
+                f"row {row} of those to keep cannot stay unchanged with the others: another one differs only in the varied "
+                "features, or reaches the same leaves",
                 remedy="leave one of them out of --keep-rows",
             )
         return result

@@ -72,7 +72,7 @@ class Repair:
     ) -> None:
         if names := model.ensemble.open_features:
             raise ModelError(
-                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, and a coefficient has none",
+                f"`{names[0]}` reaches the score by a coefficient: a repair changes leaves, not coefficients",
                 place=model.ensemble.source.path,
                 remedy="repair a model of trees; fit a linear one again without the columns that must not decide",
             )
@@ -150,7 +150,7 @@ class Repair:
         ]
         if self.variables.width > 2:
             raise UsageError(
-                "the leaves of this forest hold probabilities of several classes, of which one has no direction by itself",
+                "the leaves of this forest hold probabilities of several classes, and a single one has no direction",
                 remedy="leave out --increasing and --decreasing",
             )
         return Order(self.variables, directions, self._metric())

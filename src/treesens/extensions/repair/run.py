@@ -35,7 +35,7 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
     if options.decision is not None:
         raise UsageError(
             f"a repair moves one score, and the decision `{options.decision.name.text}` has outcomes",
-            remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` asks about outcomes",
+            remedy="repair around each of its cut-offs, e.g. --threshold 0.8; `treesens audit --decision` is about outcomes",
         )
     if train is None or train.label is None:
         raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")

@@ -175,7 +175,7 @@ def _inputs(info: Field, tables: Field | None) -> _Inputs:
         of_kind = floats if len(floats) < len(numbers) else coded
         column, number = field["flat_feature_index"].integer(), field["feature_index"].integer()
         if not 0 <= column < n or names[column] or number in of_kind:
-            raise field.error("the columns of the features are no permutation")
+            raise field.error("the columns of the features are not a permutation")
         of_kind[number] = column
         named = field.get("feature_id")
         names[column] = (named.text() if named else "") or f"f{column}"
@@ -236,7 +236,7 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
         classes = (0, 1)  # trained on probabilities, it predicts 0 and 1
     kind = info["class_params"].get("class_label_type")
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
-        raise given.error("the classes are whole numbers, and a name is none")
+        raise given.error("the classes are whole numbers, but a name is not")
     if len(set(classes)) < len(classes):
         raise given.error("two classes have the same name")
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):
@@ -255,7 +255,7 @@ def _threshold(info: Field, task: Task) -> Fraction | None:
     cut = float_of(str(given.value)) if isinstance(given.value, (str, int, float)) else None
     if cut is None or not 0 < cut < 1:
         raise given.error(
-            f"the threshold `{str(given.value)[:40]}` is no probability between 0 and 1",
+            f"the threshold `{str(given.value)[:40]}` is not a probability between 0 and 1",
             "call set_probability_threshold with such a number",
         )
     return None if cut == 0.5 else Fraction(repr(cut))
@@ -268,7 +268,7 @@ def _scale_and_bias(field: Field) -> tuple[float, NDArray[np.float64]]:
     bias = parts[1] if isinstance(parts[1].value, list) else Field([parts[1].value], field.place, field.path)
     values = bias.floats()
     if not 0 < len(values) <= _MAX_OUTPUTS:
-        raise field.error(f"{len(values)} outputs make no sense")
+        raise field.error(f"{len(values)} outputs are not plausible")
     return float(Field([parts[0].value], field.place, field.path).floats()[0]), values
 
 

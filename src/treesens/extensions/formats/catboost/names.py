@@ -73,7 +73,9 @@ def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]
 def _column_of(number: Field, coded: Mapping[int, int]) -> int:
     """The column of a categorical feature. ModelError for an unknown number."""
     if number.integer() not in coded:
-        raise number.error(f"there is no categorical feature {number.integer()}", "the file is damaged; save it again")
+        raise number.error(
+            f"categorical feature {number.integer()} does not exist", "the file is damaged; save it again"
+        )
     return coded[number.integer()]
 
 

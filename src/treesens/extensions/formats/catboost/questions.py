@@ -113,7 +113,7 @@ def border_of(border: Field) -> float:
     """A border, which is a float32."""
     narrow, unsure = float32_of_decimals(Field([border.value], border.place, border.path).floats())
     if unsure.any() or np.isnan(narrow).any():
-        raise border.error("the border is no float32")
+        raise border.error("the border is not a float32")
     return float(narrow[0])
 
 

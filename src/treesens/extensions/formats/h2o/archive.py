@@ -43,7 +43,7 @@ class Mojo:
         """An integer from 0 on."""
         text = self.text(name)
         if not (text.isascii() and text.isdigit()) or len(text) > 12 or int(text) > most:
-            raise self.error(f"`{name}` is no number up to {most}: {text[:40]}")
+            raise self.error(f"`{name}` is not a number up to {most}: {text[:40]}")
         return int(text)
 
     def number(self, name: str) -> float:
@@ -53,7 +53,7 @@ class Mojo:
         except ValueError:
             value = float("nan")
         if not abs(value) < float("inf"):
-            raise self.error(f"`{name}` is no finite number: {self.text(name)[:40]}")
+            raise self.error(f"`{name}` is not a finite number: {self.text(name)[:40]}")
         return value
 
     def numbers(self, name: str, count: int) -> list[float]:
@@ -65,7 +65,7 @@ class Mojo:
         except ValueError:
             values = []
         if len(values) != count or not all(abs(value) < float("inf") for value in values):
-            raise self.error(f"`{name}` is no list of {count} finite numbers: {text[:40]}")
+            raise self.error(f"`{name}` is not a list of {count} finite numbers: {text[:40]}")
         return values
 
     def labels(self, column: int) -> tuple[str, ...]:

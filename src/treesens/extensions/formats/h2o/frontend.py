@@ -54,8 +54,8 @@ _LEAST = 2.0**-40
 """Least ratio of class shares; the error of its logarithm is far below the digits of probabilities."""
 _DAMAGED = "save the model again with h2o"
 _SHARES = (
-    "H2O divides the scores of the classes by their sum, which is no constant: ask for margins (the means over the trees) and "
-    "classes, and for no probabilities"
+    "H2O divides the scores of the classes by their sum, which varies: use margins (the means over the trees) and "
+    "classes instead of probabilities"
 )
 _TIES = (
     "at a tie of the best classes H2O draws one by a hash of the row, which may be none of the best: what is found is no such "
@@ -126,9 +126,9 @@ class H2OFrontend:
         nodes = stack_trees(grown) if encoding is None else encoding.before(stack_trees(grown), place)
         between = (nodes.leaf_value >= 0) & (nodes.leaf_value <= 1)
         if isinstance(scoring.ties, CutShares) and not between.all():
-            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
+            raise mojo.error("a leaf of a forest is not a share of rows (0 to 1)", _DAMAGED)
         if scoring.shares_only and not ((nodes.leaf_value >= -1) & (nodes.leaf_value <= 0)).all():
-            raise mojo.error("a leaf of a forest is no share of rows, from 0 to 1", _DAMAGED)
+            raise mojo.error("a leaf of a forest is not a share of rows (0 to 1)", _DAMAGED)
         ensemble = ensemble_of(
             nodes,
             features,
@@ -315,7 +315,7 @@ def _features(mojo: Mojo, encoding: Encoding | None) -> tuple[tuple[Feature, ...
             notes.append(f"categories of `{names[column]}` have quotes or backslashes: they are known by their codes")
         features[column] = as_categorical(features[column], len(labels), _labels(labels))
     if "calib_method" in mojo.info:
-        notes.append("calibrated probabilities (cal_p1), which H2O gives beside the others, are not those of questions")
+        notes.append("H2O's additional calibrated probabilities (cal_p1) are not those of questions")
     return tuple(features), tuple(notes)
 
 
@@ -338,7 +338,7 @@ def _classes(mojo: Mojo) -> tuple[str | int, ...]:
         raise mojo.error("the classes have no names")
     found = _labels(mojo.labels(target))
     if found is None or len(set(found)) != count or len(found) != count:
-        raise mojo.error(f"the names of the {count} classes cannot be told", "train with other names")
+        raise mojo.error(f"the names of the {count} classes cannot be represented", "train with other names")
     whole = [label for label in found if isinstance(label, int)]
     return tuple(whole) if len(whole) == count else tuple(map(str, found))
 

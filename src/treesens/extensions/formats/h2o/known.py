@@ -2,7 +2,7 @@
 
 from treesens.frontends.documents import Table, irrelevant, optional, refused, used
 
-_BESIDE = "calibrated probabilities come beside the others, and decide no class"
+_BESIDE = "calibrated probabilities are additional, and decide no class"
 _ENCODED = ("_orig_projection_array", "_n_orig_names", "_n_orig_domain_values")
 _EXPLICIT = "categories become other columns before the trees see them"
 

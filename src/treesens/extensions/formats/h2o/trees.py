@@ -129,14 +129,14 @@ def _node(
 ) -> tuple[_Open, bool, _Set | None]:
     """The node that begins here, True if its left side is a leaf, and the last set on the path to it."""
     if column >= len(categories):
-        raise source.error(f"a node asks column {column} of {len(categories)}")
+        raise source.error(f"a node splits on column {column} of {len(categories)}")
     direction = source.number(1)
     if direction not in _DIRECTIONS:
         raise source.error(f"missing values go to {direction}, which is nowhere")
     missing_left = direction in (_NA_LEFT, _LEFT)
     asked = kind & 12
     if asked == 4 or (asked and not categories[column]):
-        raise source.error("a node asks in a way that is not known")
+        raise source.error("a node has an unknown kind of split")
     swapped = direction == _NA_VS_REST and not categories[column]
     if direction == _NA_VS_REST:
         # The reference uses the range of the last set on the path, if this node has the type of a set.

@@ -136,7 +136,7 @@ def _objective(output: Field, outputs: int) -> tuple[Task, Link, tuple[str | int
         raise output["link"].error(f"the link `{link[:40]}` is not supported", f"supported: {', '.join(_LINKS)}")
     task, kind = _LINKS[link]
     if not 0 < outputs <= _MAX_OUTPUTS:
-        raise output.error(f"{outputs} outputs make no sense")
+        raise output.error(f"{outputs} outputs are not plausible")
     if task is Task.REGRESSION:
         if outputs != 1:
             raise output.error(f"{outputs} intercepts for one value")
@@ -238,12 +238,12 @@ def _scores(field: Field, axes: list[Axis], outputs: int) -> NDArray[np.float64]
     try:
         found = np.asarray(field.value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise field.error("the scores of a term are no table of finite numbers") from None
+        raise field.error("the scores of a term are not a table of finite numbers") from None
     shape = tuple(_size(axis) for axis in axes) + ((outputs,) if outputs > 1 else ())
     if found.shape != shape:
         raise field.error(f"the scores have the shape {found.shape} and the bins of the features {shape}")
     if not np.isfinite(found).all():
-        raise field.error("a score is not finite", "such a model predicts probabilities of 0 or 1 whatever else holds")
+        raise field.error("a score is not finite", "such a model predicts probabilities of 0 or 1 for all other values")
     return found.reshape(*shape[: len(axes)], outputs)
 
 

@@ -2,13 +2,13 @@
 
 from treesens.frontends.documents import Table, inside, irrelevant, optional, used
 
-_MEASURED = "what training has measured"
+_MEASURED = "training statistics"
 
 TABLE: Table = {
     "model": {
         "ebm": inside("ebm"),
         **used("version"),
-        **irrelevant("what the model was before it was edited", ("edits", "initial_ebm")),
+        **irrelevant("the model before it was edited", ("edits", "initial_ebm")),
     },
     "ebm": {
         **used("intercept"),

@@ -43,9 +43,7 @@ def read_linear(
         raise field.error("a linear booster over categories is not supported", "encode them as columns of 0 and 1")
     weights = narrow(field.floats(), field)
     if not len(weights):
-        raise field.error(
-            "a linear booster that was trained for no round has no weights", "train it for a round or more"
-        )
+        raise field.error("a linear booster without training rounds has no weights", "train it for a round or more")
     if len(weights) != len(features) + 1:
         raise field.error(f"{len(weights)} weights for {len(features)} features and a bias")
     if not np.isfinite(weights).all():

@@ -101,4 +101,4 @@ def _remedy(spec: FeatureSpec, found: Declarations) -> str:
     whole = f"declare whole numbers in a `.sens` file, {whole} (audit and its like read it with --domain)"
     if spec.width is None:
         return f"{whole}, or train with bins of it (KBinsDiscretizer)"
-    return f"{whole}, train with bins of it (KBinsDiscretizer), or ask by `check`, `compare` or `sweep`, which answer in steps"
+    return f"{whole}, train with bins of it (KBinsDiscretizer), or use `check`, `compare` or `sweep`, which answer in steps"

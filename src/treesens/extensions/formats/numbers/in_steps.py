@@ -39,7 +39,7 @@ _FINER = 2
 """Finer steps need this multiple of the time of the last ones: the question is bound and compiled anew."""
 MOST_SUMS = 64
 """Maximum of sums of two rows added to a question, and of step ends tried for an answer."""
-NO_CERTIFICATE = "a number of the model stands in steps, and a certificate is about one table of it"
+NO_CERTIFICATE = "a number of the model has steps, but a certificate needs a single table"
 
 Ask = Callable[[Query, Options, Budget], Result]
 

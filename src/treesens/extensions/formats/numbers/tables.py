@@ -108,7 +108,7 @@ def _steps(number: OpenNumber, features: tuple[Feature, ...], place: str, steps:
     last = np.append(np.nextafter(after[:-1], -np.inf), after[-1])
     low, high = _made(number, features, place, first), _made(number, features, place, last)
     if (high < low).any() or (low[1:] < high[:-1]).any():
-        message = f"what the library makes of `{features[number.feature].name}` falls by its last digits"
+        message = f"the library's image of `{features[number.feature].name}` falls in its last digits"
         raise ModelError(message, place=place, remedy="declare whole numbers: `integer in [LOW, HIGH]`")
     middle = low / 2 + high / 2
     ends = zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)

@@ -52,7 +52,7 @@ class ONNXFrontend:
         read = read_trees(node.op_type, Attributes(node, place))
         largest = max(int(read.nodes.feature.max(initial=0)), 0 if width else longest(model.graph, before) - 1)
         if max(largest + 1, width or 0) > MAX_FEATURES:
-            raise ModelError(f"{max(largest + 1, width or 0):,} features make no sense", place=place)
+            raise ModelError(f"{max(largest + 1, width or 0):,} features are not plausible", place=place)
         if width is None:
             width = largest + 1
         elif largest >= width:

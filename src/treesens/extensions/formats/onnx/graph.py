@@ -173,7 +173,7 @@ def _check_order(graph: Any, place: str) -> None:
     for node in graph.node:
         if not later.isdisjoint(node.input):
             raise ModelError(
-                f"the operator {node.op_type} stands before one that makes its input", place=place,
+                f"the operator {node.op_type} precedes one that makes its input", place=place,
                 remedy="save the graph with its operators in their order",
             )  # fmt: skip
         later.difference_update(node.output)

@@ -64,7 +64,7 @@ def nodes_before(graph: Any, node: Any, given: str, place: str) -> list[Any]:
         if before is None or before.op_type not in READ or len(before.output) != 1 or len(found) > len(graph.node):
             what = "another input" if before is None else before.op_type
             raise ModelError(
-                f"the trees do not see the input itself but what {what[:40]} makes of it", place=place, remedy=_REMEDY
+                f"the trees do not see the input itself but the output of {what[:40]}", place=place, remedy=_REMEDY
             )
         found.insert(0, before)
         wanted = [name for name in before.input if name not in constants]

@@ -199,7 +199,7 @@ def _check_bases(a: Attributes, base: NDArray[np.float64], given: NDArray[np.boo
 def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.int64], NDArray[np.bool_]]:
     """Nodes, the output of each tree (-1: all), and the outputs with a weight for every row."""
     if not 0 < outputs <= _MAX_OUTPUTS:
-        raise a.error(kind, f"{outputs} outputs make no sense")
+        raise a.error(kind, f"{outputs} outputs are not plausible")
     tree_ids, node_ids = a.ints("nodes_treeids"), a.ints("nodes_nodeids")
     n = len(tree_ids)
     if not n:

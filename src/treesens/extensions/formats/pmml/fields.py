@@ -259,7 +259,7 @@ def _applied(fields: Fields, element: Element, bound: Mapping[str, Field | float
     """An arithmetic function of a field and a constant in float64, or a function defined in the file."""
     name = element.require("function")
     if any(key in element.attributes for key in ("mapMissingTo", "defaultValue", "invalidValueTreatment")):
-        raise element.error("what a function does with missing or invalid values is not supported", _NO_TRANSFORMATION)
+        raise element.error("a function's rules for missing or invalid values are not supported", _NO_TRANSFORMATION)
     operands = [child for child in element.children if child.tag != "Extension"]
     arguments = [_expression(fields, child, bound) for child in operands]
     if name in fields.functions:
@@ -378,7 +378,7 @@ def interval_cuts(number: Number, interval: Element) -> tuple[float, float]:
     """The strict cuts of the column where an interval of a field begins and ends."""
     closure = interval.require("closure")
     if closure not in ("openClosed", "openOpen", "closedOpen", "closedClosed"):
-        raise interval.error(f"`{closure[:40]}` is no closure of an interval")
+        raise interval.error(f"`{closure[:40]}` is not a closure of an interval")
     low, high = -math.inf, math.inf
     if "leftMargin" in interval.attributes:
         low = number.cut(number.parse(interval.get("leftMargin"), interval), closure.startswith("open"))

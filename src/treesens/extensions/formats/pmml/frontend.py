@@ -145,7 +145,7 @@ def _over_numbers(
             "use two classes (logit), or bins (Discretize)",
         )
     if len(value.slopes) + len(value.trees) > MOST_TERMS:
-        raise model.error(f"more than {MOST_TERMS} coefficients beside numbers are not supported", "leave some out")
+        raise model.error(f"more than {MOST_TERMS} coefficients of numbers are not supported", "leave some out")
     members = [number_term(_open(slope.number), features, place) for slope in value.slopes]
     weights = [-slope.coefficient if slope.number.falls else slope.coefficient for slope in value.slopes]
     for tree in value.trees:
@@ -191,11 +191,11 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
         if used.get("usageType", "active") in _OUTSIDE:
             continue
         if used.get("usageType", "active") != "active":
-            raise used.error(f"`{used.get('usageType')[:40]}` is no usage of a field")
+            raise used.error(f"`{used.get('usageType')[:40]}` is not a usage of a field")
         if name not in known:
             raise used.error(f"the dictionary has no field `{name[:60]}`")
         if len(columns) >= MAX_FEATURES:
-            raise used.error(f"more than {MAX_FEATURES} fields make no sense")
+            raise used.error(f"more than {MAX_FEATURES} fields are not plausible")
         column, made = _column(known[name], used, len(columns))
         columns.append(column)
         fields[name] = made
@@ -248,7 +248,7 @@ def _continuous(element: Element, used: Element, column: Column) -> tuple[Column
     if column.kind == "float":
         number = cast(number, "float")
     if used.get("invalidValueTreatment", "returnInvalid") not in ("returnInvalid", "asIs"):
-        raise used.error("what becomes of invalid numbers is not supported", "use returnInvalid or asIs")
+        raise used.error("the treatment of invalid numbers is not supported", "use returnInvalid or asIs")
     outliers = used.get("outliers", "asIs")
     if outliers == "asExtremeValues":
         low, high = used.number("lowValue"), used.number("highValue")

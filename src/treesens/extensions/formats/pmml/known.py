@@ -6,9 +6,9 @@ from treesens.frontends.documents import Meaning, Table, check_names, irrelevant
 
 _NAMES = irrelevant("a name for people", ("algorithmName", "displayName", "modelName", "name"))
 _COUNTED = irrelevant("what training has counted", ("confidence", "recordCount", "importance"))
-_PENALTY = "a confidence, which is no part of the prediction"
+_PENALTY = "a confidence, not part of the prediction"
 _REASONS = irrelevant(
-    "about reasons, and not the score",
+    "for reasons, not the score",
     ("baselineMethod", "baselineScore", "reasonCode", "reasonCodeAlgorithm", "useReasonCodes"),
 )
 _OF_VALUE = ("dataType", "optype")
@@ -20,15 +20,15 @@ _MODEL = {
 }
 _MISSING = optional("what is missing stays so", used("mapMissingTo"))
 _PREDICTOR = optional("the other attribute names the field", used("name", "field"))
-_DEFAULT = optional("what no bin or row has becomes missing", used("defaultValue"))
+_DEFAULT = optional("values in no bin or row become missing", used("defaultValue"))
 
 TABLE: Table = {
     "PMML": {**used("version"), **irrelevant("where the format is described", ("schemaLocation",))},
-    "DataDictionary": irrelevant("a count of what follows", ("numberOfFields",)),
+    "DataDictionary": irrelevant("a count of the following elements", ("numberOfFields",)),
     "DataField": {
         **used("name", *_OF_VALUE),
         **_NAMES,
-        **refused("values that go round have no order", ("isCyclic", "taxonomy")),
+        **refused("cyclic values have no order", ("isCyclic", "taxonomy")),
     },
     "Value": {**used("value"), **optional("valid", used("property")), **_NAMES},
     "Interval": {**used("closure"), **optional("no end on that side", used("leftMargin", "rightMargin"))},
@@ -41,7 +41,7 @@ TABLE: Table = {
         **optional("what is missing stays so", used("missingValueReplacement")),
         **optional("returnInvalid", used("invalidValueTreatment")),
         **_COUNTED,
-        **refused("what becomes of invalid values is their own", ("invalidValueReplacement",)),
+        **refused("invalid values have their own treatment", ("invalidValueReplacement",)),
     },
     "DerivedField": {**used("name", *_OF_VALUE), **_NAMES},
     "DefineFunction": {**used("name"), **irrelevant("the field says it, too", _OF_VALUE)},
@@ -76,7 +76,7 @@ TABLE: Table = {
         **irrelevant("the nodes show it", ("splitCharacteristic",)),
     },
     "Node": {
-        **optional("no name, no prediction, no side for what is missing", used("id", "score", "defaultChild")),
+        **optional("no name, no prediction, no side for missing values", used("id", "score", "defaultChild")),
         **_COUNTED,
     },
     "ScoreDistribution": {
@@ -84,7 +84,7 @@ TABLE: Table = {
         **optional("the counts say it", used("probability")),
         **irrelevant(_PENALTY, ("confidence",)),
     },
-    "SimplePredicate": {**used("field", "operator"), **optional("whether it is missing is asked", used("value"))},
+    "SimplePredicate": {**used("field", "operator"), **optional("it only tests for missing values", used("value"))},
     "SimpleSetPredicate": used("field", "booleanOperator"),
     "CompoundPredicate": used("booleanOperator"),
     "Array": {**optional("nobody has counted", used("n")), **irrelevant("the field says it, too", ("type",))},
@@ -109,7 +109,7 @@ TABLE: Table = {
         **used("name"),
         **optional("that of the result", used("dataType")),
         **optional("predictedValue", used("feature")),
-        **irrelevant("what is shown of the result", ("displayName", "isFinalResult", "optype", "targetField", "value", "rank")),
+        **irrelevant("the display of the result", ("displayName", "isFinalResult", "optype", "targetField", "value", "rank")),
     },
 }  # fmt: skip
 _APART: dict[str, Meaning] = irrelevant(

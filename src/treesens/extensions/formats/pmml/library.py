@@ -76,7 +76,7 @@ class Evaluator:
             said = np.array([str(_target(answer)) for answer in self._ask(evaluator, rows)])
             chosen = positions(said, self._read.classes)
             if (chosen < 0).any():
-                raise ModelError(f"JPMML predicted `{said[chosen < 0][0]}`, which is none of the classes")
+                raise ModelError(f"JPMML predicted `{said[chosen < 0][0]}`, which is not one of the classes")
             found[places, chosen] += value
         return found
 

@@ -356,12 +356,12 @@ def _elected(
     if context.outputs:
         raise model.error("votes of models that take sums of other models are not supported", _EXPORT)
     if min(weights) < 0 or not any(weights):
-        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside it one by one")
+        raise model.error("a weight of the vote is negative, or all are 0", "give the models inside one by one")
     # The vote of a tree is its score, so that the order of classes is free for it, and for votes of trees alone.
     found = {id(s): trees for s in segments if (trees := _trees_alone(s))}
     inner = _Context(context.arithmetic, context.outputs, votes=context.votes + 1)
     if inner.votes > _MOST_VOTES:
-        raise model.error(f"more than {_MOST_VOTES} votes inside of each other", "give the models inside it one by one")
+        raise model.error(f"more than {_MOST_VOTES} nested votes", "give the models inside one by one")
     others = {id(s): _voting(s, fields, inner) for s in segments if id(s) not in found}
     if others:
         classes = next(iter(others.values())).classes
@@ -492,7 +492,7 @@ def _numeric(predictor: Element, fields: Fields, arithmetic: str) -> Grown | Slo
     if isinstance(found, Number):
         return Slope(found, coefficient)
     if found.kind not in NUMBERS:
-        raise predictor.error(f"`{name[:60]}` is no number, and has a coefficient of one")
+        raise predictor.error(f"`{name[:60]}` has a coefficient, but is not a number")
     return numeric_term(found, coefficient, predictor)
 
 

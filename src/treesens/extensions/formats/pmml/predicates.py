@@ -161,7 +161,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
     if element.tag == "SimpleSetPredicate":
         operator: str = element.require("booleanOperator")
         if operator not in ("isIn", "isNotIn"):
-            raise element.error(f"`{operator[:40]}` is no operator of sets")
+            raise element.error(f"`{operator[:40]}` is not an operator of sets")
         array = element.need("Array")
         return among(field, operator, _words(array), array)
     operator = element.require("operator")
@@ -171,7 +171,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
     if operator in ("equal", "notEqual"):
         return among(field, "isIn" if operator == "equal" else "isNotIn", (value,), element)
     if operator not in _ORDERS:
-        raise element.error(f"`{operator[:40]}` is no operator")
+        raise element.error(f"`{operator[:40]}` is not an operator")
     if field.kind not in NUMBERS:
         raise element.error(f"the categories of `{name[:40]}` have no order", "declare the field as continuous")
     return Test(field, operator, bounds=(parse_number(value, field.kind, element),))
@@ -186,7 +186,7 @@ def among(field: Field, operator: str, values: Sequence[str], at: Element) -> Te
 def _joint(element: Element, fields: Fields) -> Predicate:
     operator = element.require("booleanOperator")
     if operator not in _JOINTS:
-        raise element.error(f"`{operator[:40]}` is no operator of predicates")
+        raise element.error(f"`{operator[:40]}` is not an operator of predicates")
     parts = tuple(_read(child, fields) for child in element.children if child.tag != "Extension")
     if not parts:
         raise element.error("a compound of no predicates")

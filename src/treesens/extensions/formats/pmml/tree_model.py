@@ -64,7 +64,7 @@ def tree_of(model: Element, fields: Fields, score: Score, width: int) -> Grown:
         raise model.error(f"the strategy `{strategy[:40]}` for missing values is not supported", "export without it")
     last = model.get("noTrueChildStrategy", "returnNullPrediction")
     if last not in ("returnNullPrediction", "returnLastPrediction"):
-        raise model.error(f"`{last[:40]}` is no strategy for nodes without a true child")
+        raise model.error(f"`{last[:40]}` is not a strategy for nodes without a true child")
     inner = fields_inside(model, fields)
     predicates: list[Predicate] = []
     root = _read_node(model.need("Node"), inner, score, strategy == "defaultChild", predicates)

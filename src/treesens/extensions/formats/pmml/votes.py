@@ -56,7 +56,7 @@ def vote_score(labels: Sequence[str], value: float) -> Score:
                 raise node.error("a leaf without a score votes for nothing", "export the scores, too")
             return None
         if node.get("score") not in labels:
-            raise node.error(f"`{node.get('score')[:40]}` is none of the classes of the vote")
+            raise node.error(f"`{node.get('score')[:40]}` is not one of the vote's classes")
         return [value if label == node.get("score") else 0.0 for label in labels]
 
     return score

@@ -11,7 +11,7 @@ from treesens.errors import ModelError
 
 MAX_DEPTH = 400
 MAX_ELEMENTS = 20_000_000
-_DAMAGED = "the file is damaged or not what its name says; export the model again"
+_DAMAGED = "the file is damaged or has another format; export the model again"
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Element:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise self.error(f"`{name}` is no finite number: `{text[:40]}`")
+            raise self.error(f"`{name}` is not a finite number: `{text[:40]}`")
         return value
 
     def only(self, *tags: str) -> None:

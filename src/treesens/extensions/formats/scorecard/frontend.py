@@ -198,7 +198,7 @@ def _read(data: bytes, place: str) -> tuple[float, list[_Term]]:
             elif any(cell.strip() for cell in row):
                 base += _line(row, places, terms, at)
     except csv.Error as error:
-        raise ModelError(f"this is no CSV: {error}", place=f"{place}:{reader.line_num}", remedy=_REMEDY) from None
+        raise ModelError(f"this is not CSV: {error}", place=f"{place}:{reader.line_num}", remedy=_REMEDY) from None
     if not terms:
         raise ModelError("the scorecard has no bins", place=place, remedy=_REMEDY)
     return base, list(terms.values())
@@ -211,14 +211,14 @@ def _line(row: list[str], places: dict[str, int], terms: dict[str, _Term], at: s
     name, text, given = (row[places[part]].strip() for part in ("feature", "bin", "points"))
     points = _number(given)
     if points is None:
-        raise ModelError(f"`{given[:40]}` are no points", place=at, remedy=_REMEDY)
+        raise ModelError(f"`{given[:40]}` are not points", place=at, remedy=_REMEDY)
     if name.lower() in _BASE and not text:
         return float(points)
     if not name:
         raise ModelError("a line without a feature", place=at, remedy=_REMEDY)
     found = parse_bin(text)
     if found is None:
-        raise ModelError(f"`{text[:60]}` is no bin", place=at, remedy=_REMEDY)
+        raise ModelError(f"`{text[:60]}` is not a bin", place=at, remedy=_REMEDY)
     _add(terms.setdefault(name, _Term(name, at)), found, float(points), at)
     return 0.0
 

@@ -37,7 +37,7 @@ from treesens.frontends.sklearn.rows import predictor, replayer
 from treesens.links import Identity, Logistic, Mean, Softmax
 
 _BOOSTED_INSIDE = "a stack over boosted models takes a logistic function of sums of logistic functions"
-_ONE_BY_ONE = "give the models inside it one by one"
+_ONE_BY_ONE = "give the models inside one by one"
 _STACK_FORESTS = f"stack forests, vote (VotingClassifier, voting='soft'), or {_ONE_BY_ONE}"
 _VOTING, _STACKING = ("VotingClassifier", "VotingRegressor"), ("StackingClassifier", "StackingRegressor")
 _BAGGING = ("BaggingClassifier", "BaggingRegressor")
@@ -186,7 +186,7 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
         raise ModelError(message, place=place, remedy="train all of them on all classes")
     votes = e.link.votes and not e.link.compares_members
     if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
-        message = f"a model inside ({e.source.format}) has probabilities that are no function of its scores here"
+        message = f"a model inside ({e.source.format}) has probabilities that are not a function of its scores here"
         raise ModelError(
             message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
         )
@@ -201,7 +201,7 @@ def _of_second_class(model: LoadedModel) -> LoadedModel:
         return model
     trees = e.tree_output if e.leaf_value.shape[1] == 1 else np.full(e.n_trees, 1)
     if (trees != 1).any() or e.blend is not None:
-        raise ModelError("a vote inside of a vote with boosted models is not supported", remedy=_ONE_BY_ONE)
+        raise ModelError("a nested vote with boosted models is not supported", remedy=_ONE_BY_ONE)
     second = replace(e, leaf_value=e.leaf_value[:, 1:], tree_output=np.zeros(e.n_trees, np.int32), base=e.base[1:])
     return replace(model, ensemble=second, margins=lambda rows: np.asarray(model.margins(rows))[:, 1:])
 
@@ -239,7 +239,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     known = LOGISTIC if classifier else LINEAR
     if type(final).__name__ not in known or not type(final).__module__.startswith("sklearn."):
         raise ModelError(
-            f"its last model is {type(final).__name__}, which asks for the predictions of the others",
+            f"its last model is {type(final).__name__}, which uses the predictions of the others",
             place=f"{place}.final_estimator",
             remedy=f"use one of {', '.join(known)}, or {_ONE_BY_ONE}",
         )
@@ -251,7 +251,7 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
         raise ModelError(message, place=place, remedy="use stack_method='predict_proba'")
     if classifier and len(obj.classes_) > 2:
         if not is_softmax(final, len(obj.classes_)):
-            message = "its last model asks about each class against all others"
+            message = "its last model compares each class with all others"
             raise ModelError(message, place=place, remedy="use LogisticRegression() as it is: a softmax of all classes")
         members = [load(e) for e in obj.estimators_]
         return _Parts(members, [Fraction(1)] * len(members), Way.MATRIX, None, 0.0, True)
@@ -348,7 +348,7 @@ def stack_of_classes(
 def _column(e: Ensemble, j: int) -> Ensemble:
     """The probability of one class, for a model whose probabilities are sums of leaves."""
     if e.blend is not None:
-        raise ModelError("a vote inside of a stack of several classes is not supported", remedy="stack its members")
+        raise ModelError("a vote inside a stack of several classes is not supported", remedy="stack its members")
     if e.leaf_value.shape[1] > 1:
         value = e.leaf_value[:, j : j + 1]
     else:

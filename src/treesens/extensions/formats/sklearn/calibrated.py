@@ -30,10 +30,10 @@ from treesens.frontends.sklearn.rows import replayer
 from treesens.links import Calibrated, Compared, Logistic
 
 _NAME = "CalibratedClassifierCV"
-_INSIDE = "give the model inside it, and ask about its own probability"
+_INSIDE = "give the model inside, and use its own probability"
 
 _NOTE = (
-    "each class has a calibrated score, and the probabilities are these divided by their sum: ask for classes, and for no "
+    "each class has a calibrated score, and the probabilities are these divided by their sum: use classes instead of "
     "probabilities or margins"
 )
 
@@ -125,7 +125,7 @@ def calibrated(model: LoadedModel, calibration: Learnt, place: str) -> LoadedMod
             margins=lambda rows: np.asarray(model.margins(rows))[:, 1:],
         )
     if e.n_outputs != 1 or (calibration.of_probability and not isinstance(e.link, Logistic)):
-        raise ModelError("the scores that are calibrated are no sums of leaves here", place=place, remedy=_INSIDE)
+        raise ModelError("the calibrated scores are not sums of leaves here", place=place, remedy=_INSIDE)
     return replace(model, ensemble=replace(e, link=Calibrated(calibration), cutoff=None, class_at_zero=0))
 
 
@@ -188,7 +188,7 @@ def _of_class(e: Ensemble, k: int, calibration: Learnt, place: str) -> Ensemble:
         raise ModelError(
             "the probabilities that are calibrated depend on the scores of all classes (a softmax)"
             if calibration.of_probability
-            else "the scores that are calibrated are no sums of leaves here, one for each class",
+            else "the calibrated scores are not sums of leaves here, one for each class",
             place=place,
             remedy="calibrate a forest, or a model that has a decision function (HistGradientBoostingClassifier, LightGBM); "
             "or give the model inside it",

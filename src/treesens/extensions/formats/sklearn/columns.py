@@ -254,7 +254,7 @@ def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[
     for column, values in zip(columns, step.categories_, strict=True):
         if not column.raw:
             raise ModelError(
-                f"{type(step).__name__} encodes what another step has changed",
+                f"{type(step).__name__} encodes a column that another step has changed",
                 place=place,
                 remedy="encode columns directly",
             )
@@ -316,7 +316,7 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
 _MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
-_SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
+_SPREAD = ("it makes several columns of one, which are not steps of it", _MIXED[1])
 _DIGITS = (
     "its last digits do not ascend, and differ between processors",
     "trees do not need powers or quantiles: leave it out, or use KBinsDiscretizer(encode='ordinal')",

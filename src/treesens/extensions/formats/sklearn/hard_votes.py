@@ -24,7 +24,7 @@ from treesens.frontends.sklearn.rows import RowMaker, predictor, replayer
 from treesens.frontends.sklearn.trees import tree_nodes
 from treesens.links import Raw
 
-_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside it one by one"
+_SOFT = "use whole numbers as weights, or voting='soft'; or give the models inside one by one"
 
 
 def counts_votes(obj: Any) -> bool:
@@ -38,7 +38,7 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
         given = obj._weights_not_none
         weights = None if given is None else [float(w) for w in given]
     except (IndexError, TypeError, ValueError):
-        message = "the models of the vote, or their weights, are no lists of either"
+        message = "the models of the vote, or their weights, are not lists"
         raise ModelError(message, place=place, remedy="the file is damaged; save the model again") from None
     if weights is None:
         return None
@@ -49,7 +49,7 @@ def weights_of(obj: Any, place: str) -> list[float] | None:
         raise ModelError("a weight of the vote is not finite", place=place, remedy="fit it again")
     if min(weights) < 0 or not any(weights):
         message = "a weight of the vote is negative, or all are 0"
-        raise ModelError(message, place=place, remedy="give the models inside it one by one")
+        raise ModelError(message, place=place, remedy="give the models inside one by one")
     return weights
 
 

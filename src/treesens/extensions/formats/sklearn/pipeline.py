@@ -64,10 +64,10 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         )
     if model is not None and model.ensemble.open_features:
         # A linear model is read with the columns that reach it: its wrappers become wrappers of the pipeline.
-        message = f"{type(last).__name__} over a linear model stands behind other steps"
+        message = f"{type(last).__name__} over a linear model follows other steps"
         remedy = f"put it around the whole pipeline: {type(last).__name__}(make_pipeline(..))"
         if model.frontend != "sklearn":
-            message = f"{type(last).__name__} with a linear booster stands behind other steps"
+            message = f"{type(last).__name__} with a linear booster follows other steps"
             remedy = "use a linear model of scikit-learn at the end, or give the booster alone"
         raise ModelError(message, place=place, remedy=remedy)
     categories = _categories(columns, place)

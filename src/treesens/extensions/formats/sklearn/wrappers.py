@@ -29,7 +29,7 @@ class Unwrapped:
         if not self.wrappers:
             return ()
         cut = "" if self.threshold is None else f", which decides by probability >= {float(self.threshold):g}"
-        notes = (f"the model inside of {' of '.join(self.wrappers)}{cut}",)
+        notes = (f"the model inside {' of '.join(self.wrappers)}{cut}",)
         return (
             notes if self.calibration is None else (*notes, "prob(P) is calibrated, margin(P) is the score before it")
         )
@@ -94,7 +94,7 @@ def _cutoff(obj: Any, name: str, place: str) -> Fraction:
         )
     threshold = Fraction(1, 2) if given == "auto" else Fraction(repr(float(given)))
     if not 0 < threshold < 1:
-        raise ModelError(f"the cut-off {given} is no probability", place=place, remedy="give the model inside")
+        raise ModelError(f"the cut-off {given} is not a probability", place=place, remedy="give the model inside")
     return threshold
 
 

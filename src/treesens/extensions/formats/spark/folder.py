@@ -45,7 +45,7 @@ class Folder:
         found = self.files()
         others = [name for name in found if not name.endswith(".parquet")] + self.folders()
         if others or not found:
-            what = f"`{others[0][:60]}` is no Parquet file" if others else "there is no Parquet file"
+            what = f"`{others[0][:60]}` is not a Parquet file" if others else "there is no Parquet file"
             raise ModelError(what, place=self.place, remedy=DAMAGED)
         return [self.archive.blob(self.path + name) for name in found]
 

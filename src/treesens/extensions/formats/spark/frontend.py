@@ -50,7 +50,7 @@ _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
 _ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
 _BOOSTED = (
-    "Spark adds up boosted trees in an order that depends on the machine: what only rounding decides is left open; margins of "
+    "Spark adds up boosted trees in an order that depends on the machine: results within rounding stay open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
 )
 _DIVIDED = (
@@ -167,7 +167,7 @@ def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _R
     metadata = model.metadata
     width = metadata["numFeatures"].integer()
     if not 0 < width <= MAX_FEATURES:
-        raise metadata["numFeatures"].error(f"{width} features make no sense")
+        raise metadata["numFeatures"].error(f"{width} features are not plausible")
     weights = _weights(metadata, kind, trees, model.folder.inside("treesMetadata"))
     votes = _classes(metadata) if kind.classifies and not kind.boosted else 0
     place = model.folder.inside("data").place
@@ -287,7 +287,7 @@ def _thresholds(model: Stage, read: _Read) -> Thresholds | None:
     if len(values) != read.classes or not all(2.0**-40 <= value <= 2.0**40 for value in values):
         raise given.error(
             f"{len(values)} thresholds for {read.classes} classes, or one that is 0",
-            "clear them, and ask `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
+            "clear them, and use `prob(P, CLASS) >= c`: with a threshold of 0 a class is predicted wherever it is possible",
         )
     return Thresholds(tuple(values))
 
@@ -303,7 +303,7 @@ def _classes(metadata: Field) -> int:
     """The number of classes."""
     count = metadata["numClasses"].integer()
     if not 2 <= count <= _MOST_CLASSES:
-        raise metadata["numClasses"].error(f"{count} classes make no sense")
+        raise metadata["numClasses"].error(f"{count} classes are not plausible")
     return count
 
 
@@ -320,7 +320,7 @@ def _weights(metadata: Field, kind: _Kind, trees: Rows | None, folder: Folder) -
         return np.ones(1)
     count = metadata["numTrees"].integer()
     if not 0 < count <= _MOST_TREES:
-        raise metadata["numTrees"].error(f"{count} trees make no sense")
+        raise metadata["numTrees"].error(f"{count} trees are not plausible")
     which, told, weight = _LATER_COLUMNS if "_1" in trees.names else _COLUMNS
     check_columns(trees.names, (which, told, weight), folder.place)
     listed = sorted(Field(list(trees.rows), folder.place).items(), key=lambda row: row[which].integer())

@@ -111,7 +111,7 @@ class Stage:
         value = self.setting("handleInvalid")
         told = "error" if value is None else value.text()
         if value is not None and told not in ("error", "skip", "keep"):
-            raise value.error(f"`{told[:40]}` is no way to handle what is not known")
+            raise value.error(f"`{told[:40]}` is not a way to handle unknown values")
         return told == "keep"
 
 
@@ -185,7 +185,7 @@ def stages_of(folder: Folder) -> tuple[list[Stage], Folder]:
         check_document(TABLE, metadata.value, metadata.place, "pipeline")
         names = metadata["paramMap"]["stageUids"].texts()
         if not 0 < len(found) + len(waiting) + len(names) <= _MOST_STAGES:
-            raise metadata.error(f"{len(names)} stages make no sense")
+            raise metadata.error(f"{len(names)} stages are not plausible")
         digits = len(str(len(names)))
         waiting += [here.inside(f"stages/{i:0{digits}d}_{uid}") for i, uid in reversed(list(enumerate(names)))]
     return found, root
@@ -230,7 +230,7 @@ def _index(stage: Stage, table: Rows, flow: Flow) -> None:
     row = Field(list(table.rows), stage.folder.inside("data").place)
     rows = list(row.items())
     if len(rows) != 1 or len(table.names) != 1 or table.names[0] not in ("labels", "labelsArray"):
-        raise row.error("this is no table of labels", DAMAGED)
+        raise row.error("this is not a table of labels", DAMAGED)
     told = rows[0][table.names[0]]
     labels = [told.texts()] if table.names[0] == "labels" else [part.texts() for part in told.items()]
     if not len(labels) == len(given) == len(made):
@@ -250,7 +250,7 @@ def _encode(stage: Stage, table: Rows, flow: Flow) -> None:
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     if len(rows) != 1 or table.names != ("categorySizes",):
-        raise ModelError("this is no table of sizes", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of sizes", place=place, remedy=DAMAGED)
     sizes = [size.integer() for size in rows[0]["categorySizes"].items()]
     if not len(sizes) == len(given) == len(made):
         raise rows[0].error(f"sizes of {len(sizes)} columns where {len(given)} are encoded", DAMAGED)
@@ -285,7 +285,7 @@ def _assemble(stage: Stage, flow: Flow) -> list[Slot]:
             strict = not stage.keeps_invalid and missing
             made.append(replace(slot, values_only=slot.values_only or strict))
     if len(made) > MAX_FEATURES:
-        raise stage.metadata.error(f"{len(made)} features make no sense")
+        raise stage.metadata.error(f"{len(made)} features are not plausible")
     return made
 
 
@@ -295,7 +295,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     if len(rows) != 1 or set(table.names) != {"numFeatures", "categoryMaps"}:
-        raise ModelError("this is no table of categories", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of categories", place=place, remedy=DAMAGED)
     width = rows[0]["numFeatures"].integer()
     slots = flow.vectors.get(given) or [Slot(f"f{number}") for number in range(min(max(width, 0), MAX_FEATURES))]
     if len(slots) != width:
@@ -306,7 +306,7 @@ def _index_vector(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         codes = {code.integer(): value for value, code in (tuple(entry.items()) for entry in inside.items())}
         values = [codes[code].value for code in range(len(codes)) if code in codes]
         if not 0 <= number.integer() < width or len(values) != len(list(inside.items())) or not values:
-            raise pair.error("these are no categories of a feature", DAMAGED)
+            raise pair.error("these are not categories of a feature", DAMAGED)
         slot = slots[number.integer()]
         if slot.labels is not None or slot.steps:
             raise stage.metadata.error(f"the column `{slot.column[:60]}` is indexed after it has been changed", _ALONE)
@@ -325,7 +325,7 @@ def _scale(stage: Stage, table: Rows, flow: Flow) -> list[Slot]:
         stage.kind, ("maxAbs",)
     )
     if len(rows) != 1 or set(table.names) != set(needed):
-        raise ModelError("this is no table of a scaler", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of a scaler", place=place, remedy=DAMAGED)
     if stage.kind != "standard scaler" and stage.metadata["sparkVersion"].text().startswith("2."):
         raise stage.metadata["sparkVersion"].error(
             "Spark 2 divides where later ones multiply by a quotient", "save the pipeline with Spark 3 or 4"
@@ -367,9 +367,9 @@ def _vector(told: Field) -> Float64:
     size, places = told["size"].integer(), [place.integer() for place in told["indices"].items()]
     ascending = all(one < other for one, other in pairwise(places))
     if kind != 0 or not 0 < size <= MAX_FEATURES or len(places) != len(values) or not ascending:
-        raise told.error("this is no vector", DAMAGED)
+        raise told.error("this is not a vector", DAMAGED)
     if places and not 0 <= places[0] <= places[-1] < size:
-        raise told.error("this is no vector", DAMAGED)
+        raise told.error("this is not a vector", DAMAGED)
     made = np.zeros(size)
     made[places] = values
     return made
@@ -392,7 +392,7 @@ def _slice(stage: Stage, flow: Flow) -> list[Slot]:
         raise stage.metadata.error("a VectorSlicer takes a vector that no stage before it makes", _ALONE)
     chosen = [place.integer() for place in places.items()]
     if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= place < len(slots) for place in chosen):
-        raise places.error(f"these are no places in a vector of {len(slots)} numbers", DAMAGED)
+        raise places.error(f"these are not places in a vector of {len(slots)} numbers", DAMAGED)
     return [slots[place] for place in chosen]
 
 
@@ -402,7 +402,7 @@ def _impute(stage: Stage, table: Rows, flow: Flow) -> None:
     place = stage.folder.inside("data").place
     rows = list(Field(list(table.rows), place).items())
     if len(rows) != 1 or set(table.names) != set(given) or len(given) != len(made):
-        raise ModelError("this is no table of fillings", place=place, remedy=DAMAGED)
+        raise ModelError("this is not a table of imputed values", place=place, remedy=DAMAGED)
     absent = stage.setting("missingValue")
     if (
         absent is not None

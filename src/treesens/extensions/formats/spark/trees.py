@@ -252,7 +252,7 @@ def _before_steps(nodes: Nodes, at: NDArray[np.int64], slot: Slot, runs: dict[in
         levels = slot.steps[-1].levels
         if not levels:
             raise ModelError(
-                f"a split asks for categories of `{slot.column[:60]}`, which a stage has changed",
+                f"a split uses categories of `{slot.column[:60]}`, which a stage has changed",
                 place=place,
                 remedy="give the tree model alone",
             )

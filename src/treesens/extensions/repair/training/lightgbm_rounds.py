@@ -41,7 +41,7 @@ class _Trainer:
         told = booster.model_to_string(num_iteration=1)
         kind, rate, factors = (form.search(told) for form in (_KIND, _RATE, _FACTORS))
         if kind is None or rate is None:
-            raise UsageError("this version of lightgbm tells no parameters", remedy="update lightgbm")
+            raise UsageError("this version of lightgbm does not report parameters", remedy="update lightgbm")
         if kind[1] not in ("gbdt", "goss"):
             raise UsageError(
                 f"rounds of boosting={kind[1]} do not leave earlier ones as they are", remedy="train with boosting=gbdt"

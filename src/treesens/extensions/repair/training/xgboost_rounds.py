@@ -113,7 +113,7 @@ def _found(config: Any, name: str) -> str:
         for value in config.values():
             if found := _found_in(value, name):
                 return found
-    raise UsageError(f"this version of xgboost tells no `{name}`", remedy="update xgboost")
+    raise UsageError(f"this version of xgboost does not report `{name}`", remedy="update xgboost")
 
 
 def _found_in(config: Any, name: str) -> str:
