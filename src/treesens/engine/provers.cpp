@@ -35,7 +35,7 @@ void Provers::run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, Loc
         run_alone(turn, turn.left, node_limit, incumbent, polisher, control);
 }
 
-// What was charged for a prover that is not ready in time is given back; the search ends soon.
+// The charge for a prover that is not ready in time is refunded; the search ends soon.
 template <class Build>
 bool Provers::within_limits(Build build) {
     const std::int64_t before = budget_.used();
@@ -120,8 +120,8 @@ bool Provers::bundles_now(const Turn& turn) const {
     return together_at_once_ || (will_bundle() && turn.number >= Turn::kRepeatFrom);
 }
 
-// A search that turns out to be long begins again with factors of several trees: its bound is tighter, and factors and
-// sweeps are dearer. What has been proved and found stays.
+// A search that turns out to be long restarts with factors of several trees: its bound is tighter, and factors and
+// sweeps cost more. Proved bounds and solutions stay.
 void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
     Stopwatch watch(seconds_of_factors_);
     const std::int64_t known = upper(incumbent);
@@ -151,7 +151,7 @@ Parts Provers::parts_of(const FactorSets& sets) const {
     return parts;
 }
 
-// Whether a search begins again in parts is seen by one thread, before others join.
+// Only one thread decides on a restart in parts, before others join.
 void Provers::settle(Turn& turn, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
     while (!messages_->settled() && !messages_->finished() && turn.left > 0 && !control.paused()) {
         run_alone(turn, std::min(turn.left, schedule.share_unsettled), -1, incumbent, polisher, control);
@@ -234,8 +234,8 @@ void Provers::check_bounds(const Incumbent& incumbent) {
     last_upper_ = upper;
 }
 
-// Every tree at its best on its own, every variable at its best cell: what is known before there are factors, and if
-// there is no memory for them. The least over the soft rows, because all of them have to reach the level.
+// Every tree and every variable at its best: the bound before there are factors, and without memory for them. The least
+// over the soft rows, because all of them have to reach the level.
 std::int64_t Provers::level_of_the_best() const {
     std::int64_t level = INT64_MAX;
     for (std::int32_t r = 0; r < problem_.rows; ++r) {
@@ -262,9 +262,9 @@ std::int64_t Provers::level_of_the_best() const {
     return level;
 }
 
-// What the boxes of deep trees have decided they prove again. Otherwise they have some nodes, and the messages follow
-// if they take turns with them. Boxes leave out what clauses exclude, a missing value by itself; whoever checks a proof
-// has it together with other cells, and would need it cut off.
+// Results of the boxes of deep trees are proved again by them. Otherwise they get some nodes, and the messages follow
+// if they take turns. Boxes omit cells that clauses exclude, such as a single missing value; a checker has it merged
+// with other cells, and would need it cut off.
 Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& control) {
     Proof late;
     late.reason = "time";
@@ -276,7 +276,7 @@ Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& con
         if (proof.complete || control.expired() || !wants_messages()) return proof;
     }
     if (!within_limits([&] { build_sets(control); })) return late;
-    // Whoever checks a proof knows the factors of single trees alone.
+    // Checkers know only the factors of single trees.
     FactorSets sets = sets_;
     const auto build_single = [&] { sets = build_factor_sets(problem_, forest_, goal_, budget_, 0, &control); };
     if (bundled_ && !within_limits(build_single)) return late;

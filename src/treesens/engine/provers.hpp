@@ -1,9 +1,9 @@
-// All that proves in one search, and what has been proved so far: the messages prover, the overlap prover, and threads
-// that share the tree of the former.
+// The provers of one search, and the proved results: the messages prover, the overlap prover, and threads that share
+// the tree of the former.
 //
-// A long search does not go on as it began. The messages prover begins again with factors of several trees (ADR 0013)
-// and then in parts (ADR 0016), or threads share its tree (ADR 0009). The order in which this happens is one function,
-// `run`. What was proved before a prover is replaced stays proved.
+// A long search changes its provers. The messages prover restarts with factors of several trees (ADR 0013) and then in
+// parts (ADR 0016), or threads share its tree (ADR 0009). One function, `run`, has the order. Results of a replaced
+// prover stay proved.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace treesens {
 
-// Who proves: messages, overlap (for deep trees), both in turns, or what the problem asks for.
+// The prover: messages, overlap (for deep trees), both in turns, or chosen by the problem.
 enum class Method { automatic, messages, overlap, both };
 
 // Where a search is: turns of local search have even numbers, those of provers odd ones. The last two repeat for ever.
@@ -39,25 +39,25 @@ public:
     Provers(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
             MemoryBudget& budget, std::uint64_t seed);
 
-    // Proves until the turn has no work left, or the control pauses, or `node_limit` nodes are dealt with (< 0: no
-    // limit), or the question is decided.
+    // Proves until the turn has no work left, the control pauses, `node_limit` nodes are done (< 0: no limit), or the
+    // question is decided.
     void run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     // For a goal with other bounds, or another mode. Factors stay if they can, and messages to start from.
     void restart();
-    // What the goal alone tells. Before the first run, and after the goal has changed.
+    // The conclusion from the goal alone. Before the first run, and after the goal has changed.
     void read_goal();
 
-    // Whether every node is dealt with.
+    // True if every node is done.
     bool finished() const;
-    // Whether a prover has dealt with so many nodes (< 0: never).
+    // True if a prover has done so many nodes (< 0: never).
     bool have_done(std::int64_t nodes) const;
     // The most nodes that one prover has dealt with.
     std::int64_t most_nodes() const;
     // No point is worth more, but for points that a prover has passed over for the best one.
     std::int64_t upper(const Incumbent& incumbent) const;
-    // Every tree and every variable at its best: what is known without a prover.
+    // Every tree and every variable at its best: the bound without a prover.
     std::int64_t largest_level() const { return largest_level_; }
-    // What contradicts itself is not believed: a bound below a value that was reached, or one that rises.
+    // Contradictory results are discarded: a bound below a reached value, or one that rises.
     void check_bounds(const Incumbent& incumbent);
     // Proves in a form for others that no solution reaches `level`; independent of the search, but for messages to
     // start from.
@@ -75,7 +75,7 @@ public:
     bool is_deep() const { return problem_.leaves() >= schedule.deep_tree * problem_.groups(); }
     bool decides_many_rows() const { return goal_.mode == Mode::decide && problem_.constraints >= schedule.many_rows; }
     bool wants_overlap() const;
-    // Whether trees come to share factors if the search is long (ADR 0013).
+    // True if trees will share factors in a long search (ADR 0013).
     bool will_bundle() const {
         return together_ > 0 && goal_.mode == Mode::objective && !objective_cancels_ && !is_deep();
     }
@@ -138,8 +138,8 @@ private:
 
     bool objective_cancels_ = false;  // the objective is a difference of points, and shared trees drop out of it
     std::int64_t largest_level_ = INT64_MAX;
-    std::int64_t retired_upper_ = INT64_MAX;  // what was proved by a prover whose place another one has taken
-    std::int64_t last_upper_ = INT64_MAX;     // the last bound that was looked at: bounds only fall
+    std::int64_t retired_upper_ = INT64_MAX;  // the results of replaced provers
+    std::int64_t last_upper_ = INT64_MAX;     // the last bound used: bounds only fall
     double seconds_of_factors_ = 0;
     double seconds_of_proving_ = 0;
 };

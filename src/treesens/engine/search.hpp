@@ -43,7 +43,7 @@ public:
     void clear_stop() { control_.clear_stop(); }
     // Other bounds or another question: factors, messages, and the points met so far are kept.
     void reset(std::vector<std::int64_t> bound, Mode mode);
-    // What no solution of the constraints at the present bounds can use; independent of the search and its state.
+    // The part that no solution under the current bounds can use; independent of the search and its state.
     Fixing fix(std::int64_t work, bool probe);
     // Proves in a form for others that no solution reaches `level` (0 in the mode decide); independent of the search,
     // but for messages to start from.
@@ -61,13 +61,13 @@ public:
     // Trees share factors of so many entries from the beginning (0: never), not only once a search is long. Before the
     // first run, or a reset.
     void set_together(std::int64_t entries) { provers_.set_together(entries); }
-    // Nodes so deep become problems of their own (ADR 0016) from the beginning (0: only once a search looks long).
+    // Nodes at this depth become separate problems (ADR 0016) from the beginning (0: only once a search looks long).
     // Before the first run.
     void set_parts(std::int32_t depth) { provers_.set_parts(depth); }
 
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
-    // What was found to be wrong, if the reason is `internal`; then nothing counts as proved.
+    // The error if the reason is `internal`; then nothing counts as proved.
     const std::string& fault() const { return fault_; }
     const Incumbent& incumbent() const { return incumbent_; }
     bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }
@@ -94,7 +94,7 @@ private:
     std::int64_t turn_work(int turn) const;
     void begin();
 
-    // What is asked.
+    // The question.
     MemoryBudget budget_;
     Problem problem_;
     Forest forest_;
@@ -115,7 +115,7 @@ private:
     std::int64_t patience_ = 1;  // how much longer the turns of provers have become
     Seconds seconds_;
 
-    // What is known.
+    // The results.
     Incumbent incumbent_;
     std::vector<std::vector<Cell>> pool_;                // incumbents of earlier bounds
     std::vector<std::vector<std::int64_t>> infeasible_;  // bounds proved infeasible

@@ -1,4 +1,4 @@
-// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem, asked many times.
+// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem, solved many times.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -19,7 +19,7 @@ namespace treesens {
 
 namespace {
 
-// Nodes of trees from which on it is worthwhile to look for memory that is not used.
+// Tree nodes from which searching for unused memory is worthwhile.
 constexpr std::size_t kLarge = 200'000;
 
 const char* name(Status status) {
@@ -195,7 +195,7 @@ nb::dict restricted_result(const RestrictedSearch& s) {
     return out;
 }
 
-// What the numbers of a proof about a box stand for, in those of the whole; `failing_row` where nothing is left of it.
+// The numbers of a proof about a box, mapped to those of the whole; `failing_row` where the box is empty.
 nb::dict restricted_left(const RestrictedSearch& s) {
     nb::dict out;
     const Restricted& part = s.part();

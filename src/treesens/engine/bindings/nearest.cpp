@@ -25,7 +25,7 @@ constexpr std::int64_t kMostSlack = std::int64_t{1} << 32;
 constexpr double kLookEvery = 0.05;
 constexpr double kLongest = 1e9;
 
-// Owns copies of all but the trees, which its constructor keeps alive, so that nobody can change or free them
+// Owns copies of all but the trees, which its constructor keeps alive, so that they cannot be changed or freed
 // meanwhile.
 class NearestPairs {
 public:

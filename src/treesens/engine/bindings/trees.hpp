@@ -1,4 +1,4 @@
-// treesens._engine.CheckedTrees: the trees of an ensemble as Python hands them over, once for all that asks them.
+// treesens._engine.CheckedTrees: the trees of an ensemble as passed by Python, shared by all their users.
 #pragma once
 
 #include "bindings/arrays.hpp"
@@ -6,7 +6,7 @@
 namespace treesens {
 
 // Keeps the arrays alive, without a copy: Python has made them read-only (compiler/model/cell_trees.py). They were
-// checked, so that no traversal can leave its arrays or go round in a circle. Whoever keeps the view keeps this object.
+// checked, so that no traversal can leave its arrays or loop. Users of the view keep this object.
 class CheckedTrees {
 public:
     CheckedTrees(Ints root, Ints feature, Ints cut, Ints left, Ints right, Ints leaf, Vector<std::uint8_t> default_left,

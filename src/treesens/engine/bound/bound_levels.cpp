@@ -18,7 +18,7 @@ std::int64_t weight(const std::int64_t magnitude, std::int64_t bound) {
     return magnitude + std::abs(bound) + 1;
 }
 
-// A level beyond what a row can reach says no more than one just beyond it.
+// A level beyond a row's reach says no more than one just beyond it.
 std::int64_t counted_level(const Problem& p, const Goal& goal, std::int32_t r, std::int64_t level) {
     const std::int64_t reach = weight(p.magnitude(r), goal.bound[r]);
     return std::clamp(level, -reach, reach);
@@ -76,7 +76,7 @@ std::vector<std::int32_t> step_multipliers(const std::vector<std::int32_t>& mult
         rest -= result[r];
         if (result[r] > result[largest]) largest = r;
     }
-    result[largest] += rest;  // what the integers left over, or took too much
+    result[largest] += rest;  // the remainder or excess of the integers
     return result;
 }
 
@@ -154,7 +154,7 @@ std::vector<std::int32_t> BoundLevel::step_from(const std::vector<std::int32_t>&
     return weight;
 }
 
-// The multipliers with so much for one row, which is no sum; the others keep their proportions.
+// The multipliers with so much for one row, which is not a sum; the others keep their proportions.
 std::vector<std::int32_t> BoundLevel::with_share(std::size_t row, std::int32_t share) const {
     std::vector<std::int32_t> result = messages.multipliers();
     const std::int64_t others = kMultiplierUnit - result[row];
@@ -217,7 +217,7 @@ bool BoundLevel::improve_multipliers(const std::vector<Cell>& x, Domains& domain
     kept_ = messages.reduced();
     messages.set_multipliers(next);
     messages.refresh();
-    // Messages that were good for the old multipliers hide what a step has gained.
+    // Messages tuned to the old multipliers hide the gain of a step.
     const std::int64_t sweeps = of == nullptr ? 1 : of->sweeps;
     bool better = false;
     for (std::int64_t i = 0; i < sweeps && !better; ++i) {

@@ -58,8 +58,8 @@ public:
     // falls if weight is given away from the soft rows, and upper() rises.
     bool improve_multipliers(const std::vector<Cell>& x, Domains& domains, Control& control, Sweep& outcome,
                              const Optimised* of = nullptr);
-    // Where the multipliers of an objective beside other rows begin: of some shares of the unit the one that leads to
-    // the least upper bound. Starts with zero messages.
+    // The initial multipliers of an objective next to other rows: the share of the unit with the least upper bound.
+    // Starts with zero messages.
     Sweep choose_share(Domains& domains, Control& control, const Optimised& of);
     // Seldom worth its time: few of the nodes that it tried were pruned. The full rows take several sweeps more, and
     // have to prune a third (benchmarks: largest gaps a fifth to a third faster than at a twelfth).

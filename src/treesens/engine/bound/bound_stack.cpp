@@ -14,7 +14,7 @@ bool always_holds(const Problem& p, const Goal& goal, std::int32_t r) {
     return !goal.soft[r] && goal.bound[r] <= 0 && p.magnitude(r) == 0;
 }
 
-// A sum of rows in which trees cancel, and beside it the rows that are about other trees.
+// A sum of rows in which trees cancel, and the rows about other trees.
 std::shared_ptr<const FactorSet> build_collapsed(const Problem& p, const Forest& forest, const Goal& goal,
                                                  const RowSum& sum, const std::vector<int>& shift, MemoryBudget& budget,
                                                  std::int64_t together, Control* control) {
@@ -55,8 +55,8 @@ FactorSets build_factor_sets(const Problem& p, const Forest& forest, const Goal&
 }
 
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets) {
-    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two. Rows beside them
-    // begin without any, but for an objective: a bound without it says nothing of its value.
+    // A single row keeps its weight, two rows halve it: the sums stay below the same power of two. Other rows begin
+    // without any, except an objective: a bound without it says nothing about its value.
     const std::vector<RowSum>& rows = sets.collapsed->rows;
     std::vector<std::int32_t> start(rows.size(), 0);
     const auto size = narrow<std::int32_t>(rows[0].size());

@@ -15,14 +15,14 @@ struct FactorSets {
     std::shared_ptr<const FactorSet> collapsed;  // null when no rows cancel
     std::shared_ptr<const FactorSet> full;
     bool objective_is_apart = false;
-    std::size_t objective_beside = 0;  // the place of an objective beside the sum of the collapsed rows (0: none)
+    std::size_t objective_beside = 0;  // the place of an objective next to the sum of the collapsed rows (0: none)
 };
 // With `together` trees share factors, see bundles.hpp. Throws SetupStopped soon after the limits of `control`, if
 // there is one, are reached.
 FactorSets build_factor_sets(const Problem& problem, const Forest& forest, const Goal& goal, MemoryBudget& budget,
                              std::int64_t together = 0, Control* control = nullptr);
 
-// What the levels start with: the collapsed row at its weight, and the same weights row by row (equal ones where
+// The initial weights of the levels: the collapsed row at its weight, and the same weights row by row (equal ones where
 // nothing collapses).
 std::vector<std::int32_t> collapsed_multiplier(const FactorSets& sets);
 std::vector<std::int32_t> start_multipliers(const FactorSets& sets);

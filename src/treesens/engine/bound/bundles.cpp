@@ -10,10 +10,10 @@ namespace treesens {
 
 namespace {
 
-// So many trees are tried beside a bundle, those with the most features in common first.
+// Trees tried next to a bundle, those with the most features in common first.
 constexpr std::size_t kTries = 8;
 
-// How often each variable is asked for, the splits of several groups together.
+// The number of splits on each variable, over several groups.
 std::vector<double> questions(const Problem& p, const Forest& f, const std::vector<std::int32_t>& groups) {
     std::vector<double> count(p.variables(), 0);
     std::vector<std::int32_t> stack;
@@ -130,7 +130,7 @@ private:
     const std::int64_t most_;
     BundleBoxes boxes_;  // of the bundle at work
     // Without copies of trees entries are counted by their boxes, which is many times cheaper. With copies equal values
-    // become one entry, and clauses relate copies: only a Join can tell how many are left.
+    // become one entry, and clauses relate copies: only a Join finds their number.
     bool counts_boxes_ = false;
     std::vector<Tree> trees_;
 };

@@ -282,9 +282,9 @@ bool has_row(const Forest& forest, std::int32_t group, std::int32_t row) {
     return std::binary_search(first, forest.group_rows.begin() + forest.row_offset[group + 1], row);
 }
 
-// Whether two rows are about two points, and their sum may vary: some tree has a copy with the first row and another
-// copy with the second, and not the same sum in all leaves. The ends of a range for one point cancel, too, and say
-// nothing.
+// True if two rows are about two points, and their sum may vary: some tree has a copy with the first row and another
+// copy with the second, and not the same sum in all leaves. The ends of a range for one point also cancel, and are
+// useless.
 bool oppose_points(const Problem& p, const Forest& forest, const RowSum& rows) {
     const std::int64_t slop = rounding_slop(p, forest, rows);
     const auto trees = groups_by_tree(p);
@@ -300,7 +300,7 @@ bool oppose_points(const Problem& p, const Forest& forest, const RowSum& rows) {
     });
 }
 
-// How far the sum of rows may be above what it needs, with every copy of a tree at its best, as a share of its range.
+// How far the sum of rows may exceed its requirement, with every copy of a tree at its best, as a share of its range.
 double share_above(const Problem& p, const Forest& forest, const Goal& goal, const RowSum& rows) {
     double above = 0;
     double range = 1;

@@ -119,7 +119,7 @@ std::int64_t Join::fill_most(std::int32_t group, std::int32_t node) {
     return most_[node];
 }
 
-// Whether no combination of leaves below has more than `least_`.
+// True if no combination of leaves below has more than `least_`.
 bool Join::hopeless(const std::vector<Place>& places) const {
     std::int64_t most = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -174,7 +174,7 @@ bool Join::visit(std::vector<Place>& places) {
     return complete;
 }
 
-// Whether a clause of two literals is false in the whole region: no solution reaches these leaves together. Dropping
+// True if a clause of two literals is false in the whole region: no solution reaches these leaves together. Dropping
 // them only sharpens the bound, and it is what proves that a monotone model is monotone.
 bool Join::refuted(std::int32_t v) const {
     if (!filter_) return false;
@@ -185,7 +185,7 @@ bool Join::refuted(std::int32_t v) const {
     return std::any_of(rays_[v].begin(), rays_[v].end(), [&](const Rays& rays) { return misses(rays, v); });
 }
 
-// Whether the region misses both rays of some clause.
+// True if the region misses both rays of some clause.
 bool Join::misses(const Rays& rays, std::int32_t v) const {
     const auto& bounds = rays.bounds;
     Cell best = 0;

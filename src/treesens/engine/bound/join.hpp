@@ -1,7 +1,7 @@
 // The leaves of one tree, or of all copies of a tree taken together: simultaneous traversal.
 //
-// Copies part only where they ask for a variable that they do not share. Every combination of leaves that can be
-// reached together is an entry: a box, and the sums of its rows.
+// Copies part only at splits on a variable that they do not share. Every combination of leaves that can be reached
+// together is an entry: a box, and the sums of its rows.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ public:
     void stop_by(Control* control) { control_ = control; }
     // From now on a first row within `slop` of zero counts as `slop`: rounded upwards, and equal.
     void even_out(std::int64_t slop) { slop_ = slop; }
-    // False when more than `limit` entries would be needed, or so many steps that a search has no time for them:
-    // entries that are left out or merged count nothing, and there may be endlessly many.
+    // False when more than `limit` entries would be needed, or too many steps for a search: entries that are left out
+    // or merged count nothing, and there may be endlessly many.
     bool run(const std::vector<std::int32_t>& groups, std::int64_t limit);
     // The number of entries that it would make, or `limit` + 1 if it is false. The entries have no boxes.
     std::int64_t count(const std::vector<std::int32_t>& groups, std::int64_t limit);
@@ -85,7 +85,7 @@ private:
     std::vector<Cell> low_;
     std::vector<Cell> high_;
     std::vector<std::vector<std::pair<Literal, Literal>>>
-        pairs_;                            // [variables]: clauses of two literals that are no rays, own literal first
+        pairs_;                            // [variables]: clauses of two literals that are not rays, own literal first
     std::vector<std::vector<Rays>> rays_;  // [variables]
     Control* control_ = nullptr;
     bool filter_ = true;

@@ -21,8 +21,8 @@
 
 namespace treesens {
 
-// What nodes start from: messages, multipliers, and what is left at a node above. Any messages give a bound, so that
-// they are kept rounded to 24 bits; a float of a whole number is whole.
+// The warm start of a node: messages, multipliers, and the remaining entries of a node above. Any messages give a
+// bound, so they are stored rounded to 24 bits; rounded integers are integers.
 struct SavedMessages {
     std::vector<float> reduced;  // r
     std::vector<std::int32_t> multiplier;
@@ -69,13 +69,13 @@ public:
     const std::vector<double>& reduced() const { return reduced_; }
     void set_reduced(const std::vector<double>& r) { reduced_ = r; }
 
-    // From now on no cell is removed: every bound then stands on the domains alone, as a certificate has it.
+    // Stops removing cells: every bound then depends on the domains alone, like a certificate's.
     void keep_cells() { keeps_cells_ = true; }
     // One star update of every variable, forward or backward. Cells whose bound is negative are removed from `domains`
     // (which must be in sync); pruned when the bound is negative or a domain is empty.
     Sweep sweep(bool forward, Domains& domains, Control& control);
-    // Updates one factor after the other, there and back, and evaluates the bound, which may rise. Where the star
-    // update stands still this often does not. Stopped: what was reached by then.
+    // Updates one factor after the other, there and back, and evaluates the bound, which may rise. It often improves
+    // where the star update stalls. If stopped, the result so far.
     Sweep pass(Control& control);
     std::int64_t bound() const { return total_ + unscoped_ + constant_; }
     bool empty() const { return empty_; }
@@ -197,7 +197,7 @@ private:
     std::vector<double> maxima_;         // sparse table of A over the cells of one variable
     std::int32_t line_ = 0;              // its line length
     // Workspaces of the update of a factor, which is the only place where numbers need not be exact.
-    std::vector<double> taken_entry_;  // [alive entries]: value and what the variables hold for it
+    std::vector<double> taken_entry_;  // [alive entries]: value plus the messages of its variables
     std::vector<double> taken_;        // [segments of the factor]: what there was; -infinity: no cell is left
     std::vector<double> given_;        // [segments of the factor]: the r to come
     std::vector<double> held_;         // [literals of the factor]: the part of the entry that lies with a slot

@@ -1,10 +1,10 @@
-// The update of a factor: it takes what its variables hold, and hands back as much of it as it can.
+// The update of a factor: it collects its variables' messages, and returns as much as it can.
 //
 // In terms of r: without its own r a factor sees B_v = A_v - r_{T,v} of each of its variables, and an entry is worth
-// value(e) + sum_v max B_v over its cells. The variables get the max-marginals of this, one after the other: of those
-// that are left each gets an equal part, and on the way back all that the later ones could not use. Then every
-// max-marginal of the factor is 0, and all that it knows lies with its variables (MPLP++: Tourani, Shekhovtsov, Rother,
-// Savchynskyy, ECCV 2018). The star update, which evens out, stands still where this still finds its way.
+// value(e) + sum_v max B_v over its cells. The variables get the max-marginals of this in turn: first an equal part of
+// the rest, and on the way back all that later ones could not use. Then every max-marginal of the factor is 0, and its
+// variables hold all its information (MPLP++: Tourani, Shekhovtsov, Rother, Savchynskyy, ECCV 2018). The star update,
+// which averages, stalls where this one still improves.
 //
 // Nothing here has to be exact: any whole r in range gives a bound, which evaluate() computes from r alone.
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace treesens {
 
 namespace {
 
-// A pass looks at the time after so many factors.
+// Factors between two checks of the time in a pass.
 constexpr std::int32_t kFactorsPerLook = 64;
 
-// The whole number next to x (see round_up_quotient); above 2^52 there are no others.
+// The integer next to x (see round_up_quotient); above 2^52 there are no others.
 double to_whole(double x) {
     constexpr double kShift = 6755399441055744.0;
     return (x + kShift) - kShift;

@@ -1,4 +1,4 @@
-// The star update of a variable: what its factors say of each cell, and what it tells them.
+// The star update of a variable: it collects its factors' values for each cell, and averages them.
 #include <algorithm>
 #include <cmath>
 
@@ -164,8 +164,8 @@ void Messages::drop_hopeless() {
     }
 }
 
-// What the entries that are left have in the runs of their literals, without the factor's own message; into
-// over_segments_. One by one, if they are fewer than the literals.
+// The values of remaining entries in the runs of their literals, without the factor's own message; into over_segments_.
+// One by one, if they are fewer than the literals.
 void Messages::ask_entries(std::int32_t s) {
     const std::int32_t t = set_.slot_factor[s];
     const std::int32_t n = alive_[t];
@@ -187,7 +187,7 @@ void Messages::find_best(std::int32_t s, const double* entries) {
     const std::int32_t n = alive_[set_.slot_factor[s]];
     const std::uint16_t* column = column_.data() + set_.slot_column[s];
     std::fill_n(literal_best_.begin(), literals, kNone);
-    // Two tables, because neighbours often have the same range: the one need not wait for what the other one wrote.
+    // Two tables, because neighbours often have the same range: one need not wait for the other's writes.
     std::fill_n(literal_other_.begin(), literals, kNone);
     std::int32_t i = 0;
     for (; i + 1 < n; i += 2) {

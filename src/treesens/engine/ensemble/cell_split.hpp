@@ -1,7 +1,7 @@
-// Which cells a split of a tree sends to which side: one point, a range of cells, the runs of a range.
+// The sides to which a tree's split sends cells: one point, a range of cells, the runs of a range.
 //
-// Everything that walks down trees over cells asks here. A tree may hold its nodes in a format of its own; it makes a
-// CellSplit of a node.
+// All traversals of trees over cells use it. A tree may hold its nodes in a format of its own; it makes a CellSplit of
+// a node.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,8 @@ struct CellSplit {
         if (left && cut < last) return cut;
         return last < high && missing_left == left ? high : last;
     }
-    // Takes from low..high what does not go to a side. A range may hold more: with categories nothing is taken, and a
-    // missing cell that stays on the left keeps the cells between.
+    // Removes from low..high the cells that do not go to a side. A range may keep more: with categories nothing is
+    // removed, and a missing cell that stays on the left keeps the cells between.
     void narrow(Sides to, Cell& low, Cell& high) const {
         if (member != nullptr) return;
         const bool absent = high == missing;

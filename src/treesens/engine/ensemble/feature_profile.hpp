@@ -1,4 +1,4 @@
-// What every cell of one feature gives, the other features at a point: the traversal of all that look along a feature.
+// The values of every cell of one feature, the other features at a point: the shared traversal along a feature.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace treesens {
 
-// The trees as they are. A tree to look into tells for each of its nodes whether it is a leaf and with what value, the
-// node of the ensemble that it stands for, and its children.
+// The trees as they are. A traversed tree gives for each of its nodes the leaf value if it is a leaf, its node in the
+// ensemble, and its children.
 struct WholeTrees {
     const CellTrees& trees;
     const std::int64_t* leaf_value;
@@ -20,8 +20,8 @@ struct WholeTrees {
     std::int32_t right(std::int32_t node) const { return trees.right[node]; }
 };
 
-// Adds what the cells low..high of `feature` reach below a node to the differences `profile` [cells + 1], whose running
-// sums are the values of the leaves. `row` holds the cells of all other features.
+// Adds the leaves that the cells low..high of `feature` reach below a node to the differences `profile` [cells + 1],
+// whose running sums are the leaf values. `row` holds the cells of all other features.
 template <typename Tree>
 void add_profile(const CellTrees& trees, const Tree& tree, std::int32_t node, const std::int32_t* row,
                  std::int64_t feature, std::int32_t low, std::int32_t high, std::int64_t* profile) {

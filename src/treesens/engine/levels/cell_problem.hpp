@@ -11,7 +11,8 @@
 
 namespace treesens {
 
-// What one point sees: the trees of its model, the variable of each feature, and what each leaf adds to some rows.
+// The view of one point: the trees of its model, the variable of each feature, and the contributions of each leaf to
+// some rows.
 struct PointTrees {
     struct Row {
         std::int32_t row;
@@ -25,14 +26,14 @@ struct PointTrees {
     std::vector<Row> rows;
 };
 
-// A group: a tree as some points see it. Points with one model share it if all that the tree asks is the same of them.
+// A group: a tree as some points see it. Points with one model share it if they share all its split variables.
 struct TreeCopies {
     std::vector<std::int32_t> points;
     std::int32_t tree = 0;
 };
 
 // The groups and rows of `problem` (variables, bounds and clauses are there) and its trees. Leaves have no boxes.
-// `copies` says what the groups are.
+// `copies` describes the groups.
 Forest add_points(Problem& problem, const std::vector<PointTrees>& points, std::vector<TreeCopies>& copies);
 
 }  // namespace treesens

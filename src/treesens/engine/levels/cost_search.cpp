@@ -16,7 +16,7 @@ constexpr std::int64_t kFirstTurn = 300'000;
 constexpr std::int64_t kFirstChunk = 8;
 // The part is made anew once the best cost has fallen below its price by this part of it.
 constexpr std::int64_t kWorthwhile = 16;
-// The next price is more than what is proved by this part of it.
+// The next price exceeds the proved bound by this part of it.
 constexpr std::int64_t kStep = 4;
 constexpr int kOrders = 8;
 
@@ -64,7 +64,7 @@ std::vector<std::int32_t> CostSearch::ranks() {
     return rank;
 }
 
-// What is proved of a cost, which is a whole number of units.
+// The proved bound of a cost, an integer number of units.
 void CostSearch::raise(std::int64_t low) {
     if (low % unit_ != 0 && low <= kLargestSum - unit_) low += unit_ - low % unit_;
     low_ = std::max(low_, std::min(low, best_.empty() ? most_ : high_));
@@ -146,7 +146,7 @@ int CostSearch::unit_shift(const Restricted& part) const {
     return shift - 1;
 }
 
-// The costs as the row that the prover maximises, rounded down to its units: what it proves of them is true of them.
+// The costs as the row that the prover maximises, rounded down to its units, so that its proofs hold for them.
 void CostSearch::add_objective() {
     Problem& p = part_.problem;
     const std::int32_t row = p.rows++;
@@ -191,8 +191,7 @@ void CostSearch::start_prover() {
     if (!best_.empty()) hints.insert(hints.begin(), best_);
     part_ = restrictor_.restrict(allowed_.data(), rank_.data(), bound_, hints);
     if (part_.left != Left::problem) {
-        // Every point of the part is a solution, and the cheapest of them is the best of all; or there is none at this
-        // price.
+        // Every point of the part is a solution, and its cheapest is the best of all; or there is none at this price.
         if (part_.left == Left::point) {
             keep(cheapest(), false);
             ensure(!best_.empty() || costs_.sum(cheapest()) >= most_, "a part has lost its solution");
@@ -234,8 +233,8 @@ void CostSearch::read_prover() {
     if (upper <= 0 && upper > -kLargestSum) raise(std::min((-upper << shift_) + constant_, price_ + 1));
 }
 
-// All is known of the part. Solutions in it that cost more than what is proved by less than `rounded` may have passed
-// unseen.
+// The part is complete. Solutions in it that cost more than the proved bound by less than `rounded` may have been
+// missed.
 void CostSearch::end_part(std::int64_t rounded) {
     const std::lock_guard<std::mutex> lock(guard_);
     prover_.reset();
@@ -262,7 +261,7 @@ void CostSearch::prove(double slice, double seconds) {
     }
     chunk_ *= 2;
     if (high_ >= price_ - price_ / kWorthwhile || best_.empty()) return;
-    // A cheaper solution leaves less to look at.
+    // A cheaper solution reduces the remaining search.
     nodes_ += prover_->provers().statistics().nodes;
     const std::lock_guard<std::mutex> lock(guard_);
     prover_.reset();

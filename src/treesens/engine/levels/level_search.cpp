@@ -42,7 +42,7 @@ const std::uint8_t* LevelSearch::box(std::size_t limit) {
     return allowed_.data();
 }
 
-// The least step at which every row can be met by trees that are each at their best: all before it have no solution.
+// The least step at which every row can be met with each tree at its best: earlier steps have no solution.
 void LevelSearch::skip_hopeless() {
     std::size_t high = step_.size();
     while (low_ < high) {

@@ -156,7 +156,7 @@ void Moves::find_places() {
     if (block_[1] < 0) choose_window(width);
 }
 
-// What is not of the leaves that were met changes there, too.
+// Anything outside the visited leaves changes there, too.
 void Moves::cut_at_changes() {
     for (int i = 0; i < 2 && problem_.has_unary; ++i) {
         if (block_[i] < 0) continue;
@@ -176,8 +176,8 @@ void Moves::cut_at_changes() {
     }
 }
 
-// Where there are still very many places a move looks at some of them around the present one, others the next time:
-// tables over all of them, and over the open variable besides, would take hundreds of megabytes.
+// If there are still very many places, a move tries some of them around the current one, and others the next time:
+// tables over all of them, and over the open variable, would take hundreds of megabytes.
 void Moves::choose_window(std::int64_t width) {
     const std::int64_t most = std::max(kLeastWindow, kLargestLine / width);
     if (size_[0] <= most) return;
@@ -194,7 +194,7 @@ void Moves::keep_piece(std::int32_t group, std::int32_t leaf, const Range& range
     if (open_ < 0) return;
     Cluster& c = clusters_[cluster_of_[forest_.group_rows[forest_.row_offset[group]]]];
     c.between.cut[range.low[2]] = 1;
-    // What begins behind it may cover the block, and is not kept then.
+    // Anything behind it may cover the block, and is dropped then.
     if (range.high[2] + 1 < c.width) c.between.cut[range.high[2] + 1] = 1;
 }
 
@@ -245,7 +245,7 @@ void Moves::traverse(std::int32_t group, std::int32_t node, Range range) {
             node = n.right;
         }
     }
-    // A leaf that holds wherever the block goes tells none of its cells apart.
+    // A leaf that holds wherever the block goes separates none of its cells.
     if (block_[0] >= 0 && covers_block(range)) return;
     if (keeps_)
         keep_piece(group, ~node, range);
@@ -445,7 +445,7 @@ bool Moves::improve(std::int32_t first, std::int32_t second) {
     mask_cells(second, mask_[1]);
     is_open_[first] = was_open[0];
     if (second >= 0) is_open_[second] = was_open[1];
-    work_ += 200;  // what a move costs whatever its size
+    work_ += 200;  // the fixed cost of a move
     if (sparse_) find_places();
     start_tables();
     if (sparse_)

@@ -1,11 +1,11 @@
 // Exact block moves: the best cells of one or two variables, all others held, together with the best cell of one
 // private variable per point.
 //
-// docs/engine.md: keep the profile of every row over the private variable; traverse only the trees that ask
-// for the block with block and private variable left open, add every leaf to its rectangle in a difference array,
-// prefix-sum, read off the best cell. All in exact integers.
+// docs/engine.md: keep the profile of every row over the private variable; traverse only the trees that split on the
+// block, with block and private variable left open, add every leaf to its rectangle in a difference array, prefix-sum,
+// read off the best cell. All in exact integers.
 //
-// What a move raises is the least slack; or, if many rows have to hold together, the sum of what they miss: a move that
+// A move raises the least slack; or, if many rows have to hold together, the sum of their violations: a move that
 // brings one of them nearer counts even if another one is further away (ADR 0035).
 //
 // Which variable is private is read off the problem: rows fall into clusters (those of point a, those of point b) such
@@ -25,13 +25,12 @@
 namespace treesens {
 
 inline constexpr std::int64_t kLargestGrid = 300'000;
-// Above so many cells of a block and the open variable together a move stands on the places between the cuts that its
-// trees make, of which there are few: below, it takes longer to find them than to add over all cells.
+// Above so many cells of a block and the open variable together a move uses the few places between its trees' cuts:
+// below, finding them takes longer than adding over all cells.
 inline constexpr std::int64_t kMostDense = 50'000;
 // The same if moves raise a sum over many rows, each of which has tables of its own. Measured.
 inline constexpr std::int64_t kMostDenseOfMany = 1'000;
-// Places of a single variable times those of the open one that a move looks at, and places that it looks at in any
-// case.
+// Maximum of places of a single variable times those of the open one in a move, and the minimum that it tries.
 inline constexpr std::int64_t kLargestLine = 1'000'000;
 inline constexpr std::int64_t kLeastWindow = 16;
 
@@ -46,14 +45,15 @@ public:
     void stay_within(const Domains* region);
     // Moves to x (which must satisfy the clauses) and picks the private variables with the numbers given by `pick`.
     void place(const std::vector<Cell>& x, std::uint64_t pick);
-    // The best move over the block; `second` may be -1. True when what moves raise rose.
+    // The best move over the block; `second` may be -1. True if the objective of moves rose.
     bool improve(std::int32_t first, std::int32_t second);
     // Cells the block move over these variables would compute.
     std::int64_t grid(std::int32_t first, std::int32_t second) const;
 
     const std::vector<Cell>& x() const { return x_; }
     const Score& score() const { return score_; }
-    // What moves raise: the score, or with its `soft` as the sum of what soft rows miss, 0 if they miss nothing.
+    // The objective of moves: the score, or with its `soft` as the sum of the soft rows' violations, 0 if there are
+    // none.
     const Score& worth() const { return worth_; }
     bool sums() const { return sums_; }
     std::int64_t work() const { return work_; }
@@ -61,16 +61,16 @@ public:
     const std::vector<std::int32_t>& movable() const { return movable_; }
 
 private:
-    // Cells of a variable that a move does not tell apart are one place, and one allowed cell stands for all of it.
+    // Cells of a variable that a move does not separate form one place, represented by an allowed cell.
     struct Places {
         std::vector<std::uint8_t> cut;     // [cells]: another place begins
         std::vector<std::int32_t> number;  // [cells]: the place
-        std::vector<Cell> cell;            // [places]: who stands for it; -1 if no cell is allowed
+        std::vector<Cell> cell;            // [places]: its representative; -1 if no cell is allowed
         void start(std::int32_t cells) {
             cut.assign(cells, 0);
             cell.clear();
         }
-        // Numbers the places. `now` stands for its own, any allowed cell for another one.
+        // Numbers the places. `now` represents its own, any allowed cell another one.
         void close(const std::uint8_t* allowed, Cell now, std::uint64_t& random);
     };
     struct Cluster {
@@ -81,9 +81,9 @@ private:
         std::vector<std::int64_t> rectangle;  // [rows][first][second][open] difference array, then its sums
         std::vector<std::int64_t> plane;      // [rows][first][second]: leaves that do not depend on `open`
         std::int32_t width = 1;               // cells of open, or 1
-        std::int32_t places = 1;              // of open that the move tells apart
+        std::int32_t places = 1;              // the cells of open that the move separates
         bool split = false;                   // the block leaves `open` open (it is not itself in the block)
-        Places between;                       // of open, where the move stands on places
+        Places between;                       // the cells of open, if the move uses places
         std::vector<std::int64_t> line;       // [rows][places]: the profile there
     };
     struct Range {
@@ -123,7 +123,7 @@ private:
     bool adopt_with_clauses(std::int64_t cell, std::int64_t here);
     std::int64_t unary_difference(std::int32_t row, std::int64_t cell) const;
     void mask_cells(std::int32_t variable, std::vector<std::uint8_t>& mask);
-    // Where a cell of the block stands in the tables, and who stands for a place there.
+    // The position of a cell of the block in the tables, and the representative of a place there.
     std::int32_t place_of(int axis, Cell cell) const {
         return sparse_ ? places_[axis].number[cell] - (axis == 0 ? from_ : 0) : cell;
     }
@@ -160,11 +160,11 @@ private:
     // State of one block move.
     std::int32_t block_[2] = {-1, -1};
     std::int32_t size_[2] = {1, 1};
-    bool sparse_ = false;  // the move stands on places
+    bool sparse_ = false;  // the move uses places
     bool keeps_ = false;   // leaves that are met are kept, as places are not known yet
     Places places_[2];
     std::vector<Piece> pieces_;
-    std::int32_t from_ = 0;      // the first place of the first variable that the move looks at
+    std::int32_t from_ = 0;      // the first place of the first variable that the move tries
     std::uint64_t windows_ = 1;  // where the next one begins
     std::int32_t open_ = -1;     // private variable of the group being traversed
     std::vector<std::uint8_t> mask_[2];

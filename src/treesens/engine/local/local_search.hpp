@@ -23,10 +23,10 @@ public:
     // Coordinate descent from a given point (a decoded point of the prover); repairs its clauses first.
     void polish(std::vector<Cell> x, const Goal& goal, Incumbent& incumbent, Control& control);
 
-    // From now on `run` looks among the cells of a region alone, or anywhere.
+    // Restricts `run` to the cells of a region, or lifts the restriction.
     void stay_within(std::optional<Domains> region);
 
-    // Whether moves raise the sum of what many rows miss.
+    // True if moves raise the sum of many rows' violations.
     bool sums() const { return moves_.sums(); }
     std::int64_t restarts() const { return restarts_; }
     std::int64_t work() const { return moves_.work(); }

@@ -1,5 +1,4 @@
-// Conversions that refuse what they cannot represent, and the error of a search that has caught itself in a
-// contradiction.
+// Conversions that refuse unrepresentable values, and the error of a search that detects its own contradiction.
 //
 // A cast that loses its value silently once turned multipliers into -2^31 and a bound into nonsense, and the node with
 // the optimum was pruned. So: no narrowing cast without a check, outside a few accessors whose range validate() has

@@ -1,4 +1,4 @@
-// What a point is worth, and what has been reached so far.
+// The value of a point, and the best one so far.
 //
 // All three questions (decide, maximise the objective, maximise the minimum slack) are one:
 //     maximise t  subject to  slack_r(x) >= 0 for hard rows,  slack_r(x) >= t for soft rows,  and all clauses.

@@ -1,5 +1,5 @@
-// An array that grows in place: what a vector does by a copy, for which both have to fit, the allocator does by moving
-// pages. For tables that take most of the memory of a search.
+// An array that grows in place: the allocator moves pages, whereas a vector copies, for which both have to fit. For
+// tables that take most of the memory of a search.
 #pragma once
 
 #include <algorithm>

@@ -18,8 +18,8 @@ public:
     Control(const Control&) = delete;
     Control& operator=(const Control&) = delete;
 
-    // After `slice` seconds the search pauses at the next place where it can go on as if nothing had happened; after
-    // `seconds`, or when asked to stop, it breaks off at once.
+    // After `slice` seconds the search pauses at the next point from which it can resume; after `seconds`, or on a stop
+    // request, it ends at once.
     void start(double slice, double seconds) {
         const Clock::time_point now = Clock::now();
         pause_at_ = after(now, slice);

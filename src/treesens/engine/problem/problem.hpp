@@ -45,7 +45,7 @@ public:
         }
         raise_peak(used);
     }
-    // The same, but tells instead of throwing.
+    // The same, but returns the result instead of throwing.
     bool try_charge(std::int64_t bytes) {
         if (room() < bytes) return false;
         charge_anyway(bytes);
@@ -109,7 +109,7 @@ struct Problem {
     std::int32_t rows = 0;
     std::int32_t constraints = 0;
     bool has_objective = false;
-    // The coefficients are given up as soon as the values of a Forest stand for them.
+    // The coefficients are released once the values of a Forest replace them.
     std::vector<std::int64_t> coefficient_offset;  // [leaves + 1]
     std::vector<std::int32_t> coefficient_row;
     std::vector<std::int64_t> coefficient_value;

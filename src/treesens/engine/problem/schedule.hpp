@@ -1,7 +1,7 @@
 // When each method begins and how far it goes: every number that chooses among the methods of the search, in one place,
-// with its default and a sentence. A number that belongs to one algorithm alone stays beside its code.
+// with its default and a sentence. A number of a single algorithm stays with its code.
 //
-// `TREESENS_SCHEDULE=part_early=2,part_long=0` changes them for a process; `_engine.schedule()` tells them, and
+// `TREESENS_SCHEDULE=part_early=2,part_long=0` changes them for a process; `_engine.schedule()` returns them, and
 // `_engine.set_schedule(..)` changes them between two searches. They change how long an answer takes, never the answer:
 // the oracle draws them (tests/oracle), so that small problems run through the code of large ones.
 #pragma once
@@ -83,7 +83,7 @@ const std::vector<ScheduleEntry>& schedule_entries();
 // The numbers of this process. Written between searches only: a search that runs reads them without a lock.
 extern Schedule schedule;
 
-// `name=value,name=value`; an empty text changes nothing. Throws std::invalid_argument with what is wrong.
+// `name=value,name=value`; an empty text changes nothing. Throws std::invalid_argument with the error.
 void set_schedule(const std::string& text);
 
 }  // namespace treesens

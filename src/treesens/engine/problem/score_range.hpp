@@ -8,17 +8,17 @@
 
 namespace treesens {
 
-// Of one score: base, slack, and the largest leaf of every tree, added up, stay below 2^kScoreBits in magnitude. Then
-// the difference of two scores, and what it differs by from a bound of the same size, is far from overflow.
+// For one score: base, slack, and the largest leaf of every tree sum to less than 2^kScoreBits in magnitude. Then
+// differences of two scores, and of these from a bound of the same size, are far from overflow.
 inline constexpr int kScoreBits = 60;
 inline constexpr std::int64_t kMostScore = std::int64_t{1} << kScoreBits;
 
-// Whether a number is in the range of a score.
+// True if a number is in the range of a score.
 inline bool is_score(std::int64_t value) {
     return value >= -kMostScore && value <= kMostScore;
 }
 
-// Whether `trees` leaves of these `count` values sum to a score. (Not by absolute values: that of INT64_MIN is none.)
+// True if `trees` leaves of these `count` values sum to a score. (Not by absolute values: INT64_MIN has none.)
 inline bool sum_to_scores(const std::int64_t* value, std::size_t count, std::int64_t trees) {
     const std::int64_t most = kMostScore / std::max<std::int64_t>(1, trees);
     return std::all_of(value, value + count, [most](std::int64_t v) { return v >= -most && v <= most; });

@@ -6,7 +6,8 @@
 
 namespace treesens {
 
-// Boxes as literals, at most one per box and feature: the cells low..high of a feature. Literals stand by feature.
+// Boxes as literals, at most one per box and feature: the cells low..high of a feature. Literals are ordered by
+// feature.
 struct BoxLiterals {
     std::int64_t boxes = 0;
     std::vector<std::int64_t> feature_offset;  // [features + 1]
@@ -23,8 +24,7 @@ public:
         : literals_(literals), failed_(literals.boxes, 0), missed_(literals.box.size(), 0) {}
 
     bool operator()(std::int64_t box) const { return failed_[box] == 0; }
-    // The cells of a feature are now those of `chosen` [cells]; boxes that are reached now, or no longer, are told to
-    // `changed(box)`.
+    // Sets the cells of a feature to `chosen` [cells]; calls `changed(box)` for boxes that become reached or unreached.
     template <typename Changed>
     void set(std::int32_t feature, const std::uint8_t* chosen, Changed changed) {
         const std::int64_t begin = literals_.feature_offset[feature];

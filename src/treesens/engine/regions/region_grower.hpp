@@ -1,7 +1,7 @@
 // The widest box of cells around a witness in which bounds prove every point (pair) to be one.
 //
 // The score of a model over a box lies between the sums of the least and of the greatest leaf that each tree can reach
-// there. Both are kept per tree: a side that moves is of concern to the trees that ask for its feature.
+// there. Both are stored per tree: moving a side affects the trees that split on its feature.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace treesens {
 
-// What boxes have to keep. Places are point * features + feature; masks are [cells] of the feature, one after the other
-// in `member` from their `start`.
+// The constraints on boxes. Places are point * features + feature; masks are [cells] of the feature, one after the
+// other in `member` from their `start`.
 struct RegionTerms {
     struct Score {
         std::int32_t score;
@@ -30,7 +30,7 @@ struct RegionTerms {
         std::vector<Cost> costs;
         __int128 bound = 0;
 
-        // Whether no sum of the terms, whatever is reached, goes beyond 2^124.
+        // True if no sum of the terms, whatever is reached, exceeds 2^124.
         bool fits() const;
     };
     struct Set {
@@ -54,7 +54,7 @@ public:
                  std::vector<std::uint8_t> shared, std::vector<std::uint8_t> ordered, std::vector<std::uint8_t> legal,
                  RegionTerms terms);
 
-    // Whether these are cells [points][features] of the question.
+    // True if these are cells [points][features] of the question.
     bool fits(const std::vector<std::int32_t>& cells, std::int64_t points) const;
     // The cells on which every tree keeps its leaf, [points][cells]; empty if bounds do not even prove the point.
     std::vector<std::uint8_t> leaf_region(const std::vector<std::int32_t>& cells);
@@ -68,7 +68,7 @@ private:
         std::int64_t low = 0;
         std::int64_t high = 0;
     };
-    // What a tree reached before a side was moved.
+    // A tree's reach before a side was moved.
     struct Undo {
         std::size_t score;
         std::int32_t tree;
