@@ -671,25 +671,6 @@ def needed_swing(shape: FlipQuestion, query: ResolvedQuestion) -> Fraction:
     return (shape.high + -shape.low).enclose(_BITS)[0] / average
 
 
-def columns_of(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The numbers of an audit as columns, one entry per record."""
-    near = [r.get("nearest_row") or {} for r in records]
-    columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in records]}
-    for kind in ("gap", "margin"):
-        if any(kind in r for r in records):
-            columns[kind] = [r[kind] for r in records]
-    for words in ("classes", "outcomes"):
-        if any(words in r for r in records):
-            columns[words] = [" / ".join(map(str, r.get(words, ()))) for r in records]
-    for name in ("rows", "rows_flipped", "verdict", "max_swing", "max_swing_bound"):
-        columns[name] = [r[name] for r in records]
-    return {
-        **columns,
-        "nearest_row": [n.get("index") for n in near],
-        "distance_l2": [n.get("distance_l2") for n in near],
-    }
-
-
 _TICK = 0.05
 """Seconds between two looks at the clock."""
 _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after", "decisions_changed")

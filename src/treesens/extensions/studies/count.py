@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from treesens.compiler.base.option_kinds import Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import classes as class_words
+from treesens.extensions.studies.columns import column, names, seconds, size, uncertified
 from treesens.extensions.studies.study import Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
+from treesens.report.share_words import estimated, interval
 
 if TYPE_CHECKING:
     from treesens.extensions.measure.measures import MeasureName
@@ -82,27 +85,29 @@ class BoxRecord:
 class CountRecord:
     """The share of one set of features, decision and gap."""
 
-    varied: list[str]
-    gap: float | Absent = ABSENT
-    margin: float | Absent = ABSENT
+    varied: list[str] = column("varied", names("varied"), place=-2)
+    gap: float | Absent = column("gap", size("gap"), default=ABSENT, right=True, hide_if_empty=True)
+    margin: float | Absent = column("margin", size("margin"), default=ABSENT, right=True, hide_if_empty=True)
     threshold: float | Absent = ABSENT
-    classes: list[str | int] | Absent = ABSENT
+    classes: list[str | int] | Absent = column("classes", class_words, default=ABSENT, hide_if_empty=True, place=-1)
     question: str
     measure: str
-    lower: float
-    upper: float
-    estimate: EstimateRecord | None
-    closed: bool
-    reason: str
+    lower: float = column("proved share", interval)
+    upper: float = column()
+    estimate: EstimateRecord | None = column("estimate", estimated, hide_if_empty=True, uncertified=None)
+    closed: bool = column()
+    reason: str = column(
+        "", lambda one: "" if one["closed"] else f"open: {one['reason']}", hide_if_empty=True, frame=False, place=2
+    )
     rows: int | Absent = ABSENT
     rows_outside: int | Absent = ABSENT
     rows_concerned: int | Absent = ABSENT
-    who: list[TraitRecord]
-    boxes: list[BoxRecord]
-    nodes: int | Absent = ABSENT
-    open_boxes: int | Absent = ABSENT
-    full_boxes: int | Absent = ABSENT
-    seconds: float
+    who: list[TraitRecord] = uncertified([])
+    boxes: list[BoxRecord] = uncertified([])
+    nodes: int | Absent = uncertified(ABSENT, ABSENT)
+    open_boxes: int | Absent = uncertified(ABSENT, ABSENT)
+    full_boxes: int | Absent = uncertified(ABSENT, ABSENT)
+    seconds: float = column("seconds", seconds, right=True, frame=False, place=1, spare=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.option_kinds import Number
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import classes as class_words
+from treesens.extensions.studies.columns import column, how, names, number, seconds
 from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord, TypicalRecord
 from treesens.extensions.studies.study import Asking, Option, Study, given
 from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
@@ -48,22 +50,22 @@ UNITS = ("raw score", "probability", "value")
 class GapRecord:
     """The largest gap of one set of features and one decision; points in the user's own labels."""
 
-    varied: list[str]
+    varied: list[str] = column("varied", names("varied"))
     threshold: float | Absent = ABSENT
-    classes: list[str | int] | Absent = ABSENT
-    verdict: VerdictWord
-    largest_gap: float | None
-    largest_gap_bound: float | None
-    unit: Annotated[str, OneOf(UNITS)]
-    closed: bool
+    classes: list[str | int] | Absent = column("classes", class_words, default=ABSENT, hide_if_empty=True)
+    verdict: VerdictWord = column()
+    largest_gap: float | None = column("largest gap ({unit})", number("largest_gap"), right=True)
+    largest_gap_bound: float | None = column("proved bound", number("largest_gap_bound"), right=True)
+    unit: Annotated[str, OneOf(UNITS)] = column()
+    closed: bool = column()
     tolerance: ToleranceRecord
-    reason: str
+    reason: str = column("", how, place=2, spare=True)
     points: Points | None
     replay: str | None
     nodes: int
     typical: TypicalRecord | Absent = ABSENT
     certificates: list[CertificateRecord] | Absent = ABSENT
-    seconds: float
+    seconds: float = column("seconds", seconds, right=True, frame=False, place=1, spare=True)
 
 
 def total(asked: Asking[GapOptions]) -> int:

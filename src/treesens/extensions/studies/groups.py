@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from treesens.compiler.base.option_kinds import ClassLabel, Groups, Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, Precision
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import uncertified
 from treesens.extensions.studies.count import DELTA_OPTION, EPSILON_OPTION, EstimateRecord
 from treesens.extensions.studies.study import REQUIRED, Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
@@ -84,7 +85,7 @@ class GroupRecord:
     favourable_rows: int | Absent = ABSENT
     lower: float
     upper: float
-    estimate: EstimateRecord | None
+    estimate: EstimateRecord | None = uncertified(None)
     closed: bool
     ratio_lower: float | None
     ratio_upper: float | None

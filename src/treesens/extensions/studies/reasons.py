@@ -24,6 +24,7 @@ from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.base.option_kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
 from treesens.errors import UsageError
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import uncertified
 from treesens.extensions.studies.groups import FAVOURABLE
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
@@ -84,7 +85,7 @@ class PrincipalReason:
     phrase: str
     value: Value
     instead: Value
-    rise: float | None
+    rise: float | None = uncertified(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,7 @@ class DenialRecord:
     reason: str
     proof: str | None
     replay: str | None
-    shap: list[str] | Absent = ABSENT
+    shap: list[str] | Absent = uncertified(ABSENT, ABSENT)
     seconds: float
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from treesens.compiler.base.files import check_writable, one_run
+from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_results import Called, Columns, PicturedResult, StudyResult
 from treesens.python.settings import check_choice, path_of
 from treesens.records.plain import plain
@@ -32,7 +33,6 @@ class Audit(StudyResult):
     `frame()` has their numbers as columns; `audit[name]` is one of these columns.
     """
 
-    run: Run = field(repr=False)
     options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
     """The files that it was made from: no report is written over them."""
@@ -45,14 +45,16 @@ class Audit(StudyResult):
         run: Run = called.found.result
         told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
         options, inputs = called.asked.options, called.inputs
-        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)
+        return cls(
+            run.records, called.notes, run.interrupted, called.source, called.study.name, run, options, inputs, told
+        )
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        from treesens.extensions.studies.audit_search import columns_of
-
-        return columns_of(self.records)
+        near = [record.get("nearest_row") or {} for record in self.records]
+        rows = {"nearest_row": "index", "distance_l2": "distance_l2"}
+        return {**super().columns, **{name: [n.get(field) for n in near] for name, field in rows.items()}}
 
     def report(
         self,
@@ -75,7 +77,7 @@ class Audit(StudyResult):
     def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
         """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path it is written there.
 
-        UsageError for a file that is there and has no place for it, and for one that cannot be written; OverwriteError for a
+        UsageError for an existing file without the marks, and for one that cannot be written; OverwriteError for a
         file that the audit has read.
         """
         from treesens.extensions.studies.report.model_card import card_section, check_card, write_card
@@ -95,9 +97,9 @@ class Audit(StudyResult):
         """What the audit is about, with what is said of it."""
         from treesens.extensions.studies.report.audit_facts import audit_facts
 
-        model = self.run.model.ensemble.source.path or "a live object"
+        model = self.found.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
-        return audit_facts(self.run, self.options.settings, model, data, command, **self.told, **heading)
+        return audit_facts(self.found, self.options.settings, model, data, command, **self.told, **heading)
 
     def _report(self, place: Path, pdf: Path | None, purpose: Path | None, date: str | None) -> Path:
         from treesens.extensions.studies.report.audit_page import attachment_of, write_report
@@ -152,15 +154,6 @@ class Audit(StudyResult):
 class Gap(StudyResult):
     """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
 
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        names = ("verdict", "largest_gap", "largest_gap_bound", "unit", "closed", "reason")
-        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
-        if any("classes" in r for r in self.records):
-            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
-        return {**columns, **{name: [r[name] for r in self.records] for name in names}}
-
     def plot(self, *, axes: Any = None) -> Any:
         """A picture with matplotlib: the largest gap of every set of features with its proved bound. Returns the axes, new ones
         if none are given. UsageError without matplotlib.
@@ -199,7 +192,7 @@ class Diff(Columns):
 
     @property
     def bound(self) -> float | None:
-        """No raw score of the one model differs from that of the other by more (proved); None if not all is proved."""
+        """A proved bound on the difference of every raw score; None if one is not proved."""
         return self.found.bound
 
     @property
@@ -209,7 +202,7 @@ class Diff(Columns):
 
     @property
     def prices(self) -> dict[str, Any] | None:
-        """What the new model costs on the labelled rows: mean loss, AUC, decisions that change; None without labels."""
+        """The prices of the new model on the labelled rows: mean loss, AUC, changed decisions; None without labels."""
         known: dict[str, Any] | None = self.record["prices"]
         return known
 
@@ -223,8 +216,8 @@ class Diff(Columns):
 
     @property
     def outcomes(self) -> list[dict[str, Any]] | None:
-        """Per two outcomes of a decision whether some input has `old` by the one model and `new` by the other one, with the
-        input and the rows that have; None without a decision.
+        """Per pair of outcomes of a decision, the inputs and rows with `old` by one model and `new` by the other; None
+        without a decision.
         """
         known: list[dict[str, Any]] | None = self.record["outcomes"]
         return known
@@ -232,10 +225,9 @@ class Diff(Columns):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The largest differences, a line per score and direction."""
-        return {
-            name: [score[name] for score in self.record["scores"]]
-            for name in ("score", "direction", "largest", "bound")
-        }
+        from treesens.extensions.studies.diff import ScoreDifference
+
+        return frame_of(ScoreDifference, self.record["scores"])
 
     def _repr_html_(self) -> str:
         from treesens.extensions.studies.report.diff_table import diff_html
@@ -280,18 +272,6 @@ class Rules(dict[str, Any]):
 @dataclass(frozen=True, eq=False)
 class Count(StudyResult):
     """Shares of inputs: `records` as `treesens count --json` prints them, one per (set of features, decision, gap)."""
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column; `estimate` is None where the proved interval is narrow enough."""
-        kind = "gap" if any("gap" in r for r in self.records) else "margin"
-        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
-        if any("classes" in r for r in self.records):
-            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
-        for name in (kind, "lower", "upper"):
-            columns[name] = [r[name] for r in self.records]
-        columns["estimate"] = [None if r["estimate"] is None else r["estimate"]["value"] for r in self.records]
-        return {**columns, "closed": [r["closed"] for r in self.records]}
 
     def _repr_html_(self) -> str:
         from treesens.report.notebook import table

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from treesens.builtin import STUDIES
+from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
 from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.python.wording import in_python
@@ -89,39 +90,37 @@ class StudyResult(Records):
     notes: tuple[str, ...]
     interrupted: bool
     source: Any = field(repr=False)
+    name: str = field(repr=False)
+    """That of the study: the fields of its records declare the columns."""
+    found: Any = field(repr=False)
+    """What the study itself returns."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        return cls(called.records, called.notes, called.found.interrupted, called.source)
+        found, name = called.found, called.study.name
+        return cls(called.records, called.notes, found.interrupted, called.source, name, found.result)
+
+    @property
+    def study(self) -> Study[Any, Any]:
+        """The study itself."""
+        study: Study[Any, Any] = STUDIES.get(self.name)
+        return study
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
         from treesens.extensions.studies.report.study_tables import columns_of
 
-        return columns_of(self.records)
+        return frame_of(self.study.record, self.records) or columns_of(self.records)
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"
 
 
-@dataclass(frozen=True, eq=False)
 class PicturedResult(StudyResult):
     """The result of a study with a picture."""
 
-    _drawn: tuple[str, Any] = field(init=False, repr=False)
-    """The name of the study, and `Found.result`."""
-
-    @classmethod
-    def of(cls, called: Called) -> Self:
-        """The result of a call."""
-        made = super().of(called)
-        object.__setattr__(made, "_drawn", (called.study.name, called.found.result))
-        return made
-
     def plot(self, *, axes: Any = None) -> Any:
         """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
-        name, result = self._drawn
-        study: Study[Any, Any] = STUDIES.get(name)
-        return study.drawn(self.records, result, axes)
+        return self.study.drawn(self.records, self.found, axes)
