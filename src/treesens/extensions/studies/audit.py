@@ -58,7 +58,7 @@ class ScoredPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalPart:
-    """What is left among typical inputs."""
+    """The same question about typical inputs."""
 
     percent: float
     way: str
@@ -87,7 +87,7 @@ class SharePart:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapePart:
-    """Whether the score is increasing or decreasing in a feature, and the largest reversals (see `ShapeRecord`)."""
+    """The shape of the score in a feature, and the largest reversals (see `ShapeRecord`)."""
 
     shape: Annotated[str, OneOf(SHAPES)]
     declared: Annotated[str, OneOf(DIRECTIONS)] | None
@@ -231,7 +231,7 @@ class MeaningRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MendedSet:
-    """What it would cost to repair the model for one set of features, on rows that the repair has not seen."""
+    """The price of a repair for one set of features, on rows that the repair has not seen."""
 
     varied: list[str]
     method: str | None

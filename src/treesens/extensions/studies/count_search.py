@@ -101,7 +101,7 @@ def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One question: what is varied, what decides, and the event."""
+    """One question: the varied features, the decision and the event."""
 
     varied: tuple[str, ...]
     decision: Decision

@@ -67,11 +67,11 @@ class Reason:
     decision: str | None = None
     """The name of the decision whose outcome `predicted` is, if it is no class."""
     others: Sequence[Query] = ()
-    """What asks for an input of each other class, of which `cells` int32[features] are those of the row."""
+    """The questions about each other class; `cells` int32[features] are those of the row."""
     cells: Int32Array | None = None
 
     def evidence(self) -> Iterator[Evidence]:
-        """The reason, that no feature of it can be left out, and the change; what is shown beside has no certificate."""
+        """The reason, that no feature of it can be left out, and the change; further parts have no certificate."""
         title = f"why row {self.row}"
         if self.features is None or self.cells is None:
             yield Open(title, self.reason or "no reason was found")

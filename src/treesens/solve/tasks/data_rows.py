@@ -166,7 +166,7 @@ class ScoreRows(EventRows):
         return places[np.lexsort((-clear, ~own))]
 
     def candidates(self) -> Int64Array:
-        """In the order of what pairs lack to be typical, if they have to be."""
+        """The pairs closest to typical inputs first, if both have to be typical."""
         return self._least_untypical(self.order())
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
