@@ -24,7 +24,6 @@ enum class Status { open, witness, infeasible, optimal };
 enum class Reason { none, time, nodes, memory, stopped, internal };
 
 struct Seconds {
-    double build = 0;
     double factors = 0;
     double local = 0;
     double prove = 0;
