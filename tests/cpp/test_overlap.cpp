@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "certify/overlap_certifier.hpp"
+#include "certify/certifier.hpp"
 #include "overlap/cut_losses.hpp"
 #include "prove/overlap_prover.hpp"
 #include "sample.hpp"

@@ -74,6 +74,15 @@ def rules() -> str:
     return markdown("rule | says", (f"{name} | {text}" for name, text, _ in RULES))
 
 
+def decisions() -> str:
+    """The list of ADRs, by their titles."""
+    pages = sorted((DOCS / "adr").glob("0*.md"))
+    titles = (page.read_text("utf-8").partition("\n")[0].removeprefix("# ") for page in pages)
+    return "\n".join(
+        f"- [{title[:4]}]({page.name}) {title[4:].lstrip(': ')}" for page, title in zip(pages, titles, strict=True)
+    )
+
+
 def markdown(head: str, rows: Iterable[str]) -> str:
     return "\n".join(f"| {line} |" for line in (head, " | ".join(["---"] * head.count(" | ") + ["---"]), *rows))
 
@@ -108,6 +117,7 @@ def filled(text: str) -> str:
     """A page with today's table in the place of each mark."""
     for mark, made in {
         METHODS_MARK: solving_page.table,
+        "<!-- decisions -->\n": decisions,
         "<!-- errors -->\n": errors,
         "<!-- schedule -->\n": schedule,
         "<!-- rules -->\n": rules,

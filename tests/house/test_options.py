@@ -79,7 +79,8 @@ def test_an_option_is_declared_in_at_most_three_files() -> None:
 @pytest.mark.parametrize("name", ["absolute_tolerance"])
 def test_a_name_that_means_nothing_else_is_in_at_most_three_files(name: str) -> None:
     """By plain words; other names are words of the house, too (a backend, a seed), or of the results of a question."""
-    files = [path for path in SOURCES.rglob("*.py*") if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
+    paths = [path for kind in ("*.py", "*.pyi") for path in SOURCES.rglob(kind)]
+    files = [path for path in paths if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
     assert len(files) <= MOST_FILES, files
 
 

@@ -129,18 +129,19 @@ ENGINE_MUTATIONS = (
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "both sides of a cut in a proof of boxes are the other one", "engine/certify/overlap_certifier.cpp",
+        "both sides of a cut in a proof of boxes are the other one", "engine/certify/certifier.cpp",
         r"waiting\.push_back\(node\.high\);\n(\s+)waiting\.push_back\(node\.low\);",
         r"waiting.push_back(node.low);\n\1waiting.push_back(node.high);",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a leaf of a proof of boxes names the first row alone", "engine/certify/overlap_certifier.cpp",
-        r"for \(const std::int32_t r : layer\.rows\) multiplier\[r\] = 1;", "multiplier[layer.rows[0]] = 1;",
+        "a leaf of a proof of boxes names the first row alone", "engine/certify/certifier.cpp",
+        r"for \(const std::int32_t r : layer\.rows\) proof\.multiplier\[first \+ r\] = 1;",
+        "proof.multiplier[first + layer.rows[0]] = 1;",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "trees of rows that cancel are apart in a proof of boxes", "engine/certify/overlap_certifier.cpp",
+        "trees of rows that cancel are apart in a proof of boxes", "engine/certify/certifier.cpp",
         r"if \(layer\.rows\.size\(\) > 1\) return;", "if (layer.rows.size() > 2) return;",
         test="tests/extensions/certify/test_boxes.py",
     ),
@@ -155,7 +156,7 @@ ENGINE_MUTATIONS = (
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(
-        "a proof of boxes goes on after a point that it cannot refute", "engine/prove/overlap_prover.cpp",
+        "a proof of boxes goes on after a point that it cannot refute", "engine/prove/tree_search.cpp",
         r'if \(met\.present\(\)\) return "a point was met that cannot be refuted";', "",
     ),
     Mutation(

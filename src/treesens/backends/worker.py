@@ -28,9 +28,10 @@ _GRACE_SECONDS = 2.0
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
-    """What the server of a backend loads: this module, and the solver's library."""
+    """The modules that the server of a backend loads: this one, the backend's, and the solver's library."""
     with contextlib.suppress(TreesensError):  # an unknown backend: its process says so
-        return (__name__, *get_backend(backend).modules)
+        found = get_backend(backend)
+        return (__name__, type(found).__module__, *found.modules)
     return (__name__,)
 
 
@@ -73,7 +74,7 @@ class Worker:
         with contextlib.suppress(OSError):  # no room for one: a backend that writes no file does without
             scratch = tempfile.TemporaryDirectory(prefix="treesens-", ignore_cleanup_errors=True)
         child = Child.start(
-            f"{__name__}:solve",
+            solve,
             *(backend, artifact, limits, scratch and scratch.name),
             loads=modules_of(backend),
             threads=limits.threads,

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "certify/certifier.hpp"
-#include "certify/overlap_certifier.hpp"
 #include "problem/checked.hpp"
 
 namespace treesens {
@@ -281,9 +280,8 @@ Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& con
     FactorSets sets = sets_;
     const auto build_single = [&] { sets = build_factor_sets(problem_, forest_, goal_, budget_, 0, &control); };
     if (bundled_ && !within_limits(build_single)) return late;
-    Certifier certifier(problem_, forest_, clauses_, goal_, sets, level, budget_);
-    if (messages_) certifier.warm_start(messages_->bounds());
-    return certifier.run(node_limit, control);
+    const BoundStack* start = messages_ ? &messages_->bounds() : nullptr;
+    return certify_by_messages(problem_, forest_, clauses_, goal_, sets, start, level, node_limit, budget_, control);
 }
 
 // --- what they did ---------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class NoValue(Exception):
 
 @dataclass(eq=False)
 class Child:
-    """A process that runs a function, `MODULE:NAME`. The function gets the channel to its parent, and then its arguments."""
+    """A process that runs a function, which gets the channel to its parent (`Parent`), and then its arguments."""
 
     process: subprocess.Popen[bytes] | Forked
     started: float
@@ -80,14 +80,16 @@ class Child:
 
     @staticmethod
     def start(
-        function: str,
+        function: Callable[..., Any],
         *arguments: Any,
         loads: Sequence[str] = (),
         threads: int = 1,
         memory: int | None = None,
         fork: bool = True,
     ) -> Child:
-        """Starts a function. `loads` are modules that its server imports once; `memory` limits the process, in bytes."""
+        """Starts a function of a module, which the child finds by name. `loads` are modules that the server imports once;
+        `memory` limits the process, in bytes.
+        """
         started = time.monotonic()
         forked = servers.fork((tuple(loads), threads), loads, lambda: _place(threads)) if fork else None
         process = forked or subprocess.Popen(
@@ -99,7 +101,7 @@ class Child:
             start_new_session=os.name == "posix",
         )
         child = Child(process, started)
-        child.send((function, arguments, memory))
+        child.send((function.__module__, function.__qualname__, arguments, memory))
         for listen in (child._read, child._drain):
             child._listeners.append(threading.Thread(target=listen, daemon=True))
             child._listeners[-1].start()
@@ -176,7 +178,7 @@ def wait_for_news(children: Sequence[Child], seconds: float) -> None:
         _news.wait_for(lambda: any(child.news or child.ended for child in children), seconds)
 
 
-def run(function: str, *arguments: Any, seconds: float, **how: Any) -> Any:
+def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: Any) -> Any:
     """The value of a function (see `Child.start`). NoValue if there is none after so many seconds, or the process has ended."""
     child = Child.start(function, *arguments, **how)
     try:
@@ -267,11 +269,9 @@ def work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_starter()
     parent = Parent(0, target)
-    function, arguments, memory = parent.receive()
+    module, name, arguments, memory = parent.receive()
     _limit_memory(memory)
-    module, _, name = function.partition(":")
-    called: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    parent.send(Value(called(parent, *arguments)))
+    parent.send(Value(getattr(importlib.import_module(module), name)(parent, *arguments)))
     os._exit(0)  # some libraries crash in their destructors, and all take their time; the value is out
 
 

@@ -2,6 +2,7 @@
 // (docs/certificates.md): a tree of cuts, and at every leaf multipliers of the rows and integer messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,6 +38,14 @@ struct Proof {
     std::vector<std::int32_t> factor_group;
 
     std::int64_t sweeps = 0;
+
+    // One more leaf by messages, which counts no row yet: the place of its first row.
+    std::size_t add_leaf(std::int32_t rows, int exponent_of_runs) {
+        exponent.push_back(exponent_of_runs);
+        multiplier.resize(multiplier.size() + rows, 0);
+        row_shift.resize(multiplier.size(), 0);
+        return multiplier.size() - rows;
+    }
 };
 
 }  // namespace treesens

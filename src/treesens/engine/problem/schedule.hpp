@@ -47,6 +47,8 @@ namespace treesens {
     OPTION(apart_steps, 3, 0, "node_steps of such an optimum")                                                         \
     OPTION(apart_steps_most, 16, 0, "steps of its nodes, as long as so many like the last one would prune the node")   \
     OPTION(apart_trials, 2, 1, "sweeps after such a step until it is given up")                                        \
+    OPTION(proof_sweeps, 6, 0, "node_sweeps of a proof for others, which removes no cells by reduced costs")           \
+    OPTION(proof_steps, 2, 0, "node_steps of such a proof")                                                            \
     OPTION(part_early, 32, 1, "node at which the pace of a search is looked at first (ADR 0016)")                      \
     OPTION(part_late, 128, 2, "node at which it is decided whether the search goes on in parts")                       \
     OPTION(part_long, 625, 0, "per mille of the distance that are left in between if a search is long")                \

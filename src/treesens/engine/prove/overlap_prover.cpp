@@ -58,27 +58,20 @@ std::int64_t OverlapProver::open_upper() const {
     return bound;
 }
 
-void OverlapProver::step(std::int64_t, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
-    level_ = level_to_reach(problem_, goal_, gap_, incumbent);
+void OverlapProver::step(std::int64_t, Incumbent& incumbent, Control& control) {
+    const bool proposes = tree_ == nullptr;
+    if (proposes) level_ = level_to_reach(problem_, goal_, gap_, incumbent);
     if (!arrive()) return;
-    if (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0) {
+    if (proposes && (frames_.empty() || statistics_.nodes % schedule.overlap_point == 0)) {
         choose_point(incumbent);
-        propose(incumbent, polisher, control);
+        propose(incumbent, control);
     }
     branch(incumbent);
 }
 
 std::string OverlapProver::record(CutTree& tree, std::int64_t level, std::int64_t node_limit, Control& control) {
     tree_ = &tree;
-    level_ = level;
-    Incumbent met;
-    while (!finished_) {
-        if (control.expired()) return "time";
-        if (static_cast<std::int64_t>(tree.nodes().size()) >= node_limit) return "nodes";
-        if (arrive()) branch(met);
-        if (met.present()) return "a point was met that cannot be refuted";
-    }
-    return "";
+    return refute(level, node_limit, control);
 }
 
 // Clauses, layers and losses at the node at work; false if it is left.
@@ -281,9 +274,7 @@ void OverlapProver::branch(Incumbent& incumbent) {
     }
     // No layer is skipped as long as none knows a cut: all rows are constant over the node, and every bound, which is
     // the value of its rows, was found to be high enough. Only clauses can tell the points of the node apart.
-    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
-        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
-    }
+    move_into_node();
     const Split by_clause = branching_.by_clause(node_, x_);
     if (by_clause.variable >= 0) {
         split(by_clause.variable, by_clause.cut, x_[by_clause.variable] > by_clause.cut);

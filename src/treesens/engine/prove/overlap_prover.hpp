@@ -63,7 +63,8 @@ private:
         std::int64_t place;  // in what is written down
     };
 
-    void step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) override;
+    std::int64_t written() const override { return static_cast<std::int64_t>(tree_->nodes().size()); }
+    void step(std::int64_t node_limit, Incumbent& incumbent, Control& control) override;
     void next() override;
     std::int64_t open_upper() const override;
     bool at_root() const override { return frames_.empty(); }

@@ -70,13 +70,7 @@ const char* Prover::phase_name() const {
     return bound_level_ != nullptr && bound_level_ == bounds_.collapsed() ? "collapsed" : "full";
 }
 
-std::int64_t Prover::upper(const Incumbent& incumbent) const {
-    std::int64_t bound = proved_upper();
-    if (incumbent.present() && incumbent.score.hard >= 0) bound = std::max(bound, incumbent.score.soft);
-    return std::min(bound, root_upper_);
-}
-
-void Prover::step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void Prover::step(std::int64_t node_limit, Incumbent& incumbent, Control& control) {
     switch (phase_) {
         case Phase::enter:
             if (watches_) watch_pace();
@@ -84,13 +78,13 @@ void Prover::step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& po
             if (enter(path_.size(), node_variable_)) first_bound();
             return;
         case Phase::collapsed:
-            sweep_level(*bounds_.collapsed(), incumbent, polisher, control);
+            sweep_level(*bounds_.collapsed(), incumbent, control);
             return;
         case Phase::full:
-            sweep_level(*bound_level_, incumbent, polisher, control);
+            sweep_level(*bound_level_, incumbent, control);
             return;
         case Phase::multipliers:
-            try_multipliers(incumbent, polisher, control);
+            try_multipliers(incumbent, control);
             return;
         case Phase::branch:
             if (!is_part() || !enter_part(incumbent)) branch(incumbent);
@@ -159,7 +153,7 @@ void Prover::tighten(const BoundLevel& bound_level) {
     if (at_root()) root_upper_ = std::min(root_upper_, node_upper_);
 }
 
-void Prover::sweep_level(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void Prover::sweep_level(BoundLevel& bound_level, Incumbent& incumbent, Control& control) {
     if (!entered_level_) {
         load(bound_level);
         if (at_root() && weighs_apart_ && !bound_level.warm && schedule.apart_shares > 0) {
@@ -199,7 +193,7 @@ void Prover::sweep_level(BoundLevel& bound_level, Incumbent& incumbent, LocalSea
         return;
     }
     tighten(bound_level);
-    decode(bound_level, incumbent, polisher, control);
+    decode(bound_level, incumbent, control);
     entered_level_ = false;
     if (bound_level.messages.set().rows.size() > 1)
         phase_ = Phase::multipliers;
@@ -253,7 +247,7 @@ bool Prover::step_pays(std::int64_t before, bool better) const {
     return !stalls(before, bound_level_->messages.bound(), schedule.apart_steps_most - steps_.taken());
 }
 
-void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void Prover::try_multipliers(Incumbent& incumbent, Control& control) {
     Sweep outcome = Sweep::open;
     ++statistics_.multiplier_steps;
     const Optimised question{problem_, goal_, weighs_apart_ ? schedule.apart_trials : 1};
@@ -270,25 +264,21 @@ void Prover::try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Contro
         return;
     }
     tighten(*bound_level_);
-    if (better) decode(*bound_level_, incumbent, polisher, control);
+    if (better) decode(*bound_level_, incumbent, control);
     steps_.count(better);
     if (!steps_.more() && !step_pays(before, better)) leave_level();
 }
 
-void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void Prover::decode(const BoundLevel& bound_level, Incumbent& incumbent, Control& control) {
     if (incumbent.present()) x_ = incumbent.x;
-    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
-        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
-    }
+    move_into_node();
     bound_level.messages.decode(x_);
-    propose(incumbent, polisher, control);
+    propose(incumbent, control);
 }
 
 void Prover::branch(Incumbent& incumbent) {
     // The last step may have taken cells away from under the point.
-    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
-        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
-    }
+    move_into_node();
     Split cut;
     if (bound_level_ != nullptr) cut = branching_.by_deficit(bound_level_->messages, node_, x_);
     if (cut.variable < 0) cut = branching_.by_clause(node_, x_);

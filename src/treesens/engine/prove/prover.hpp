@@ -36,8 +36,6 @@ public:
     bool has_done(std::int64_t nodes) const override;
     std::int64_t work() const override;
     std::int64_t audited() const override { return audit_.nodes() + audited_in_parts_; }
-    // No solution has more than this in its soft rows (INT64_MAX: not known yet).
-    std::int64_t upper(const Incumbent& incumbent) const;
     // From now on, if the search looks long, it begins again in parts. Before the first run.
     void set_parts(const Parts& parts);
     // Whether it is known how the search goes on: it may be shared from now on.
@@ -57,18 +55,18 @@ public:
 
 private:
     enum class Phase { enter, collapsed, full, multipliers, branch, part };
-    void step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) override;
+    void step(std::int64_t node_limit, Incumbent& incumbent, Control& control) override;
     void next() override;
     std::int64_t open_upper() const override { return open_.upper(); }
     bool at_root() const override { return path_.empty() && !adopted_; }
     void first_bound();
-    void sweep_level(BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void sweep_level(BoundLevel& bound_level, Incumbent& incumbent, Control& control);
     bool passes_pay(const BoundLevel& bound_level) const;
     void pass(BoundLevel& bound_level, Control& control);
     void leave_level();
     MultiplierSteps new_steps() const;
     bool step_pays(std::int64_t before, bool better) const;
-    void try_multipliers(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void try_multipliers(Incumbent& incumbent, Control& control);
     void branch(Incumbent& incumbent);
     void load(BoundLevel& bound_level);
     void visit(OpenNode node);
@@ -80,7 +78,7 @@ private:
     bool enter_part(const Incumbent& incumbent);
     void run_part(std::int64_t node_limit, Incumbent& incumbent, Control& control);
     void split(const Split& cut);
-    void decode(const BoundLevel& bound_level, Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void decode(const BoundLevel& bound_level, Incumbent& incumbent, Control& control);
     void tighten(const BoundLevel& bound_level);
 
     MemoryBudget& budget_;

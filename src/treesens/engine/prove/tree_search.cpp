@@ -23,12 +23,25 @@ TreeSearch::TreeSearch(const Problem& problem, const Forest& forest, Clauses& cl
 
 void TreeSearch::run(std::int64_t work_limit, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher,
                      Control& control) {
+    polisher_ = &polisher;
     end_ = work_limit < INT64_MAX - work() ? work() + work_limit : INT64_MAX;
     while (!finished_ && work() < end_ && !control.paused()) {
         if (has_done(node_limit)) return;
         if (goal_.mode == Mode::decide && incumbent.present() && goal_.is_witness(incumbent.score)) return;
-        step(node_limit, incumbent, polisher, control);
+        step(node_limit, incumbent, control);
     }
+}
+
+std::string TreeSearch::refute(std::int64_t level, std::int64_t node_limit, Control& control) {
+    level_ = level;
+    Incumbent met;
+    while (!finished_) {
+        if (control.expired()) return "time";
+        if (written() >= node_limit) return "nodes";
+        step(-1, met, control);
+        if (met.present()) return "a point was met that cannot be refuted";
+    }
+    return "";
 }
 
 std::int64_t TreeSearch::proved_upper() const {
@@ -74,10 +87,16 @@ void TreeSearch::close(Incumbent& incumbent) {
     next();
 }
 
-void TreeSearch::propose(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void TreeSearch::move_into_node() {
+    for (std::int32_t v = 0; v < problem_.variables(); ++v) {
+        if (!node_.has(v, x_[v])) x_[v] = node_.nearest(v, x_[v]);
+    }
+}
+
+void TreeSearch::propose(Incumbent& incumbent, Control& control) {
     evaluate(problem_, forest_, goal_.bound, x_.data(), slack_.data());
     if (clauses_.satisfied(x_.data())) offer(incumbent);
-    polish(incumbent, polisher, control);
+    polish(incumbent, control);
 }
 
 // The point at work, which satisfies the clauses, may not be worth more than what has been proved of its node.
@@ -89,14 +108,14 @@ Score TreeSearch::offer(Incumbent& incumbent) const {
     return s;
 }
 
-void TreeSearch::polish(Incumbent& incumbent, LocalSearch& polisher, Control& control) {
+void TreeSearch::polish(Incumbent& incumbent, Control& control) {
     if (schedule.polish == 0) return;
     const std::int64_t part = misses_ > polishing_.misses ? polishing_.part_after_misses : polishing_.part;
     if (polish_work_ * part > work() + polishing_.first) return;
-    const std::int64_t before = polisher.work();
+    const std::int64_t before = polisher_->work();
     const Score old = incumbent.score;
-    polisher.polish(x_, goal_, incumbent, control);
-    polish_work_ += polisher.work() - before;
+    polisher_->polish(x_, goal_, incumbent, control);
+    polish_work_ += polisher_->work() - before;
     misses_ = old < incumbent.score ? 0 : misses_ + 1;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "local/local_search.hpp"
@@ -55,7 +56,11 @@ protected:
     TreeSearch(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
                const Polishing& polishing);
 
-    virtual void step(std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control) = 0;
+    // The whole search for `level`, written down by its method: why it has not come to its end, or nothing.
+    std::string refute(std::int64_t level, std::int64_t node_limit, Control& control);
+    // The nodes that are written down.
+    virtual std::int64_t written() const { return 0; }
+    virtual void step(std::int64_t node_limit, Incumbent& incumbent, Control& control) = 0;
     // Goes to another open node, or finishes.
     virtual void next() = 0;
     // The most that the nodes that are put off may hold; INT64_MIN without any.
@@ -72,8 +77,10 @@ protected:
     void close(Incumbent& incumbent);
     // What lies in cells that are removed from the node, or left with it, is worth no more than this.
     void count_in(std::int64_t upper) { pruned_upper_ = std::max(pruned_upper_, std::min(node_upper_, upper)); }
-    // Evaluates the point at work, offers it if the clauses allow it, and polishes it.
-    void propose(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    // Every cell of the point at work that the node does not have becomes the nearest one that it has.
+    void move_into_node();
+    // Evaluates the point at work, offers it if the clauses allow it, and polishes it. Within run().
+    void propose(Incumbent& incumbent, Control& control);
 
     const Problem& problem_;
     const Forest& forest_;
@@ -96,9 +103,10 @@ protected:
 
 private:
     Score offer(Incumbent& incumbent) const;
-    void polish(Incumbent& incumbent, LocalSearch& polisher, Control& control);
+    void polish(Incumbent& incumbent, Control& control);
 
     const Polishing polishing_;
+    LocalSearch* polisher_ = nullptr;  // of this run
     std::int64_t next_id_ = 0;
     std::int64_t pruned_upper_ = INT64_MIN;
     std::int64_t polish_work_ = 0;

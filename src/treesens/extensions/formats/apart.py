@@ -29,9 +29,7 @@ def read_apart(imports: str, body: str, arguments: Sequence[str], size: int, fai
     _asked.add(imports)
     try:
         program = (imports, body, list(arguments), seconds, memory)
-        found = run(
-            f"{__name__}:read", *program, seconds=seconds + _START_SECONDS, loads=(__name__, *loads), fork=known
-        )
+        found = run(read, *program, seconds=seconds + _START_SECONDS, loads=(__name__, *loads), fork=known)
     except NoValue as reason:
         last = (reason.words.splitlines() or ["it crashed"])[-1]
         words = failed if reason.late else f"{failed}: {last[:200]}"

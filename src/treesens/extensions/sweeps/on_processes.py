@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from treesens.compiler.base.child import Child, wait_for_news
-from treesens.extensions.sweeps import worker as asked
-from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
+from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_tasks
 
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_SECONDS = 0.3
@@ -62,7 +61,7 @@ class Worker:
 
 
 def _begun() -> Child:
-    return Child.start(f"{asked.__name__}:answer_tasks", loads=(asked.__name__,))
+    return Child.start(answer_tasks, loads=(answer_tasks.__module__,))
 
 
 def _borrowed() -> Worker:

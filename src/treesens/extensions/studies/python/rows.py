@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Robustness(Pictured):
-    """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
+    """Distances of rows to another class: `records` one per row, as `treesens robust --json` prints them."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -28,7 +28,7 @@ class Robustness(Pictured):
         return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
 
     def certified(self, radius: float) -> float:
-        """The part of the rows that are proved to keep their class within a radius; with labels those that are right, too."""
+        """The part of the rows proved to keep their class within a radius and, with labels, predicted correctly."""
         return self.found.certified(radius)
 
     def curve(self) -> list[tuple[float, float]]:
@@ -42,7 +42,7 @@ class Robustness(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Pictured):
-    """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
+    """Reasons for the classes of rows: `records` one per row, as `treesens why --json` prints them."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -60,21 +60,21 @@ class Reasons(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Sets(PicturedResult):
-    """Which sets of features flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
+    """Sets of features that flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
 
     @property
     def complete(self) -> bool:
-        """True if something is known about every set."""
+        """True if every set is decided."""
         return not self.interrupted and all(record["complete"] for record in self.records)
 
     @property
     def flip(self) -> list[tuple[str, ...]]:
-        """The sets that flip, none of which holds another, the smallest first; of the first decision."""
+        """The minimal sets that flip, the smallest first; of the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["flip"]]
 
     @property
     def hold(self) -> list[tuple[str, ...]]:
-        """The sets that are proved not to flip, none of which lies inside another; of the first decision."""
+        """The maximal sets that are proved not to flip; of the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["hold"]]
 
     @property

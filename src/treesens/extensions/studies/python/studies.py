@@ -76,7 +76,7 @@ class Audit(StudyResult):
     def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
         """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path it is written there.
 
-        UsageError for a file that is there and has no place for it, and for one that cannot be written; OverwriteError for a
+        UsageError for an existing file without the marks, and for one that cannot be written; OverwriteError for a
         file that the audit has read.
         """
         from treesens.extensions.studies.report.model_card import card_section, check_card, write_card
@@ -191,7 +191,7 @@ class Diff(Columns):
 
     @property
     def bound(self) -> float | None:
-        """No raw score of the one model differs from that of the other by more (proved); None if not all is proved."""
+        """A proved bound on the difference of every raw score; None if one is not proved."""
         return self.found.bound
 
     @property
@@ -201,7 +201,7 @@ class Diff(Columns):
 
     @property
     def prices(self) -> dict[str, Any] | None:
-        """What the new model costs on the labelled rows: mean loss, AUC, decisions that change; None without labels."""
+        """The prices of the new model on the labelled rows: mean loss, AUC, changed decisions; None without labels."""
         known: dict[str, Any] | None = self.record["prices"]
         return known
 
@@ -215,8 +215,8 @@ class Diff(Columns):
 
     @property
     def outcomes(self) -> list[dict[str, Any]] | None:
-        """Per two outcomes of a decision whether some input has `old` by the one model and `new` by the other one, with the
-        input and the rows that have; None without a decision.
+        """Per pair of outcomes of a decision, the inputs and rows with `old` by one model and `new` by the other; None
+        without a decision.
         """
         known: list[dict[str, Any]] | None = self.record["outcomes"]
         return known
