@@ -1,9 +1,8 @@
-"""Every solve in a process of its own (`compiler/base/child.py`): hard limits on time and memory; a crash stays a reason.
+"""Runs every solve in a separate process (`compiler/base/child.py`): hard limits on time and memory; a crash is a reason.
 
-Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools share symbols and break each other,
-highspy >= 1.15 and OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: the
-server of a process loads the library of one backend. Every incumbent is sent as soon as it is found, so that a killed worker
-has not lost it.
+Some solver libraries cannot be loaded together (python-mip's CBC and OR-tools have conflicting symbols, highspy >= 1.15 and
+OR-tools too, https://github.com/google/or-tools/issues/5246), and some ignore their own time limit: a server process loads the
+library of one backend. Every incumbent is sent as soon as it is found, so that killing a worker does not lose it.
 """
 
 from __future__ import annotations
@@ -24,18 +23,19 @@ from treesens.compiler.base.child import Child, Parent, Value, wait_for_news
 from treesens.errors import TreesensError
 
 _GRACE_SECONDS = 2.0
-"""What a solver gets on top of its time limit to come back by itself with its bound."""
+"""Grace period after the time limit, in which a solver returns by itself with its bound."""
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
-    """What the server of a backend loads: this module, and the solver's library."""
+    """The modules that the server of a backend loads: this one, the backend's, and the solver's library."""
     with contextlib.suppress(TreesensError):  # an unknown backend: its process says so
-        return (__name__, *get_backend(backend).modules)
+        found = get_backend(backend)
+        return (__name__, type(found).__module__, *found.modules)
     return (__name__,)
 
 
 def start_loading(backends: Iterable[str], threads: int) -> None:
-    """Starts the servers of several backends, which load at the same time while their models are written."""
+    """Starts the servers of several backends, which load while their models are written."""
     for backend in backends:
         processes.start_loading(modules_of(backend), threads)
 
@@ -56,7 +56,7 @@ def solve(parent: Parent, backend: str, artifact: Artifact, limits: Limits, scra
 
 @dataclass
 class Worker:
-    """One running solve. `take` reads what has arrived; `outcome` is set when it is over."""
+    """One running solve. `take` reads the messages received so far; `outcome` is set when it is over."""
 
     backend: str
     limits: Limits
@@ -65,12 +65,12 @@ class Worker:
     incumbents: list[BoolArray] = field(default_factory=list)
     _killed: Termination | None = None
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    """The files of the solve. We own their folder, because a killed process leaves what it wrote."""
+    """Temporary files of the solve. Their folder belongs to this process, because a killed process leaves its files behind."""
 
     @staticmethod
     def start(backend: str, artifact: Artifact, limits: Limits) -> Worker:
         scratch = None
-        with contextlib.suppress(OSError):  # no room for one: a backend that writes no file does without
+        with contextlib.suppress(OSError):  # no temporary folder: a backend that writes no file works without
             scratch = tempfile.TemporaryDirectory(prefix="treesens-", ignore_cleanup_errors=True)
         child = Child.start(
             solve,
@@ -82,7 +82,7 @@ class Worker:
         return Worker(backend, limits, child, _scratch=scratch)
 
     def take(self) -> list[BoolArray]:
-        """The incumbents that have arrived since the last call; the outcome is kept."""
+        """The incumbents received since the last call; the outcome is stored."""
         known = len(self.incumbents)
         while self.child.news:
             message = self.child.news.popleft()
@@ -93,7 +93,7 @@ class Worker:
         return self.incumbents[known:]
 
     def kill(self, reason: Termination) -> None:
-        """Ends the solve and everything it started, at once."""
+        """Ends the solve and all its child processes, at once."""
         if self.child.process.poll() is None:
             self._killed = reason
         self.child.kill()
@@ -105,7 +105,7 @@ class Worker:
             self._scratch.cleanup()
 
     def finish(self) -> RawOutcome:
-        """The outcome of a solve that has closed its pipe; what it did not say itself is read off its end."""
+        """The outcome of a solve that has closed its pipe; if it sent none, its exit status gives the reason."""
         last = self.incumbents[-1] if self.incumbents else None
         if self.outcome is not None:
             found = self.outcome
@@ -128,7 +128,7 @@ def run_all(
     stop: Flag | None = None,
     on_incumbent: Callable[[Worker, BoolArray], None] | None = None,
 ) -> Iterator[tuple[Worker, RawOutcome]]:
-    """Waits for workers and yields each outcome as it comes; the rest is killed when the consumer stops asking.
+    """Waits for workers and yields each outcome as it comes; when the consumer stops, the remaining ones are killed.
 
     A worker past its time limit and a grace period is killed, and so are all when `stop` is set.
     """

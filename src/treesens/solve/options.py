@@ -1,7 +1,7 @@
-"""The options of a question: backend, pipeline, limits, tolerances, second opinions, and what is already known.
+"""The options of a question: backend, pipeline, limits, tolerances, second opinions, and known results.
 
-This is their only declaration. The commands `check`, `compare` and `sweep`, the calls of Python, SPEC files, the keys of
-journals and the messages of workers are made from it (docs/adr/0039).
+This is their only declaration. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal keys
+and worker messages are generated from it (docs/adr/0039).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Replay: TypeAlias = Literal["auto", "emulated", "library"]
 
 EVERYWHERE = Door.COMMAND | Door.PYTHON | Door.COMPARE | Door.SWEEP | Door.SPEC
-"""Wherever questions are asked."""
+"""All commands and calls that answer questions."""
 
 BACKEND = Option(
     Solver(), "auto or the name of a solver (see doctor).", short="-b", door=EVERYWHERE & ~Door.COMPARE,
@@ -76,19 +76,19 @@ CONFIRM = Option(
 CORE = Option(Flag(), "Name the constraints that clash for every none; needs further searches.")
 CERTIFICATE = Option(
     OutputPath(folder=True, made_by="certificates"),
-    "A folder for certificates of the answers, which anybody can check (docs/certificates.md).",
+    "A folder for certificates of the answers, which can be checked independently (docs/certificates.md).",
     name="certificate",
     door=Door.COMMAND | Door.SWEEP | Door.NAMED,
+    last=True,
 )
 REQUIRE = Option(
     Flag(),
-    "What rests on a proof without an accepted certificate becomes unknown.",
+    "Claims whose proof lacks an accepted certificate become unknown.",
     door=Door.COMMAND | Door.SWEEP,
+    last=True,
     more="Bounds, shares and cores without one are left out, and so are regions and nearest rows.",
 )
-REGIONS = Option(
-    Flag(), "A witness has its region even if no table needs it: records show it, texts do not.", door=Door.NAMED
-)
+REGIONS = Option(Flag(), "Compute a witness's region even if no table needs it; only records show it.", door=Door.NAMED)
 
 
 class CallOptions(TypedDict, total=False):
@@ -111,9 +111,9 @@ class CallOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """How a question is answered. Times in seconds, memory in bytes.
+    """How to answer a question. Times in seconds, memory in bytes.
 
-    An optimum may be `tolerance` of its value, or `absolute_tolerance`, away from its bound; 0 for both demands the last unit,
+    An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; 0 for both requires equality,
     and `optimal` sets both to 0. `library_predict` holds the library's own predict per model, for replay.
     """
 
@@ -147,9 +147,9 @@ class Options:
             object.__setattr__(self, "optimal", False)
 
     def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
-        """The budget of one question, for all work on it; `spent` seconds of it are gone.
+        """The budget of one question, for all work on it; `spent` seconds are already used.
 
-        It is made where a question begins and passed on: no step of a question starts its limit again.
+        It is created with the question and passed on: no step restarts the limit.
         """
         return Budget.of(max(0.0, self.time_limit - spent), stop)
 
@@ -161,12 +161,17 @@ class Options:
         return pipeline_for(self.backend, self.pipeline)
 
     @property
+    def uncertified(self) -> Options:
+        """The same without certificates, for a question whose answer is a step to another."""
+        return replace(self, certificates=None, require_certificate=False)
+
+    @property
     def closeness(self) -> Tolerance:
         """Both tolerances."""
         return Tolerance(self.tolerance, self.absolute_tolerance)
 
     def asking_for(self, closeness: Tolerance) -> Options:
-        """The same with another tolerance."""
+        """The same options with another tolerance."""
         return replace(self, tolerance=closeness.relative, absolute_tolerance=closeness.absolute)
 
 

@@ -36,8 +36,6 @@ public:
     bool has_done(std::int64_t nodes) const override;
     std::int64_t work() const override;
     std::int64_t audited() const override { return audit_.nodes() + audited_in_parts_; }
-    // No solution has more than this in its soft rows (INT64_MAX: not known yet).
-    std::int64_t upper(const Incumbent& incumbent) const;
     // From now on, if the search looks long, it begins again in parts. Before the first run.
     void set_parts(const Parts& parts);
     // Whether it is known how the search goes on: it may be shared from now on.

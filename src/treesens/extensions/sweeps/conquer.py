@@ -141,7 +141,7 @@ class Coordinator:
 
         The engine releases the interpreter lock. At the end of the parts the whole question is stopped.
         """
-        options = replace(self.options, certificates=None, require_certificate=False)
+        options = self.options.uncertified
         parts_over, whole_over = threading.Event(), threading.Event()
 
         def ask() -> Result:
@@ -193,7 +193,7 @@ class Coordinator:
         """The quick result of one process: most questions need no parts."""
         if self.first_seconds <= 0:
             return leave_open(self.question.name)
-        options = replace(self.options, certificates=None, require_certificate=False, time_limit=self.first_seconds)
+        options = replace(self.options.uncertified, time_limit=self.first_seconds)
         return answer_question(self.question, options, budget.within(self.first_seconds))
 
     def _is_final(self, first: Result) -> bool:
@@ -286,10 +286,8 @@ class Coordinator:
         return {self.shipment.document.digest: self.shipment}
 
     def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
-        """The task of a worker for a part."""
-        options = replace(
-            self.options, certificates=None, require_certificate=False, time_limit=seconds, library_predict=None
-        )
+        """What a worker is told of a part."""
+        options = replace(self.options.uncertified, time_limit=seconds, library_predict=None)
         key = json.dumps(part.plain())
         asked = PartTask(part, limit, certify)
         document = self.shipment.document.digest
