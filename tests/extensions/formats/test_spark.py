@@ -631,7 +631,10 @@ def test_archives_that_are_no_single_model_are_refused(tmp_path: Path) -> None:
         (repacked(source, tmp_path / "1.zip", lambda n, d: None if "/metadata/" in n else (n, d)), "no model"),
         (repacked(source, tmp_path / "2.zip", lambda n, d: None if "/data/" in n else (n, d)), "no Parquet file"),
         (repacked(source, tmp_path / "3.zip", lambda n, d: (n, d * 2 if "/metadata/p" in n else d)), "2 lines"),
-        (repacked(source, tmp_path / "4.zip", lambda n, d: (n.replace(".parquet", ".orc"), d)), "is not a Parquet file"),
+        (
+            repacked(source, tmp_path / "4.zip", lambda n, d: (n.replace(".parquet", ".orc"), d)),
+            "is not a Parquet file",
+        ),
         (repacked(source, tmp_path / "5.zip", lambda n, d: (n, d[:-9] if "/data/p" in n else d)), "cannot be read"),
         (repacked(source, tmp_path / "6.zip", lambda n, d: (n, b"[1]" if "/metadata/p" in n else d)), "an object"),
     ]

@@ -110,7 +110,7 @@ def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
 def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
     """The question, and the values of every row."""
     if reasons := unsaid(query):
-        raise NoCertificate(f"the format cannot say {' or '.join(reasons)}")
+        raise NoCertificate(f"the format cannot express {' or '.join(reasons)}")
     values = [{"values": [None if isnan(x) else x for x in row]} for row in rows.values.tolist()]
     return {"whole": whole_of_inputs(query), "rows": values}
 

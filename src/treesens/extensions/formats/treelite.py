@@ -92,17 +92,17 @@ TABLE: Table = {
         "trees": inside("tree"),
         **irrelevant("the leaves have the width of the outputs", ("leaf_vector_shape",)),
         **irrelevant("a postprocessor that is refused reads it", ("ratio_c",)),
-        **irrelevant("a user's own words", ("attributes",)),
+        **irrelevant("a user's comment", ("attributes",)),
     },
-    "tree": {"nodes": inside("node"), **irrelevant("the nodes show it", ("has_categorical_split", "num_nodes"))},
+    "tree": {"nodes": inside("node"), **irrelevant("given by the nodes", ("has_categorical_split", "num_nodes"))},
     "node": {
         **used("node_id"),
         **optional("a split", used("leaf_value")),
         **optional("a leaf", used("default_left", "left_child", "right_child", "split_feature_id")),
         **optional("a leaf, or a split on a category", used("comparison_op", "threshold")),
         **optional("a leaf, or a split on a number", used("category_list", "category_list_right_child")),
-        **irrelevant("the fields of the node show it", ("node_type",)),
-        **irrelevant("what training has counted", ("data_count", "gain", "sum_hess")),
+        **irrelevant("given by the node's fields", ("node_type",)),
+        **irrelevant("training counts", ("data_count", "gain", "sum_hess")),
     },
 }
 """Every field of the dump (4)."""

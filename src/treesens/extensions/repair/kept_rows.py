@@ -34,7 +34,7 @@ class KeptRows:
         """The rows of a table. UsageError for too many."""
         if len(rows) > MOST_ROWS:
             raise UsageError(
-                f"{len(rows)} rows are to be kept, and {MOST_ROWS} can be",
+                f"{len(rows)} rows are to be kept, at most {MOST_ROWS} can be",
                 remedy=f"name at most {MOST_ROWS} in --keep-rows",
             )
         columns = variables.columns(variables.forest.rows(rows))

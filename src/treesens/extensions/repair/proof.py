@@ -132,7 +132,7 @@ def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[D
         found = decisions_of(model.ensemble, natural_question(model.ensemble, decided.threshold, decided.classes))
     if promise.is_direction:
         if any(isinstance(decision, Between) for decision in found):
-            raise UsageError("a direction is one of one score", remedy="name the class: --classes C")
+            raise UsageError("--increasing and --decreasing need a single score", remedy="name the class: --classes C")
         name = promise.varied[0]
         if model.ensemble.features[model.ensemble.feature_names.index(name)].categories:
             raise UsageError(f"the values of `{name}` have no order", remedy="name a feature of numbers")

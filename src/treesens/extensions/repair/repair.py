@@ -105,7 +105,7 @@ class Repair:
         self.kept = None if kept is None else KeptRows.of(self.variables, kept)
         if self.kept is not None and ordered:
             raise UsageError(
-                "rows that stay as they are leave no room for a direction",
+                "rows that must stay exclude a direction",
                 remedy="give --keep-rows or a direction, not both",
             )
         self.proofs = FileProof(model, self.forest, train.rows, options, stop, kept)

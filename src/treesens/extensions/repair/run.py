@@ -41,7 +41,7 @@ def ask(asked: study.Asking[RepairOptions]) -> study.Found[RepairRecord]:
         raise UsageError("the training rows have no column of labels", remedy="name it: label='COLUMN'")
     if asked.memory is not None and options.certificates is not None:
         raise UsageError(
-            "certificates need a search, and a journal spares it", remedy="leave out --journal, or --certificate"
+            "certificates need a search, which a journal skips", remedy="leave out --journal, or --certificate"
         )
     for size in options.sizes if options.output is not None else ():
         assert options.output is not None

@@ -63,16 +63,16 @@ TABLE: Table = {
     "tree": {
         **used("leaf_values"),
         "splits": inside("split"),
-        **irrelevant("what training has counted", ("leaf_weights",)),
+        **irrelevant("training counts", ("leaf_weights",)),
     },
     "split": {
         **used("split_index", "split_type"),
         **optional(_OTHER, used("border", "cat_feature_index", "float_feature_index", "value")),
-        **irrelevant("the split of this number says it, too", ("ctr_target_border_idx",)),
+        **irrelevant("given by the split of this number", ("ctr_target_border_idx",)),
     },
     "node": {
         **optional("a split", used("value")),
         **optional("a leaf", {"split": inside("split"), "left": inside("node"), "right": inside("node")}),
-        **irrelevant("what training has counted", ("weight",)),
+        **irrelevant("training counts", ("weight",)),
     },
 }

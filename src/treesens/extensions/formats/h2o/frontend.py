@@ -78,7 +78,7 @@ _FAMILIES = {
 }
 """Links of the supported families: H2O's name, and ours."""
 _ENCODINGS = ("AUTO", "Enum", ONE_HOT)
-_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is read, and you can compare both on your rows"
+_ANOTHER = "convert it to PMML (jpmml-h2o); PMML is supported; compare both on your rows"
 _ALGORITHMS = {"gbm": "Gradient Boosting Machine", "drf": "Distributed Random Forest"}
 """Supported algorithms, and the name by which the library selects their scoring."""
 
@@ -264,14 +264,16 @@ def _refuse(mojo: Mojo) -> None:
                 "a MOJO of `xgboost` holds a model in XGBoost's old binary format, over columns that H2O has made",
                 f"train H2O's own gradient boosting, or XGBoost by itself; or {_ANOTHER}",
             )
-        raise mojo.error(f"a MOJO of `{algorithm[:40]}` is not read", f"read are {', '.join(_ALGORITHMS)}; {_ANOTHER}")
+        raise mojo.error(
+            f"a MOJO of `{algorithm[:40]}` is not read", f"supported: {', '.join(_ALGORITHMS)}; {_ANOTHER}"
+        )
     if mojo.text("algorithm") != _ALGORITHMS[algorithm]:
         raise mojo.error(f"`algo` is {algorithm} and `algorithm` {mojo.text('algorithm')[:60]}")
     version = mojo.number("mojo_version")
     if not 1.2 <= version <= 1.4:
         raise mojo.error(f"version {version:g} of MOJO is not known (1.2 to 1.4 are)", "save it with h2o 3.22 to 3.46")
     if mojo.text("endianness") != "LITTLE_ENDIAN":
-        raise mojo.error("its numbers have their highest byte first", "save it on a machine of a usual kind")
+        raise mojo.error("its numbers are big-endian", "save it on a little-endian machine")
     if mojo.info.get("_genmodel_encoding", "AUTO") not in (_ENCODINGS if version >= 1.4 else _ENCODINGS[:2]):
         raise mojo.error(
             f"the encoding {mojo.text('_genmodel_encoding')[:40]} of categories is not read in version {version:g} of MOJO",

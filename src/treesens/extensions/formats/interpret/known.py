@@ -15,7 +15,7 @@ TABLE: Table = {
         "outputs": inside("output"),
         "features": inside("feature"),
         "terms": inside("term"),
-        **irrelevant("the bags whose mean the scores are", ("bag_weights", "bagged_intercept")),
+        **irrelevant("the bags that the scores average", ("bag_weights", "bagged_intercept")),
         **irrelevant("a setting of training", ("implementation", "implementation_params")),
         **irrelevant(_MEASURED, ("best_iteration", "noise_scale_binning", "noise_scale_boosting")),
     },
@@ -33,7 +33,7 @@ TABLE: Table = {
     },
     "term": {
         **used("scores", "term_features"),
-        **irrelevant("the bags whose mean the scores are", ("bagged_scores", "standard_deviations")),
+        **irrelevant("the bags that the scores average", ("bagged_scores", "standard_deviations")),
         **irrelevant(_MEASURED, ("bin_weights",)),
     },
 }

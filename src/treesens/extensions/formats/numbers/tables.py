@@ -124,7 +124,7 @@ def _made(number: OpenNumber, features: tuple[Feature, ...], place: str, values:
         made = np.asarray(number.made(np.asarray(values, np.float64)), np.float64)
     if not np.isfinite(made).all():
         name, wrong = features[number.feature].name, float(values[np.flatnonzero(~np.isfinite(made))[0]])
-        message = f"the library makes no finite number of the value {wrong:g} of `{name}`"
+        message = f"the library's image of the value {wrong:g} of `{name}` is not finite"
         raise ModelError(message, place=place, remedy="give the feature a smaller domain")
     return made
 

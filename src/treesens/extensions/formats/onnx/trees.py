@@ -87,7 +87,7 @@ def read_trees(operator: str, a: Attributes) -> Read:
     classes: tuple[str | int, ...] = tuple(s.decode("utf-8", "replace") for s in a.strings("classlabels_strings"))
     numbers = tuple(a.ints("classlabels_int64s").tolist())
     if classes and numbers:
-        raise a.error("classlabels_int64s", "the classes are called by texts and by numbers")
+        raise a.error("classlabels_int64s", "the classes have both text and number labels")
     named, classes = bool(classes), classes or numbers
     if not 2 <= len(classes) <= _MAX_OUTPUTS or len(set(classes)) < len(classes):
         raise a.error("classlabels_int64s", f"{len(classes)} classes, or one of them twice")
@@ -174,7 +174,7 @@ def _two_scores(a: Attributes, classes: tuple[str | int, ...], transform: str, b
     nodes, output, given = _nodes(a, "class", 2)
     alone = set(a.ints("class_ids").tolist()) == {1}
     if not given[1] or (len(base) == 1 and not alone and not given[0]):
-        raise a.error("class_ids", "a class gets no weight from some leaves, and the runtime then has another rule")
+        raise a.error("class_ids", "a class gets no weight from some leaves, where the runtime has another rule")
     if len(base) > 1:
         raise a.error("base_values", "two base values where both classes have scores are not supported")
     # With a single base value only the first class gets it, if it has a score.
@@ -209,7 +209,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     tracks = a.ints("nodes_missing_value_tracks_true")
     tracks = tracks if len(tracks) else np.zeros(n, dtype=np.int64)
     if not np.isin(tracks, (0, 1)).all():
-        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1, and the runtime takes 1 alone for true")
+        raise a.error("nodes_missing_value_tracks_true", "neither 0 nor 1, and the runtime reads only 1 as true")
     lengths = {key: len(column) for key, column in columns.items()}
     lengths |= {"values": len(values), "modes": len(modes), "missing_value_tracks_true": len(tracks)}
     for key, length in lengths.items():
@@ -241,7 +241,7 @@ def _nodes(a: Attributes, kind: str, outputs: int) -> tuple[Nodes, NDArray[np.in
     led = np.bincount(np.concatenate([(yes + start)[inner], (no + start)[inner]]), minlength=n)
     led[offset[:-1]] += 1
     if not led.all():
-        raise a.error("nodes_modes", "the runtime takes a node that no split leads to for the root of one more tree")
+        raise a.error("nodes_modes", "the runtime treats a node without a parent as another root")
     flipped = (mode == 2) | (mode == 3)  # x >= t and x > t: the other side of x < t and x <= t
     strict = (mode == 1) | (mode == 2)
     # x < t is x <= the float below t.

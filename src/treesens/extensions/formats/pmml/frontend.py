@@ -141,7 +141,7 @@ def _over_numbers(
     (value, *others) = read.sums
     if others or value.rounded or value.first or value.scale != 1.0 or value.average != 1:
         raise model.error(
-            "several sums over numbers, and those that are changed, are not supported",
+            "several or transformed sums over numbers are not supported",
             "use two classes (logit), or bins (Discretize)",
         )
     if len(value.slopes) + len(value.trees) > MOST_TERMS:
@@ -176,7 +176,7 @@ def _open(number: Number) -> OpenNumber:
 
 
 def _about_votes(values: Sequence[float]) -> str:
-    first = "; of equal votes those win that were cast first, which therefore count a part more"
+    first = "; ties go to the votes cast first, which therefore count slightly more"
     return "margins are votes" + (first if len(values) > 1 and values[0] != int(values[0]) else "")
 
 
@@ -200,7 +200,7 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
         columns.append(column)
         fields[name] = made
         if known[name].child("Interval") is not None and used.get("invalidValueTreatment", "returnInvalid") != "asIs":
-            notes.append(f"the file refuses values of `{name}` outside of its intervals: declare the domain")
+            notes.append(f"the file rejects values of `{name}` outside its intervals: declare the domain")
     if not columns:
         raise model.error("the model takes no field")
     return Fields(tuple(columns), dict(fields)), tuple(notes)
@@ -243,7 +243,7 @@ def _continuous(element: Element, used: Element, column: Column) -> tuple[Column
     if column.kind not in ("double", "float", "integer"):
         raise element.error(f"numbers of the type {column.kind[:20]} are not supported", "use double, float or integer")
     if any(v.get("property") != "missing" or v.get("value") != "NaN" for v in element.each("Value")):
-        raise element.error("a number of which some values mean something else is not supported", "remove its Value")
+        raise element.error("numbers with special values are not supported", "remove its Value")
     number = Number(column, "double" if column.kind == "float" else column.kind, identity)
     if column.kind == "float":
         number = cast(number, "float")

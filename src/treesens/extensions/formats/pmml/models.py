@@ -249,10 +249,10 @@ def _changed(value: Sum, scale: float, base: float, at: Element, model: Element 
     if scale == 1.0 and base == 0.0:
         return value
     if value.slopes:
-        raise at.error("a sum of numbers that is scaled or moved is not supported", "put it into the coefficients")
+        raise at.error("a sum of numbers that is scaled or shifted is not supported", "put it into the coefficients")
     moved = value.base != 0.0 or value.first or value.rounded
     if moved or (scale != 1.0 and (value.scale != 1.0 or value.average != 1)):
-        raise at.error("a score that is scaled or moved twice is not supported", "do it once")
+        raise at.error("a score that is scaled or shifted twice is not supported", "do it once")
     if scale != 1.0 and value.context == "float":
         raise at.error("a score in float32 that is scaled is not supported", "put the factor into the scores")
     return replace(value, scale=value.scale * scale if 1.0 in (value.scale, scale) else scale, base=base)

@@ -82,7 +82,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
         parts = _parts_of(obj, load, source, name)
     except AttributeError as error:
         message = f"the {kind} lacks `{error.name}`, which scikit-learn 1.4 and later have"
-        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+        raise ModelError(message, place=place, remedy="fit it again with the installed scikit-learn") from None
     for model in parts.members:
         _check(model.ensemble, len(classes), place)
     if parts.decides and len(classes) > 2:

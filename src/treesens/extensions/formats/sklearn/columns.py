@@ -90,7 +90,7 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         return follow(step, columns, place)
     except AttributeError as error:
         message = f"the step {kind.__name__} lacks `{error.name}`, which scikit-learn 1.4 and later have"
-        raise ModelError(message, place=place, remedy="fit it again with the scikit-learn that is here") from None
+        raise ModelError(message, place=place, remedy="fit it again with the installed scikit-learn") from None
 
 
 def _pipeline(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -116,7 +116,7 @@ def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
         name = getattr(step.func, "__name__", "a function")
         # Logarithms and powers are monotone except for their last digit, which differs between processors.
         rounds = isinstance(step.func, np.ufunc) and name in _ROUNDED
-        why = "whose last digit differs between processors" if rounds else "which may be anything"
+        why = "whose last digit differs between processors" if rounds else "which is arbitrary"
         raise ModelError(
             f"FunctionTransformer applies {name}, {why}",
             place=place,

@@ -58,7 +58,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     model = None if is_linear(last) else load(last)
     if model is not None and len(columns) != model.ensemble.n_features:
         raise ModelError(
-            f"{len(columns)} columns reach a model of {model.ensemble.n_features} features",
+            f"{len(columns)} columns are passed to a model of {model.ensemble.n_features} features",
             place=place,
             remedy="report this pipeline, please",
         )

@@ -48,7 +48,7 @@ _COLUMNS, _LATER_COLUMNS = ("treeID", "metadata", "weights"), ("_1", "_2", "_3")
 """The columns of that list, and their names in Spark 4.3."""
 _MOST_TREES = 1_000_000
 _MOST_CLASSES = 10_000
-_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is read, and you can compare both on your rows"
+_ANOTHER = "convert it to PMML (jpmml-sparkml); PMML is supported; compare both on your rows"
 _BOOSTED = (
     "Spark adds up boosted trees in an order that depends on the machine: results within rounding stay open; margins of "
     "two classes are log-odds, twice the raw predictions of Spark"
@@ -132,7 +132,9 @@ def _kind(model: Stage) -> _Kind:
     name = metadata["class"].text()
     if name not in _KINDS:
         known = ", ".join(sorted(known.rpartition(".")[2] for known in _KINDS))
-        raise metadata["class"].error(f"a model of the class {name[:80]} is not read", f"read are {known}; {_ANOTHER}")
+        raise metadata["class"].error(
+            f"a model of the class {name[:80]} is not read", f"supported: {known}; {_ANOTHER}"
+        )
     check_document(TABLE, metadata.value, metadata.place)
     version = metadata["sparkVersion"].text()
     if version.partition(".")[0] not in ("2", "3", "4"):

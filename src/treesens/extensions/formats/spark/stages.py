@@ -219,7 +219,7 @@ def flow_through(stages: Sequence[Stage], tables: Mapping[str, Rows]) -> Flow:
                 why = ", because it makes each number of several columns" if name in _MIXED else ""
                 raise stage.metadata["class"].error(
                     f"a stage {name[:80]} before the model is not read{why}",
-                    f"read are {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
+                    f"supported: {', '.join(name.rpartition('.')[2] for name in _READ)}; or give the tree model alone",
                 )
     return flow
 

@@ -98,11 +98,9 @@ def _check_kind(config: Any) -> None:
     """UsageError for boosters whose rounds change the results of earlier ones."""
     kind = config.get("name", "gbtree")
     if kind != "gbtree":
-        raise UsageError(
-            f"rounds of the booster `{kind}` do not leave earlier ones as they are", remedy="train with booster=gbtree"
-        )
+        raise UsageError(f"rounds of the booster `{kind}` change earlier ones", remedy="train with booster=gbtree")
     if config.get("gbtree_train_param", {}).get("process_type", "default") != "default":
-        raise UsageError("process_type=update changes trees that are there", remedy="leave it out")
+        raise UsageError("process_type=update changes existing trees", remedy="leave it out")
 
 
 def _found(config: Any, name: str) -> str:
