@@ -54,8 +54,8 @@ private:
     void specialise_groups();
     std::int32_t specialise(std::int32_t group, std::int32_t node);
     bool same_values(std::int32_t group, std::int32_t one, std::int32_t other) const;
-    // A row that fails with every tree at its best; -1 if there is none.
-    std::int32_t hopeless(const std::vector<std::int64_t>& bound) const;
+    // A row that fails if the rows reach so much; -1 if there is none.
+    std::int32_t failing(const std::vector<std::int64_t>& reached, const std::vector<std::int64_t>& bound) const;
     bool keep_clauses();
     void mark_cuts();
     void number_cells(Restricted& part, const std::int32_t* level);
@@ -66,7 +66,6 @@ private:
     void mark_rows(std::int32_t group, std::int32_t node);
     void write_clauses(Restricted& part) const;
     void write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const;
-    bool holds_everywhere(const std::vector<std::int64_t>& bound) const;
 
     const Problem& whole_;
     const Forest& forest_;
