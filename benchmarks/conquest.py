@@ -136,11 +136,9 @@ def in_parts(
     """The answer of so many workers, the coordinator, and how many workers were killed."""
     executor = Executor("local", workers)
     shipment = shipment_of(path, executor, trust_pickle=False)
-    options = Options("native", time_limit=asked.limit)
+    options = Options("native", time_limit=asked.limit, replay="emulated")
     stretched = asked.slice * max(1.0, workers / (os.cpu_count() or 1))
-    search = Counted(
-        question, shipment, executor, options, replay="emulated", slice_seconds=stretched, first_seconds=0.0
-    )
+    search = Counted(question, shipment, executor, options, slice_seconds=stretched, first_seconds=0.0)
     with killing(asked.kill, workers) as killer:
         result = search.run(Budget.of(asked.limit))
     return result, search, killer.killed

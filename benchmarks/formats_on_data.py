@@ -124,7 +124,6 @@ def formats() -> dict[str, Fit]:
     bins = preprocessing.KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
     hot = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     means = preprocessing.TargetEncoder(random_state=0, cv=2)
-    normal = preprocessing.QuantileTransformer(n_quantiles=50, output_distribution="normal")
     tree = DecisionTreeClassifier(max_depth=4, random_state=0)
     return {
         "bag": piped(ensemble.BaggingClassifier(boosted(), 3, random_state=0)),
@@ -137,9 +136,6 @@ def formats() -> dict[str, Fit]:
             linear_model.LogisticRegression(max_iter=500), preprocessing.StandardScaler(), hot
         ),
         "means of the target": piped(forest(), names=means),
-        "quantiles": piped(boosted(), preprocessing.QuantileTransformer(n_quantiles=50)),
-        "powers": piped(boosted(), preprocessing.PowerTransformer()),
-        "normal quantiles": piped(boosted(), normal),
         "counted votes": piped(ensemble.VotingClassifier([("a", boosted()), ("b", forest()), ("c", tree)])),
         "CatBoost with categories": _catboost,
         "explainable boosting": _interpret,

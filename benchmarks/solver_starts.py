@@ -13,6 +13,7 @@ from unittest import mock
 
 from treesens.backends import worker
 from treesens.backends.base import Artifact, Limits, get_backend, solver_names
+from treesens.compiler.base import child
 from treesens.compiler.ir.cases import cases
 
 
@@ -22,7 +23,7 @@ def seconds_of(name: str, artifact: Artifact, forked: bool) -> float:
     if forked:
         outcome = worker.solve_isolated(name, artifact, Limits(60))
     else:
-        with mock.patch.object(worker, "fork_of", return_value=None):
+        with mock.patch.object(child.servers, "fork", return_value=None):
             outcome = worker.solve_isolated(name, artifact, Limits(60))
     assert outcome.assignment is not None, outcome
     return time.perf_counter() - start

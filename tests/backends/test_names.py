@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from treesens.backends.base import BACKENDS, get_backend, packages_of, solver_names
+from treesens.extensions.sweeps.settings import Settings
 from treesens.records.installation import package_versions, solver_packages
-from treesens.records.settings import Settings, versions
+from treesens.records.journal import versions
 from treesens.solve.options import Options
 
 

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from treesens.backends import solver_processes
 from treesens.backends.base import Limits, Termination, get_backend
-from treesens.backends.worker import Worker, run_all, solve_isolated
-from treesens.compiler.base import fork_server
+from treesens.backends.worker import Worker, modules_of, run_all, solve_isolated
+from treesens.compiler.base import child, fork_server
 from treesens.compiler.base.fork_server import ForkServer, cpu_seconds
 from treesens.compiler.ir.cases import cases, hard_module
 
@@ -26,7 +25,7 @@ LIMITS = Limits(seconds=20)
 
 
 def the_server() -> ForkServer:
-    return solver_processes._known.servers["z3", 1]
+    return child.servers.servers[modules_of("z3"), 1]
 
 
 def solved() -> Termination:
@@ -43,7 +42,7 @@ def until(done: Callable[[], bool]) -> bool:
 def test_solves_are_processes_of_one_server_and_end() -> None:
     artifact = get_backend("z3").emit(SMALL)
     workers = [Worker.start("z3", artifact, LIMITS) for _ in range(3)]
-    pids = [worker.process.pid for worker in workers]
+    pids = [worker.child.process.pid for worker in workers]
     parents = {int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
     assert parents == {the_server().process.pid}
     assert {outcome.termination for _, outcome in run_all(workers)} == {Termination.SATISFIED}
@@ -96,7 +95,7 @@ def test_a_solve_sees_the_environment_and_the_folder_of_now(tmp_path: Path, monk
     worker = Worker.start("z3", get_backend("z3").emit(hard_module()), Limits(seconds=30))
     try:
         assert b"TREESENS_OF_A_TEST=1" in Path(f"/proc/{the_server().process.pid}/environ").read_bytes().split(b"\0")
-        assert os.readlink(f"/proc/{worker.process.pid}/cwd") == str(tmp_path)
+        assert os.readlink(f"/proc/{worker.child.process.pid}/cwd") == str(tmp_path)
     finally:
         worker.kill(Termination.INTERRUPTED)
     # The server that was replaced has nothing left to do.
@@ -123,7 +122,7 @@ def test_a_fork_of_this_process_has_servers_of_its_own() -> None:
     assert solved() is Termination.SATISFIED
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if not solver_processes._known.servers else 1)
+        os._exit(0 if not child.servers.servers else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert solved() is Termination.SATISFIED
 

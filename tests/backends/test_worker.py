@@ -39,7 +39,7 @@ def test_a_file_in_the_working_directory_stands_in_for_nothing(
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_worker_that_is_killed_from_outside_is_a_crash() -> None:
     worker = Worker.start("z3", get_backend("z3").emit(hard_module()), Limits(seconds=30))
-    threading.Timer(0.5, lambda: os.kill(worker.process.pid, signal.SIGKILL)).start()
+    threading.Timer(0.5, lambda: os.kill(worker.child.process.pid, signal.SIGKILL)).start()
     ((_, outcome),) = run_all([worker])
     assert outcome.termination is Termination.CRASH
     assert f"code -{int(signal.SIGKILL)}" in outcome.detail
@@ -69,10 +69,10 @@ def test_a_worker_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch: pyt
     written: list[Path] = []
 
     def kill_when_written() -> None:
-        while not written and worker.seconds < 20:
+        while not written and worker.child.seconds < 20:
             written.extend(tmp_path.glob("*/*/model.opb"))
             time.sleep(0.01)
-        os.killpg(worker.process.pid, signal.SIGKILL)
+        os.killpg(worker.child.process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill_when_written).start()
     ((_, outcome),) = run_all([worker])

@@ -164,7 +164,7 @@ def test_what_is_open_is_kept_for_its_time_limit_alone(folder: Path, treesens: R
     bound = load_file(Path("q.sens"))
     options = Options(time_limit=2.0, regions=True, tolerance=RELATIVE)
     with open_journal(Path("j.sqlite")) as journal:
-        memory = AnswerMemory(journal, options, "auto", None)
+        memory = AnswerMemory(journal, options)
         memory.keep(Path("q.sens"), bound, bound["best"], Result("best", Verdict.UNKNOWN, "time limit"))
         memory.keep(Path("q.sens"), bound, bound["near"], Result("near", Verdict.UNKNOWN, "error[X001]: broken"))
         memory.keep(Path("q.sens"), bound, bound["many"], Result("many", Verdict.UNKNOWN, "interrupted"))

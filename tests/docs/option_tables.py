@@ -18,12 +18,16 @@ from treesens.cli import group
 from treesens.compiler.ir.verifier import RULES
 from treesens.extensions.studies.registry import study_of
 from treesens.extensions.studies.study import Door, declared
+from treesens.extensions.sweeps.settings import Settings
 from treesens.grammar.messages.catalogue import CATALOGUE
+from treesens.solve.options import Options
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MARK = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
 """The line of a page that is replaced by the option table of a command."""
+OPTIONS: dict[str, type[Options]] = {"check": Options, "compare": Options, "sweep": Settings}
+"""Commands that are no studies, with the class of their options."""
 METHODS_MARK = "<!-- methods -->\n"
 """The line of docs/solving.md that is replaced by the list of methods."""
 UNSAID = {
@@ -43,8 +47,8 @@ def table(name: str) -> str:
     """The options of a command, as Markdown."""
     command = group.get_command(click.Context(group), name)
     assert command is not None
-    options = declared(study_of(name).options, Door.COMMAND) if name in STUDIES.names() else ()
-    more = {one.flag: one.option.more for one in options}
+    options = study_of(name).options if name in STUDIES.names() else OPTIONS.get(name)
+    more = {one.flag: one.option.more for one in (declared(options, ~Door(0)) if options else ())}
     listed = [one for one in command.params if isinstance(one, click.Option)]
     return markdown("option | meaning", (row(one, more) for one in listed))
 
@@ -68,6 +72,15 @@ def schedule() -> str:
 def rules() -> str:
     """The rules that `verify` checks."""
     return markdown("rule | says", (f"{name} | {text}" for name, text, _ in RULES))
+
+
+def decisions() -> str:
+    """The list of ADRs, by their titles."""
+    pages = sorted((DOCS / "adr").glob("0*.md"))
+    titles = (page.read_text("utf-8").partition("\n")[0].removeprefix("# ") for page in pages)
+    return "\n".join(
+        f"- [{title[:4]}]({page.name}) {title[4:].lstrip(': ')}" for page, title in zip(pages, titles, strict=True)
+    )
 
 
 def markdown(head: str, rows: Iterable[str]) -> str:
@@ -104,6 +117,7 @@ def filled(text: str) -> str:
     """A page with today's table in the place of each mark."""
     for mark, made in {
         METHODS_MARK: solving_page.table,
+        "<!-- decisions -->\n": decisions,
         "<!-- errors -->\n": errors,
         "<!-- schedule -->\n": schedule,
         "<!-- rules -->\n": rules,

@@ -352,7 +352,7 @@ def test_a_predicate_of_the_plug_in_is_explained_and_highlighted(site: Path, wor
     assert ran.returncode == 2
     assert "adult(P.f)" in ran.stderr
     code = (
-        "from treesens.grammar.printing.highlight import SensLexer\n"
+        "from treesens.extensions.editor.highlight import SensLexer\n"
         "print([str(kind) for kind, word in SensLexer().get_tokens('not adult(a.age)') if word == 'adult'])"
     )
     assert python(site, work, "-c", code).stdout == "['Token.Name.Function']\n"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from treesens.extensions.editor.textmate import textmate_json
 from treesens.grammar.constructs.construct import Construct
 from treesens.grammar.constructs.registry import constructs
 from treesens.grammar.parsing import terminals
 from treesens.grammar.parsing.layout import may_end
 from treesens.grammar.printing.print_terms import point_name_text
-from treesens.grammar.printing.textmate import textmate_json
 from treesens.grammar.tree import ast, words
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -85,7 +85,9 @@ def test_the_grammar_is_lalr_1_without_conflicts(caplog: pytest.LogCaptureFixtur
 
 def test_the_textmate_grammar_is_up_to_date() -> None:
     committed = (DOCS / "sens.tmLanguage.json").read_text("utf-8")
-    assert committed == textmate_json(), "run: python -m treesens.grammar.printing.textmate > docs/sens.tmLanguage.json"
+    assert committed == textmate_json(), (
+        "run: python -m treesens.extensions.editor.textmate > docs/sens.tmLanguage.json"
+    )
 
 
 def colours(text: str) -> dict[str, str]:

@@ -436,7 +436,6 @@ MUTATIONS: dict[str, Mutation] = {
     "votes.skops": of_skops,
     "pipeline.skops": of_skops,
     "counted.skops": of_skops,
-    "powers.skops": of_skops,
     "numbers.skops": of_skops,
     "table.csv": of_words,
     "table.parquet": of_parquet,

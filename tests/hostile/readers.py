@@ -83,7 +83,7 @@ def read_journal(path: Path) -> None:
             if journal.known(f"k{i}", 5.0) is not None:
                 journal.record(f"k{i}", 5.0)
         list(journal.entries())
-        journal.write(Entry("new", "none", "q", "m", None, None, 1, 0.5, 1, "here"), 5.0, {})
+        journal.keep(Entry("new", "none", "q", "m", None, None, 1, 0.5, 1, "here"), 5.0, {})
 
 
 def read_list(path: Path) -> None:

@@ -151,16 +151,16 @@ def _skops_of_numbers() -> bytes:
 
 
 def _skops_of_pipeline() -> bytes:
-    """Quantiles and means of the target before a small forest."""
+    """Bins and means of the target before a small forest."""
     from sklearn.compose import ColumnTransformer
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import QuantileTransformer, TargetEncoder
+    from sklearn.preprocessing import KBinsDiscretizer, TargetEncoder
     from skops import io
 
     x, y = _rows()
     parts = [
-        ("quantiles", QuantileTransformer(n_quantiles=6), [0, 3]),
+        ("bins", KBinsDiscretizer(3, encode="ordinal"), [0, 3]),
         ("means", TargetEncoder(random_state=0, cv=2), [1, 2]),
     ]
     forest = RandomForestClassifier(n_estimators=2, max_depth=3, random_state=1)
@@ -183,20 +183,6 @@ def _skops_of_counted() -> bytes:
         ("linear", make_pipeline(KBinsDiscretizer(3, strategy="uniform"), SGDClassifier(random_state=1))),
     ]
     return bytes(io.dumps(VotingClassifier(inside, weights=[2, 1, 1]).fit(x, y)))
-
-
-def _skops_of_powers() -> bytes:
-    """Powers and normal quantiles before a tree."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PowerTransformer, QuantileTransformer
-    from sklearn.tree import DecisionTreeClassifier
-    from skops import io
-
-    x, y = _rows()
-    normal = QuantileTransformer(n_quantiles=6, output_distribution="normal")
-    front = ColumnTransformer([("powers", PowerTransformer(), [0, 1]), ("normal", normal, [2, 3])])
-    return bytes(io.dumps(make_pipeline(front, DecisionTreeClassifier(max_depth=3, random_state=1)).fit(x, y)))
 
 
 def _onnx() -> bytes:
@@ -297,7 +283,7 @@ def _journal(folder: Path) -> bytes:
     with Journal(path) as journal:
         for i in range(60):
             entry = Entry(f"k{i}", "found", f"q{i}", "m", None, None, 1, 0.5, 1 << 20, "here")
-            journal.write(
+            journal.keep(
                 entry, 5.0, {"verdict": "found", "points": {"a": {"x": i}}, "varied": ["a"], "reason": "r" * 50}
             )
     with sqlite3.connect(path) as db:
@@ -352,7 +338,6 @@ MAKERS: dict[str, Callable[[Path], bytes]] = {
     "votes.skops": lambda _: _skops_of_several(),
     "pipeline.skops": lambda _: _skops_of_pipeline(),
     "counted.skops": lambda _: _skops_of_counted(),
-    "powers.skops": lambda _: _skops_of_powers(),
     "numbers.skops": lambda _: _skops_of_numbers(),
     "table.csv": lambda _: _csv(),
     "table.parquet": _parquet,

@@ -136,7 +136,8 @@ ENGINE_MUTATIONS = (
     ),
     Mutation(
         "a leaf of a proof of boxes names the first row alone", "engine/certify/certifier.cpp",
-        r"for \(const std::int32_t r : layer\.rows\) proof\.multiplier\[first \+ r\] = 1;", "proof.multiplier[first + layer.rows[0]] = 1;",
+        r"for \(const std::int32_t r : layer\.rows\) proof\.multiplier\[first \+ r\] = 1;",
+        "proof.multiplier[first + layer.rows[0]] = 1;",
         test="tests/extensions/certify/test_boxes.py",
     ),
     Mutation(

@@ -47,19 +47,20 @@ def ask_in_parts(case: Case, questions: Sequence[dict[str, Any]], options: dict[
                 continue  # a contradiction, which the other way of asking has told
             if can_be_parted(question):
                 continue
-            mine = Options(
-                backend="native",
-                time_limit=options["time_limit"],
-                seed=options["seed"],
-                tolerance=options["tolerance"],
-                library_predict=question.library_predicts(options["replay"]),
+            mine = question.replayed(
+                Options(
+                    backend="native",
+                    time_limit=options["time_limit"],
+                    seed=options["seed"],
+                    tolerance=options["tolerance"],
+                    replay=options["replay"],
+                )
             )
             search = Coordinator(
                 question,
                 ship(document, remote=False),
                 Executor("inline"),
                 mine,
-                replay=options["replay"],
                 slice_seconds=SLICE,
                 first_seconds=0.0,
             )

@@ -595,12 +595,12 @@ ROOMS = (
         test="tests/extensions/studies/test_groups.py",
     ),
     Mutation(
-        "the key of an answer leaves the tolerance out", "records/settings.py",
+        "the key of an answer leaves the tolerance out", "records/journal.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"tolerance", "absolute_tolerance", ',
         test="tests/extensions/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),
     Mutation(
-        "the key of an answer leaves the demand for a certificate out", "records/settings.py",
+        "the key of an answer leaves the demand for a certificate out", "records/journal.py",
         r'NO_PART_OF_A_KEY = frozenset\(\{', 'NO_PART_OF_A_KEY = frozenset({"require_certificate", ',
         test="tests/extensions/sweeps/test_answers.py::test_every_setting_that_can_change_an_answer_is_part_of_its_key",
     ),

@@ -44,10 +44,10 @@ def test_no_search_may_last_longer_than_the_question(
     monkeypatch.setattr(solving, "ask_methods", asked)
     monkeypatch.setattr(solving, "with_certificates", certificates)
     question = bound(text, models=("binary",))["q"]
-    options = Options(backend="native", time_limit=60, certificates=tmp_path if certified else None)
+    options = Options(backend="native", time_limit=60, confirm=confirm, certificates=tmp_path if certified else None)
     budget = options.budget()
     start = time.perf_counter()
-    result = answer_question(question, options, budget, confirm=confirm)
+    result = answer_question(question, options, budget)
     passed = time.perf_counter() - start
     assert result.verdict is (Verdict.NONE if text == NONE else Verdict.FOUND), result.reason
     assert len(begun) >= 1 + certified
@@ -72,7 +72,7 @@ def test_a_core_has_what_the_answer_left(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(solving, "ask_methods", asked)
     end = time.monotonic() + 16.0
-    core = explain_none(question, result, options, always=True).core
+    core = explain_none(question, result, replace(options, core=True)).core
     assert core is not None
     assert begun
     assert all(one.deadline <= end for one in begun)

@@ -91,7 +91,7 @@ def test_the_clashing_conjuncts_are_named(text: str, wanted: list[str] | None, c
     options = Options(backend="native", time_limit=60)
     result = answer(question.query, options)
     assert result.verdict is Verdict.NONE
-    core = explain_none(question, result, options, always=True).core
+    core = explain_none(question, result, replace(options, core=True)).core
     assert core is not None
     assert core.minimal
     note = diagnostic_of(core)
@@ -114,7 +114,7 @@ def test_no_core_without_time_and_none_for_what_has_an_answer() -> None:
     assert "perhaps some of them suffice" in diagnostic_of(core).message
     found = bound("query q: find a in binary such that a.x >= 0", models=("binary",))["q"]
     result = answer(found.query, Options(backend="native"))
-    assert explain_none(found, result, Options(), always=True).core is None
+    assert explain_none(found, result, Options(core=True)).core is None
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_two_classes_whose_trees_ask_for_other_features_change_places_nowhere(tm
         record = answers[f"{name}{one}{other}"].to_dict()
         assert record["verdict"] == ("found" if flips else "none"), (name, one, other)
         if not {(name, one), (name, other)} & asked:
-            assert record["reason"] == "compiler: what is asked of a sum contradicts itself"
+            assert record["reason"] == "compiler: constraints on one sum contradict each other"
             assert "core" not in record  # the trees say so, and no constraint by itself
             at_once += 1
     assert at_once

@@ -10,7 +10,7 @@ import pytest
 import xgboost
 
 import treesens as ts
-from treesens.values.slots import Member, count_choices, list_choices
+from treesens.extensions.methods.slots import Member, count_choices, list_choices
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -1,6 +1,6 @@
 """The interface of a backend: pure `emit`, `solve` in a worker process, and facts instead of verdicts.
 
-Termination, incumbent and bound are three separate facts (MathOptInterface): a time-out without an incumbent says nothing, and
+Termination, incumbent and bound are three separate facts (MathOptInterface): a time-out without incumbent proves nothing, and
 no exception, crash, missing licence or limit ever becomes a verdict. Verdicts are formed in `solve/conclude.py`, from facts.
 """
 
@@ -45,16 +45,16 @@ class Termination(Enum):
     """Why a solver stopped."""
 
     SATISFIED = "satisfied"
-    """A feasible point was found and nothing more was asked."""
+    """A feasible point was found, and no objective was set."""
     OPTIMAL = "optimal"
-    """The incumbent is optimal as far as the solver can tell, or within the tolerance of the limits."""
+    """The incumbent is optimal according to the solver, or within the tolerance of the limits."""
     INFEASIBLE = "infeasible"
     TIME = "time"
     MEMORY = "memory"
     LICENCE = "licence"
     INTERRUPTED = "interrupted"
     NUMERICAL = "numerical"
-    """The solver answered, and its answer does not survive exact arithmetic."""
+    """The solver's answer fails in exact arithmetic."""
     UNSUPPORTED = "unsupported"
     CRASH = "crash"
     UNKNOWN = "unknown"
@@ -62,9 +62,9 @@ class Termination(Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Wall time in seconds, memory in bytes (None: no limit), threads, random seed; and when an optimum is good enough.
+    """Wall time in seconds, memory in bytes (None: no limit), threads, random seed, and the tolerances of an optimum.
 
-    The tolerance is about the module's objective in its own units, its relative part about that objective plus `offset`.
+    Tolerances apply to the module's objective in its own units; the relative one to that objective plus `offset`.
     """
 
     seconds: float = 60.0
@@ -75,8 +75,8 @@ class Limits:
     offset: float = 0.0
 
     def relative_gap(self, artifact: Artifact, least: float = 0.0) -> float:
-        """The relative gap for a solver, which knows neither the offset nor the constant of the objective: with one of them the
-        tolerance means something else there, and the optimum is asked for. At least `least`.
+        """The relative gap for a solver, which ignores the offset and the constant of the objective: if either is non-zero, the
+        tolerance would have another meaning, and the exact optimum is required. At least `least`.
         """
         knows_all = self.offset == 0.0 and artifact.objective_constant == 0
         return max(self.tolerance.relative if knows_all else 0.0, least)
@@ -84,24 +84,23 @@ class Limits:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend takes and gives. Every field is read: by the driver, by `explain`, by the conformance kit."""
+    """A backend's capabilities. Every field is read: by the driver, by `explain`, by the conformance kit."""
 
     proof: Proof
     warm_start: bool = False
-    """Looks at `Artifact.warm_start` first."""
+    """True if it tries `Artifact.warm_start` first."""
     native_ops: frozenset[str] = frozenset()
-    """Op kinds taken as they are; all others are legalised to integer rows, or as `rewrites` says."""
+    """Op kinds supported directly; all others are legalised to integer rows, or rewritten as in `rewrites`."""
     rewrites: Mapping[str, str] = field(default_factory=dict)
-    """Op kinds that become something else than rows, in words."""
+    """Op kinds that are rewritten to other forms than rows, described in words."""
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What a solver would get: `text` in `format`, the number of variables, and what is needed to read its answer.
+    """A solver's input: `text` in `format`, the number of variables, and the data for reading its answer.
 
-    `relaxed` is true where rows were rounded outward: `infeasible` survives that, a feasible point must be replayed;
-    `restricted` if they were tightened: `infeasible` proves nothing.
-    `surrogate` marks an objective that only steers.
+    `relaxed` is True if rows were rounded outward: `infeasible` remains valid, a feasible point must be replayed; `restricted`
+    if they were tightened: `infeasible` proves nothing. `surrogate` marks an objective that only guides the search.
     """
 
     format: str
@@ -115,11 +114,11 @@ class Artifact:
     relaxed: bool = False
     restricted: bool = False
     warm_start: BoolArray | None = None
-    """bool[variables]: a solution to look at first, verified against the module; None if there is none."""
+    """bool[variables]: a solution to try first, verified against the module; None without one."""
 
     @property
     def optimises(self) -> bool:
-        """True if the best value is asked for; an objective may also only guide."""
+        """True if the optimum is wanted; an objective may also only guide."""
         return self.has_objective and not self.surrogate
 
     @property
@@ -130,8 +129,8 @@ class Artifact:
 
 @dataclass(frozen=True)
 class RawOutcome:
-    """The facts of one solve. `bound` is an upper bound of the (maximised) objective in its own units; None with an optimum
-    of an exact backend means that the incumbent's value is the bound.
+    """The facts of one solve. `bound` is an upper bound of the (maximised) objective in its own units; None with an exact
+    backend's optimum means that the incumbent's value is the bound.
     """
 
     termination: Termination
@@ -146,22 +145,22 @@ OnIncumbent = Callable[[BoolArray], None]
 
 
 class Backend(abc.ABC):
-    """One solver. Instances carry no state."""
+    """A solver. Instances are stateless."""
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     packages: ClassVar[tuple[str, ...]] = ()
-    """Distributions whose versions an answer depends on; a journal keeps answers under them."""
+    """Distributions whose versions affect an answer; a journal uses them as keys."""
     modules: ClassVar[tuple[str, ...]] = ()
-    """Modules that `solve` imports: a process is made from one that has them loaded."""
+    """Modules that `solve` imports: worker processes are forked with them loaded."""
 
     @abc.abstractmethod
     def available(self) -> str | None:
-        """None where the solver can run here, otherwise the reason with its remedy. Imports nothing heavy."""
+        """None if the solver can run here, otherwise the reason with its remedy. Imports nothing heavy."""
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
-        """The module as this solver reads it; pure, and possible without the solver.
+        """The module in the solver's format; pure, and possible without the solver.
 
         `precision` counts refinements: if a witness failed exact replay the module is emitted again with more digits.
         """
@@ -171,12 +170,12 @@ class Backend(abc.ABC):
         """Solves inside the current process, which is a worker's (`worker.py`)."""
 
     def exact_precision(self) -> int:
-        """The highest `precision` that still changes what is emitted."""
+        """The highest `precision` that changes the output."""
         return 0
 
 
 class InProcessBackend(Backend):
-    """A backend without a worker process: it keeps its limits, releases the interpreter lock, never crashes (ADR 0003)."""
+    """A backend without a worker process: it respects its limits, releases the interpreter lock, never crashes (ADR 0003)."""
 
     @abc.abstractmethod
     def emit(self, module: Module, *, precision: int = 0, hints: Int32Array | None = None) -> Artifact:
@@ -191,11 +190,11 @@ class InProcessBackend(Backend):
         *,
         stop: threading.Event | None = None,
     ) -> RawOutcome:
-        """As `Backend.solve`; returns soon after `stop` is set, with what it has."""
+        """As `Backend.solve`; returns soon after `stop` is set, with its results so far."""
 
 
 def solver_names() -> list[str]:
-    """The files of `solvers/`: a backend in the tree is one file, and registered by being there."""
+    """The files of `solvers/`: each built-in backend is one file, registered by its presence."""
     return sorted(path.stem for path in Path(__file__).with_name("solvers").glob("[a-z]*.py"))
 
 
@@ -212,15 +211,15 @@ BACKENDS: Final = Registry(
 
 
 def get_backend(name: str) -> Backend:
-    """An instance of a backend by name; raises `BackendError` if there is none."""
+    """An instance of a backend by name; raises `BackendError` if it is unknown."""
     made = BACKENDS.get(name)()
     if not isinstance(made, Backend):
-        raise BackendError(f"the plug-in backend `{name}` is no subclass of treesens.backends.base.Backend")
+        raise BackendError(f"the plug-in backend `{name}` is not a subclass of treesens.backends.base.Backend")
     return made
 
 
 def packages_of(name: str) -> tuple[str, ...]:
-    """The distributions that answers of a backend depend on, that of a plug-in included; none if it cannot be imported."""
+    """The distributions that a backend's answers depend on, including a plug-in's own; empty if it cannot be imported."""
     try:
         packages = get_backend(name).packages
     except BackendError:
@@ -230,8 +229,8 @@ def packages_of(name: str) -> tuple[str, ...]:
 
 
 def missing_module(name: str, extra: str = "", package: str = "") -> str | None:
-    """The reason of `available` for a backend that needs the module `name`: of an extra, or of a package that a plain
-    installation brings and a slim one leaves out.
+    """The result of `available` for a backend that needs the module `name`: of an extra, or of a package that the full
+    installation includes and a slim one omits.
     """
     wanted = f"'treesens[{extra}]'" if extra else package or name
     return None if is_installed(name) else f"{name} is not installed: pip install {wanted}"

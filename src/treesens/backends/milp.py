@@ -1,7 +1,7 @@
-"""What the MILP backends share: MPS in, a rounded assignment out, and the sign of the objective.
+"""Common parts of the MILP backends: MPS in, a rounded assignment out, and the sign of the objective.
 
-MILP solvers work in floating point: their `infeasible` is a proof up to their tolerances, over rows relaxed by more than
-these (legalise/rounding.py), and their points are replayed exactly before anybody calls them an answer.
+MILP solvers work in floating point: their `infeasible` is a proof up to their tolerances, over rows relaxed by more than these
+(legalise/rounding.py), and their points are replayed exactly before they count as answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treesens.compiler.ir import Module
 FEASIBILITY = 1e-6
 """Primal feasibility tolerance set in every MILP solver; legalise/rounding.py relaxes rows by more."""
 INTEGRALITY = 1e-9
-"""Integrality tolerance: predicates are read off by rounding, and scores are sums over hundreds of leaves."""
+"""Integrality tolerance: predicates are rounded to Booleans, and scores are sums over hundreds of leaves."""
 
 
 class MilpBackend(Backend):
@@ -38,9 +38,9 @@ class MilpBackend(Backend):
         return 1
 
     def at_start(self, artifact: Artifact, limits: Limits) -> RawOutcome | None:
-        """What the solver says of the start alone, if one is given and any solution will do; None if it says no.
+        """The outcome for the start alone, if there is one and any solution suffices; None if it is infeasible.
 
-        All columns are fixed: a solver reads its own starts only after presolve, and goes on searching after that.
+        All columns are fixed: a solver uses a start only after presolve, and continues searching afterwards.
         """
         if artifact.warm_start is None or artifact.optimises:
             return None
@@ -61,7 +61,7 @@ def fixed_to_start(artifact: Artifact) -> Artifact:
 
 @contextmanager
 def mps_file(artifact: Artifact) -> Iterator[Path]:
-    """The artifact as a file of its own, gone afterwards (never a shared name in the working directory)."""
+    """The artifact as a temporary file with a unique name."""
     with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
         path = Path(folder) / "model.mps"
         path.write_text(artifact.text)
@@ -69,7 +69,7 @@ def mps_file(artifact: Artifact) -> Iterator[Path]:
 
 
 def round_values(values: object) -> BoolArray:
-    """A point of the relaxation as Booleans."""
+    """A point of the relaxation rounded to Booleans."""
     return np.asarray(values, np.float64) > 0.5
 
 
@@ -77,7 +77,7 @@ def upper_bound(minimised: float, artifact: Artifact) -> float | None:
     """The bound of the maximised objective from the solver's lower bound of its negative."""
     if not artifact.optimises or not np.isfinite(minimised):
         return None
-    # Tolerances of the solver are relative to the objective: the bound is widened by more than they cost.
+    # Solver tolerances are relative to the objective: the bound is widened by more than their effect.
     slack = 1e-6 * max(1.0, abs(minimised))
     constant = Unit(artifact.objective_shift).value(artifact.objective_constant)
     return ceil_to(constant - Fraction(minimised) + Fraction(slack), NumberType.FLOAT64)

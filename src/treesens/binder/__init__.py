@@ -1,1 +1,1 @@
-"""From syntax trees to typed questions: names, units and domains are resolved against models and tables."""
+"""Converts syntax trees to typed questions: resolves names, units and domains against models and tables."""

@@ -1,8 +1,8 @@
-"""Constraints on the class of a point: what the library predicts, by the rule of its link or by its scores.
+"""Constraints on a point's class: the library's prediction, by the rule of its link or by its scores.
 
-Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Of several best classes that is the
+Ties: `class(P) = C` holds if the library predicts C, and a library predicts one class. Among tied classes it is the
 first one; a model with one score predicts `Ensemble.class_at_zero` at a margin of 0. If a hash of the input breaks ties, the
-constraint is that the class may be predicted, and that another one may be is its negation.
+constraint means that the class may be predicted, and its negation that another one may be.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from treesens.links import ClassRule, ScorePlace
 from treesens.links.votes import score_of_class
 
 _Predicts = Callable[[int, int, bool], Pending]
-"""(member, class, whether it does) -> the constraint that the member predicts the class, or that it does not."""
+"""Maps (member, class, True or False) to the constraint that the member predicts the class, or does not."""
 
 
 def class_is(scope: Scope, node: ast.ClassIs, positive: bool) -> Pending:
-    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by so much."""
+    """`class(P) = C [by factor g] [by margin m]`: C is predicted, and leads every other class by that amount."""
     point = scope.point(node.point)
     wanted = class_index(scope, point, node.label)
     if node.factor is not None and node.factor.value < 1:
@@ -89,7 +89,7 @@ def _score(voter: ScorePlace, output: int) -> ScoreAtom:
 def _predicts(
     scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool
 ) -> Pending:
-    """The class follows from scores of the voter itself, or from what those predict whose votes it counts."""
+    """The class follows from the voter's own scores, or from the predictions of the members whose votes it counts."""
     ensemble = voter.model
     if ensemble.link.votes:
         assert ensemble.blend is not None
@@ -115,7 +115,7 @@ def _predicts(
 
 
 def _compared(scope: Scope, point: int, wanted: int, positive: bool) -> Pending:
-    """The calibrated score of a class is ahead of that of every other one: the sum of all, which divides them, is the same."""
+    """A class's calibrated score exceeds every other: the common divisor, the sum of all scores, cancels."""
     ensemble, parts = scope.model(point).ensemble, []
     assert ensemble.blend is not None
     place, mine = ScorePlace(point, ensemble, ensemble), ensemble.blend.members[wanted].calibration
@@ -126,7 +126,7 @@ def _compared(scope: Scope, point: int, wanted: int, positive: bool) -> Pending:
         lead = tuple(score_of_class(place, k, Fraction(s)) for k, s in ((wanted, 1), (other, -1)))
         rows = [compare_terms(lead, operator, Fraction(0), positive, f"class.{scope.points[point]}")]
         if isinstance(mine, Sigmoid) and isinstance(member.calibration, Sigmoid):
-            # Of two sigmoids the same says a row of scores, which is proved at once.
+            # For two sigmoids, a linear row of scores is equivalent, which is proved at once.
             theirs, zero = member.calibration, Fraction(mine.intercept) - Fraction(member.calibration.intercept)
             ahead = {
                 ScoreAtom(point, wanted): -Fraction(mine.slope),
@@ -138,7 +138,7 @@ def _compared(scope: Scope, point: int, wanted: int, positive: bool) -> Pending:
 
 
 def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fraction, positive: bool) -> Pending:
-    """The second class has at least this probability, or (the first is wanted) less."""
+    """The second class has at least this probability, or (if the first is wanted) less."""
     ensemble, name = voter.model, f"class.{scope.points[voter.point]}"
     operator: ast.Operator = ">=" if wanted == 1 else "<"
     shown = q.Shown(voter.point, threshold, (wanted == 1) is positive, (wanted == 1) is not positive)
@@ -152,7 +152,7 @@ def _past_threshold(scope: Scope, voter: ScorePlace, wanted: int, threshold: Fra
 
 
 def _about(shown: q.Shown, row: Pending) -> Pending:
-    """A row of scores that is about a probability."""
+    """A linear row of scores that expresses a probability."""
 
     def made(space: q.Space) -> q.Constraint:
         found = row(space)
@@ -163,7 +163,7 @@ def _about(shown: q.Shown, row: Pending) -> Pending:
 
 
 def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float, positive: bool) -> Pending:
-    """The last margin is above what the library compares it with, or (the first class is wanted) it is not."""
+    """The last margin is above the library's threshold, or (if the first class is wanted) it is not."""
     last = {_score(voter, voter.model.n_outputs - 1): Fraction(1)}
     operator: ast.Operator = ">" if wanted == 1 else "<="
     name = f"class.{scope.points[voter.point]}"
@@ -171,7 +171,7 @@ def _past_score(scope: Scope, voter: ScorePlace, wanted: int, decides_at: float,
 
 
 def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margin: Fraction, positive: bool) -> Pending:
-    """Class `wanted` is ahead of every other one; without a lead it wins ties as the library breaks them."""
+    """Class `wanted` exceeds every other one; without a lead, ties are broken as in the library."""
     ensemble, bounds = voter.model, _bounds(factor, margin)
     name = f"class.{scope.points[voter.point]}"
     first: ast.Operator = ">="
@@ -185,7 +185,7 @@ def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margi
         return (all_of if positive else any_of)(parts)
     if isinstance(ensemble.ties, HashedTies) and not bounds:
         return _may_win(scope, voter, ensemble.ties, wanted, positive)
-    # The shares of a sum have the ratios of what is added up.
+    # Shares of a sum have the ratios of its terms.
     votes = predicts_probabilities(ensemble) or (isinstance(ensemble.ties, HashedTies) and not ensemble.link.is_known)
     for other in range(ensemble.n_outputs):
         if other == wanted:
@@ -204,8 +204,8 @@ def _leads(scope: Scope, voter: ScorePlace, wanted: int, factor: Fraction, margi
 
 
 def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive: bool) -> Pending:
-    """Class `wanted` may be predicted, or (`positive` False) another one may be: at a tie several of them. Replay asks for one
-    that is ahead of all others, so that what is found is no tie.
+    """Class `wanted` may be predicted, or (`positive` False) another one may be: at a tie there are several. Replay requires
+    the class to exceed all others, so that no tie is returned.
     """
     name, classes = f"class.{scope.points[voter.point]}", range(voter.model.n_outputs)
     rest = [other for other in classes if other != wanted]
@@ -221,7 +221,7 @@ def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive:
         return any_of([is_best(other) for other in rest])
     if not ties.may_stray(wanted):
         return is_best(wanted)
-    # Two of the others are the best ones, and the class is on the list: it equals the best of those before it, or is the first.
+    # Two of the other classes are best, and this class is on the list: it equals the best of its predecessors, or is the first.
     strays = [any_of([reaches(two, one) for two in rest if two != one]) for one in rest]
     if wanted:
         strays += [reaches(wanted, other) for other in range(wanted)]
@@ -230,7 +230,7 @@ def _may_win(scope: Scope, voter: ScorePlace, ties: Ties, wanted: int, positive:
 
 
 def _bounds(factor: Fraction, margin: Fraction) -> list[LogRational]:
-    """What the lead of a class must reach: ln factor and the margin, each if it says more than 0."""
+    """The lead that a class must have: ln factor and the margin, each if it is above 0."""
     return [*([LogRational.ln(factor)] if factor > 1 else []), *([LogRational(margin)] if margin else [])]
 
 
@@ -261,7 +261,7 @@ def _elected(blend: Blend, classes: int, wanted: int, positive: bool, predicts: 
 
 
 def _formula(table: BoolArray, member: int, predicts: _Predicts) -> Pending:
-    """What the members from this one on must predict, of a table that is neither true nor false everywhere."""
+    """Constraints on the predictions of the remaining members, for a table that is neither true nor false everywhere."""
     parts: list[Pending] = []
     for rest in {left.tobytes(): left for left in table if left.any()}.values():
         allowed = [bool(left[rest].all()) for left in table]
@@ -271,7 +271,7 @@ def _formula(table: BoolArray, member: int, predicts: _Predicts) -> Pending:
 
 
 def _one_of(member: int, allowed: list[bool], predicts: _Predicts) -> Pending:
-    """The member predicts one of the allowed classes, told by those that it does or does not predict, whichever are fewer."""
+    """The member predicts one of the allowed classes, expressed by the allowed or the excluded ones, whichever are fewer."""
     positive = 2 * sum(allowed) <= len(allowed)
     named = [predicts(member, c, positive) for c, fine in enumerate(allowed) if fine is positive]
     return (any_of if positive else all_of)(named)

@@ -1,4 +1,4 @@
-"""Conjuncts of a question: which of them contradict each other whatever the model says, and how bounds are joined."""
+"""Conjuncts of a question: contradictions that do not depend on the model, and merging of bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Conjunct:
-    """One constraint of a question as it was written, and what it became."""
+    """One constraint of a question as it was written, and its typed form."""
 
     node: ast.Formula
     parts: tuple[q.Constraint, ...]
@@ -34,7 +34,7 @@ def parts_of(conjuncts: Iterable[Conjunct]) -> list[q.Constraint]:
 
 
 def minimal(items: Sequence[Item], clash: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """Items that clash, none of which can be left out: every one is tried in turn, the last first."""
+    """A minimal set of clashing items: each one is tried for removal in turn, the last first."""
     kept = list(items)
     for item in reversed(items):
         without = [other for other in kept if other is not item]
@@ -50,10 +50,10 @@ def check_satisfiable(
     background: Sequence[q.Constraint],
     whole: Span,
 ) -> None:
-    """Contradictions that can be seen without the model: a feature of a point that is left without a legal cell, and relations
-    between two values that exclude each other. `whole` is the place of what the declarations say.
+    """Contradictions that do not depend on the model: a point's feature without a legal cell, and relations between two values
+    that exclude each other. `whole` is the location of the declarations' constraints.
 
-    That no input of the domain has an outcome of a declared decision is no mistake of who asks for it: the answer is `none`.
+    A declared decision with an outcome that no input of the domain has is not a mistake of the question: the answer is `none`.
     """
     written = [conjunct for conjunct in conjuncts if not _asks_a_policy(conjunct.node)]
     placed = [(part, conjunct.span) for conjunct in written for part in conjunct.parts]
@@ -150,7 +150,7 @@ def _empty(constraint: q.Constraint) -> bool:
 
 
 def merge_conjuncts(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, ...]:
-    """Bounds on the same difference become one, which is stronger over cells than each by itself."""
+    """Merges bounds on the same difference into one, which is stronger over cells than each alone."""
     result: list[q.Constraint] = []
     at: dict[tuple[object, ...], int] = {}
     for constraint in constraints:
@@ -169,7 +169,7 @@ def merge_conjuncts(constraints: Sequence[q.Constraint]) -> tuple[q.Constraint, 
 
 
 def _both(one: q.Difference, other: q.Difference) -> q.Difference:
-    """The tighter end of each side; of equal ends the strict one."""
+    """The tighter bound of each side; of equal bounds the strict one."""
     lows = [(d.low, d.low_strict) for d in (one, other) if d.low is not None]
     highs = [(-d.high, d.high_strict) for d in (one, other) if d.high is not None]
     low, low_strict = max(lows, default=(None, False))

@@ -1,8 +1,7 @@
-"""Constraints that rest on data or count features: likelihoods and changes.
+"""Constraints that depend on data or count features: likelihoods and changes.
 
-What is learnt from data is no exact number to begin with. Logarithms are rounded to multiples of 2**-40, and in a
-constraint always so that it becomes weaker: a `none` stays a proof, and a `found` meets the constraint up to 2**-40 per
-feature.
+Quantities learnt from data are inexact. Logarithms are rounded to multiples of 2**-40, in constraints always so that they
+become weaker: a `none` remains a proof, and a `found` satisfies the constraint up to 2**-40 per feature.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _Side = Callable[[int, bool], Pending]
 def log_costs(
     scope: Scope, space: q.Space, factors: Sequence[tuple[int, str]], sign: int, rounding: Rounding
 ) -> tuple[q.CellCost, ...]:
-    """sign * ln of a product of likelihoods, a cost per cell; `rounding` is that of the signed cost."""
+    """sign * ln of a product of likelihoods, as a cost per cell; `rounding` is that of the signed cost."""
     inner: Rounding = rounding if sign > 0 or rounding == "nearest" else ("up" if rounding == "down" else "down")
     costs = []
     for point, table in factors:
@@ -51,7 +50,7 @@ def _marginals(scope: Scope, table: str) -> Marginals:
 
 
 def use_likelihoods(scope: Scope, atoms: Sequence[LikelihoodAtom]) -> None:
-    """Reads the tables of likelihoods, with messages at the place where they are named."""
+    """Reads likelihood tables, and reports errors at the location of their names."""
     for atom in atoms:
         scope.cells(atom.node.data)
         for _, table in atom.factors:
@@ -95,7 +94,7 @@ def compare_likelihoods(
 
 
 def put_on_side(operator: ast.Operator, side: _Side) -> Pending:
-    """A comparison from its two one-sided rows."""
+    """A comparison as two one-sided rows."""
     match operator:
         case ">=" | ">":
             return side(1, operator == ">")

@@ -1,4 +1,4 @@
-"""The declarations of a file: models and tables are loaded, feature declarations are checked and become domains."""
+"""The declarations of a file: loads models and tables, checks feature declarations and turns them into domains."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ LoadTable = Callable[[Path, str | None, int | None], Table]
 
 
 class Unbound(Exception):
-    """Something has no meaning; its message is in the diagnostics."""
+    """A part of the file is invalid; its message is in the diagnostics."""
 
 
 @dataclass
 class Declarations:
-    """What the queries of a file may refer to.
+    """The names that the queries of a file may refer to.
 
     A model or table that could not be loaded is None: its error has been reported. Paths are relative to `base`.
     """
@@ -51,16 +51,16 @@ class Declarations:
     measures: dict[str, ast.Measure] = field(default_factory=dict)
     decisions: dict[str, ast.Decision] = field(default_factory=dict)
     texts: dict[tuple[str, str, Span], tuple[Diagnostic, dict[str, str]]] = field(default_factory=dict)
-    """By table, kind of mistake and place: the message about texts in columns, and these columns."""
+    """By table, kind of mistake and location: the message about texts in columns, and these columns."""
     steps: int = 0
-    """Of a number that reaches a score and has too many values for a table; 0 if it needs one."""
+    """Number of steps for a number that reaches a score and has too many values for a table; 0 if it is an error."""
     chosen: Mapping[str, FloatArray] = field(default_factory=dict)
-    """Values of such numbers, float64[n] ascending, in place of steps: a question is about these alone then."""
+    """Values of such numbers, float64[n] ascending, instead of steps: the question is then restricted to them."""
 
     def fail(
         self, code: str | Code, message: str, span: Span, remedy: str = "", related: tuple[Span, ...] = ()
     ) -> Unbound:
-        """Records a mistake, once; the caller raises what is returned."""
+        """Records a mistake once; the caller raises the returned exception."""
         known = any((d.code, d.message, d.span) == (str(code), message, span) for d in self.diagnostics)
         if not known:
             self.diagnostics.error(code, message, span, remedy, related)
@@ -85,7 +85,7 @@ class Declarations:
         return self.measures[name.text]
 
     def decision(self, name: ast.Name | None, span: Span) -> ast.Decision:
-        """A declared decision; the only one if it is not named."""
+        """A declared decision; without a name, the only one."""
         if name is not None and name.text in self.decisions:
             return self.decisions[name.text]
         if name is not None or not self.decisions:
@@ -103,8 +103,8 @@ class Declarations:
     def column(
         self, table: Table, feature: str, categories: Categories | None, number_type: NumberType, span: Span
     ) -> FloatArray:
-        """A column of a table as stored numbers, all of them finite for a model of this number type. A value that is not a
-        category is a mistake at `span`.
+        """A column of a table as stored numbers, all finite in the model's number type. A value that is not a category is
+        reported at `span`.
         """
         try:
             values = table.numbers(feature, categories)
@@ -116,8 +116,8 @@ class Declarations:
             raise self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy) from None
 
     def _text(self, error: TextError, span: Span) -> Unbound:
-        """The mistake of a text in a column. Those of one kind in one table are one message: a table of texts where a model
-        reads codes has them in most of its columns.
+        """The mistake of text in a column. Mistakes of one kind in one table share one message: a table of texts for a model
+        that reads codes has them in most of its columns.
         """
         items, key = self.diagnostics.items, (error.table, error.what, span)
         told, columns = self.texts.get(key, (None, {}))
@@ -149,7 +149,7 @@ def _loaded(thing: T | None) -> T:
 def read_declarations(
     file: ast.File, base: Path, load_model: LoadModel, load_table: LoadTable, diagnostics: Diagnostics
 ) -> Declarations:
-    """Loads models and tables and checks what can be checked without a query."""
+    """Loads models and tables, and makes all checks that need no query."""
     found = Declarations(diagnostics, base)
     queries: dict[str, ast.Name] = {}
     for node in file.declarations:
@@ -207,7 +207,7 @@ def _is_new(found: Declarations, known: Iterable[str], name: ast.Name, code: str
 def _attempt(
     found: Declarations, path: ast.Text, load: Callable[[Path], T], base: Path, label: ast.Name | None = None
 ) -> T | None:
-    """What a file holds, or None after its message."""
+    """The contents of a file, or None after reporting its error."""
     try:
         return load(base / path.value)
     except TreesensError as error:
@@ -220,7 +220,7 @@ def _attempt(
 
 
 def _check_names(found: Declarations) -> None:
-    """Features and tables that declarations name must exist. Unknown models may have any features."""
+    """Checks that features and tables named in declarations exist. Models that failed to load may have any features."""
     named = [source.data for source in found.sources] + [m.data for m in found.measures.values() if m.data is not None]
     for data in named:
         if data.text not in found.tables:
@@ -236,7 +236,7 @@ def _check_names(found: Declarations) -> None:
 
 
 def _name_columns(found: Declarations) -> None:
-    """Columns under the names of the features, where a library has changed these."""
+    """Renames columns to the names of features that a library has changed."""
     changed = {name for model in found.models.values() if model is not None for name in blanks_replaced(model)}
     for name, table in found.tables.items():
         if table is None:
@@ -249,13 +249,13 @@ def _name_columns(found: Declarations) -> None:
 
 
 def asked_about(found: Declarations) -> set[str]:
-    """The features that a tree of some model asks about."""
+    """The features that some model's tree splits on."""
     return {name for model in found.models.values() if model is not None for name in model.ensemble.used_features}
 
 
 def _leave_out_unused(found: Declarations, file: ast.File) -> None:
-    """Set text and values that the model cannot hold to 0 in columns that no tree splits on (a pipeline drops them) and no
-    question names: no answer depends on it.
+    """Sets text and values that the model cannot represent to 0 in columns that no tree splits on (a pipeline drops them) and
+    that no question names: no answer depends on them.
     """
     models = [model.ensemble for model in found.models.values() if model is not None]
     used = asked_about(found) | set(found.features)
@@ -285,7 +285,7 @@ def _is_endless(column: FloatArray, number_type: NumberType) -> bool:
 
 
 def _note_codes(found: Declarations) -> None:
-    """Says where a table holds numbers and a model has names of categories: the numbers are taken as its codes."""
+    """Notes columns with numbers for features with category names: the numbers are read as the model's codes."""
     named = {
         feature.name: feature.labels
         for model in found.models.values()
@@ -304,12 +304,12 @@ def _note_codes(found: Declarations) -> None:
 
 
 def unknown_feature(found: Declarations, name: ast.Name, known: Iterable[str]) -> Unbound:
-    """The mistake of a feature that the model does not have."""
+    """The mistake of a feature unknown to the model."""
     return found.fail("E103", f"the model has no feature `{name.text}`", name.span, did_you_mean(name.text, known))
 
 
 def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: Sequence[FeatureSpec]) -> None:
-    """Says which features take whole numbers although nobody declared it, and how to allow fractions."""
+    """Notes features that take whole numbers without a declaration, and how to allow fractions."""
     whole = [
         spec.name
         for feature, spec in zip(features, specs, strict=True)
@@ -325,7 +325,7 @@ def note_whole_numbers(found: Declarations, features: Sequence[Feature], specs: 
 
 
 def note_unbounded(found: Declarations, specs: Sequence[FeatureSpec]) -> None:
-    """Says which features range over all numbers although a table of the file has their columns, and how to say otherwise."""
+    """Notes features that range over all numbers although a table has their columns, and how to restrict them."""
     tables = {name: table for name, table in found.tables.items() if table is not None}
     used = asked_about(found)
     open_ended = [
@@ -345,7 +345,7 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
     sources = [(s.data, table) for s in found.sources if (table := found.tables.get(s.data.text)) is not None]
     named = {name.text for onehot in found.onehots for name in onehot.features} | set(found.features)
     used = asked_about(found)
-    # No answer depends on a feature that no tree asks for; it may be any number.
+    # No answer depends on a feature that no tree splits on; it may be any number.
     absent = [
         f.name
         for f in features
@@ -360,7 +360,7 @@ def check_columns(found: Declarations, features: Sequence[Feature]) -> None:
 def lacks_columns(
     found: Declarations, data: ast.Name, table: Table, absent: Sequence[str], remedy: str = ""
 ) -> Unbound:
-    """The mistake of a table without a column for some features; names a column that looks like one of them."""
+    """The mistake of a table without columns for some features; suggests a column with a similar name."""
     listed = ", ".join(f"`{f}`" for f in absent[:8]) + (", …" if len(absent) > 8 else "")
     message = f"`{data.text}` has no column for {'the feature' if len(absent) == 1 else 'the features'} {listed}"
     guesses = [did_you_mean(f, table.inputs) for f in absent]

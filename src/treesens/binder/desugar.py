@@ -1,8 +1,8 @@
-"""Questions that stand for several, and the shorthand `sensitive`, as plain `find` questions. Syntax trees in and out.
+"""Expands questions that abbreviate several, and the shorthand `sensitive`, to plain `find` questions (syntax trees).
 
-`for each f in ..` gives one question for every choice, named NAME[choice]; `sensitive` becomes the `find` that docs/language.md
-defines it by, with points `a` and `b`. New nodes have the place of the words that they come from, so that messages about an
-expansion point into the text.
+`for each f in ..` gives one question per choice, named NAME[choice]; `sensitive` becomes the `find` by which docs/language.md
+defines it, with points `a` and `b`. New nodes keep the source location of their words, so that messages about an expansion
+point into the text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAVITY_WIDTH = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """One question of a sweep: what it adds to the name, and its body."""
+    """One question of a sweep: its name suffix and its body."""
 
     labels: tuple[str, ...]
     body: ast.Body
@@ -72,7 +72,7 @@ def _check_parameters(found: Declarations, query: ast.Query, features: Sequence[
 
 
 def _names(node: object) -> Iterator[str]:
-    """All names of features in a tree."""
+    """All feature names in a tree."""
     if isinstance(node, ast.Features):
         yield from (name.text for name in node.names)
     elif isinstance(node, ast.FeatureOf):
@@ -88,7 +88,7 @@ def _names(node: object) -> Iterator[str]:
 def _picks(
     found: Declarations, sweep: ast.Each, features: Sequence[str]
 ) -> Iterator[Mapping[str, tuple[ast.Name, ...]]]:
-    """What the parameters stand for, choice by choice."""
+    """The parameters' features, choice by choice."""
     parameters = [p.text for p in sweep.parameters]
     named = [ast.Name(feature, span=sweep.span) for feature in features]
     if sweep.choices == "features":
@@ -120,12 +120,12 @@ def _picks(
 
 
 def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Name, ...]]) -> N:
-    """The tree with parameters replaced by the features that they stand for. E221 where one has to stand for several."""
+    """The tree with parameters replaced by their features. E221 if a parameter would be several features."""
 
     def changed(item: object) -> object:
         if isinstance(item, ast.Features):
             names = [part for name in item.names for part in meaning.get(name.text, (name,))]
-            # The place of the parameter is where the reader looks, not that of the choice.
+            # The location is that of the parameter, where the reader looks, not that of the choice.
             return dataclasses.replace(item, names=tuple(dict.fromkeys(names)))
         if isinstance(item, ast.FeatureOf) and item.feature.text in meaning:
             names = list(meaning[item.feature.text])
@@ -150,7 +150,7 @@ def substitute(found: Declarations, node: N, meaning: Mapping[str, tuple[ast.Nam
 def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> list[tuple[str, ast.Find]]:
     """The `find` of a shorthand; one for every ordered pair of classes if a multiclass model names none.
 
-    The string is what the name of the question gets: empty, or `c1->c2`.
+    The string is the suffix of the question's name: empty, or `c1->c2`.
     """
     writer = _Writer(found, node, ensemble)
     if ensemble.task is Task.MULTICLASS and node.flip is None:
@@ -163,7 +163,7 @@ def desugar(found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> lis
 
 
 def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble) -> ast.Find:
-    """The `find` of `expect increasing(M, F)`: a pair of which the one with the higher value has the lower score."""
+    """The `find` of `expect increasing(M, F)`: a pair in which the higher value has the lower score."""
     where = node.span
     low, high = ast.Name("a", span=where), ast.Name("b", span=where)
     feature, *others = node.features.names
@@ -182,7 +182,7 @@ def desugar_monotone(found: Declarations, node: ast.Monotone, ensemble: Ensemble
 
 
 def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: Span) -> ast.Expression:
-    """What rises or falls: the value of a regressor, the probability of a mean of models, the raw score of all others."""
+    """The monotone quantity: a regressor's value, the probability of a mean of models, otherwise the raw score."""
     if ensemble.task in (Task.REGRESSION, Task.RANKING):
         return ast.ValueOf(point, span=span)
     if ensemble.link.averages:
@@ -191,7 +191,7 @@ def _score(ensemble: Ensemble, point: ast.Name, label: ast.Label | None, span: S
 
 
 def class_label(label: str | int, span: Span) -> ast.Label:
-    """A class of a model as it is written in a question."""
+    """A model's class in the language's syntax."""
     return ast.Name(label, span=span) if isinstance(label, str) else _number(label, span)
 
 
@@ -200,7 +200,7 @@ def _number(value: int | Fraction, span: Span) -> ast.Number:
 
 
 class _Writer:
-    """Writes the nodes of an expansion."""
+    """Creates the nodes of an expansion."""
 
     def __init__(self, found: Declarations, node: ast.Sensitive, ensemble: Ensemble) -> None:
         self.found, self.node, self.ensemble = found, node, ensemble

@@ -1,7 +1,7 @@
-"""Distances between points and to rows, in widths of the domains, the sensitive features left out.
+"""Distances between points and to rows, in widths of the domains, without the sensitive features.
 
-l0 and linf are statements about single features. l1 and l2 are sums over values (`compiler/query/values.py`): cells bound them,
-and the values of an answer satisfy them exactly.
+l0 and linf are constraints on single features. l1 and l2 are sums over values (`compiler/query/values.py`): cells bound them,
+and an answer's values satisfy them exactly.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from treesens.visible import declaration
 
 
 def counted_features(scope: Scope) -> tuple[int, ...]:
-    """The features that distances count: all but the sensitive ones."""
+    """The features that distances include: all but the sensitive ones."""
     return tuple(f for f in range(len(scope.inputs.features)) if f not in scope.varied)
 
 
 WIDEST = Fraction(sys.float_info.max)
-"""Distances count in doubles: a wider domain would put all inputs at one place."""
+"""Distances are doubles: with a wider domain all inputs would coincide."""
 
 
 def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> Fraction:
-    """The unit of a feature in distances: the width of its domain, or else the range of its column."""
+    """The unit of a feature in distances: the width of its domain, else the range of its column."""
     spec = scope.spec(feature)
     if spec.unordered:
         return Fraction(1)
@@ -59,7 +59,7 @@ def width_of(scope: Scope, feature: int, data: ast.Name | None, span: Span) -> F
 
 
 def counted_apart(scope: Scope, span: Span) -> tuple[int, ...]:
-    """The features that a distance between two points counts; a mistake where the points agree on all of them."""
+    """The features in a distance between two points; an error if the points agree on all of them."""
     if scope.varied:
         names = ", ".join(sorted(scope.spec(f).name for f in scope.varied))
         message = (
@@ -104,7 +104,7 @@ def compare_distance(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A distance against a number; in l1 a sum of distances."""
+    """A distance compared with a number; in l1 a sum of distances."""
     if any(isinstance(atom.target, ast.NearestRow) for atom in terms):
         remedy = "minimize it instead, or name the row: `row N of DATA`"
         raise scope.fail("E220", "the nearest of many rows cannot stand in a constraint", span, remedy)
@@ -146,7 +146,7 @@ def _sum(
 def _changed(
     scope: Scope, atom: DistanceAtom, other: int, operator: ast.Operator, limit: Fraction, span: Span
 ) -> Pending:
-    """l0 between points: how many of the features have different values."""
+    """l0 between points: the number of features with different values."""
     features = counted_apart(scope, span)
 
     def side(direction: int, strict: bool) -> Pending:
@@ -160,7 +160,7 @@ def _changed(
 def _changed_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, operator: ast.Operator, limit: Fraction, span: Span
 ) -> Pending:
-    """l0 to a row: how many features have another value than the row."""
+    """l0 to a row: the number of features that differ from the row."""
     costs = changes_from_row(scope, atom, row, span)
 
     def side(direction: int, strict: bool) -> Pending:
@@ -176,7 +176,7 @@ def _changed_from_row(
 def changes_from_row(
     scope: Scope, atom: DistanceAtom, row: ast.Row, span: Span
 ) -> Callable[[q.Space, int], tuple[q.CellCost, ...]]:
-    """Costs of cells, times a sign: 1 where a cell does not hold the value of the row, which is then cut out of its cell."""
+    """Signed costs of cells: 1 where a cell does not contain the row's value, which is given a cell of its own."""
     del span
     values = scope.row(row)
     features = counted_features(scope)
@@ -197,7 +197,7 @@ def changes_from_row(
 def _largest(
     scope: Scope, atom: DistanceAtom, operator: ast.Operator, limit: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """linf: every feature is within the limit, exactly."""
+    """linf: every feature is exactly within the limit."""
     if operator in ("=", "!="):
         both = [_largest(scope, atom, side, limit, positive is (operator == "="), span) for side in ("<=", ">=")]
         return (all_of if positive is (operator == "=") else any_of)(both)
@@ -209,7 +209,7 @@ def _largest(
     assert isinstance(atom.target, ast.Row)
     row = atom.target
     if not counted_features(scope):
-        # The distance over no features is 0.
+        # A distance over no features is 0.
         within = limit > 0 or (closed and limit == 0)
         return all_of(()) if within is inside else any_of(())
     parts = scope.every(
@@ -228,13 +228,13 @@ def near_points(
     inside: bool,
     span: Span,
 ) -> Pending:
-    """Two points are within the limit on every feature (or are not)."""
+    """Two points are within the limit on every feature, or are not."""
     parts = scope.every(lambda f: _near_point(scope, left, right, f, limit, closed, inside, span), features)
     return (all_of if inside else any_of)(parts)
 
 
 def _full_width(limit: Fraction, closed: bool) -> bool:
-    """True if a whole width, the distance of unequal categories and of missing values, is within the limit."""
+    """True if a whole width (the distance of unequal categories and of missing values) is within the limit."""
     return limit > 1 or (closed and limit == 1)
 
 

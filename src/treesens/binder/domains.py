@@ -1,7 +1,7 @@
-"""What a feature of a question ranges over: its declaration, its column in `domain from DATA`, or all finite floats.
+"""The range of a question's feature: its declaration, its column in `domain from DATA`, or all finite floats.
 
-A `FeatureSpec` turns what people type into cuts of the grid. A constant c gives exactly the strict cut at which the truth of
-`x >= c` changes among the floats of the model's input type; it is never rounded to the nearest float.
+A `FeatureSpec` turns typed values into cuts of the grid. A constant c gives exactly the strict cut at which `x >= c` changes
+among the floats of the model's input type; it is never rounded to the nearest float.
 """
 
 from __future__ import annotations
@@ -29,21 +29,20 @@ from treesens.compiler.query.domain import Domain, RealDomain, Unit, ValueDomain
 from treesens.data.tables import Categories, decimal_of
 
 FEW_VALUES = 12
-"""`domain from DATA`: a column of at most so many distinct values becomes a category (see `domain_of_column`)."""
+"""`domain from DATA`: a column with at most this many distinct values becomes a category (see `domain_of_column`)."""
 
 Label = str | int | float
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureSpec:
-    """A feature of a question: its domain, how its values are typed, and what its categories are called.
+    """A feature of a question: its domain, the typed form of its values, and its category names.
 
-    `unordered`: categories with names, or of the model: they are equal or different, and nothing else. `coded`: the model
-    itself reads categories, whose cells are codes. `labels`: stored values of category names. `typed`: stored values of
-    numbers that stand for themselves although their float is rounded (0.1). `codes`: codes of the model's categories that are
-    called by numbers; no other number stands for a category then. `others`: codes by the model's own names of all its
-    categories, of which a table may hold more than the domain. `steps`: whole numbers that are stored as rounded
-    fractions. `declared`: False if the domain is all floats. `unsure`, `mark`: see Feature.
+    `unordered`: categories with names, or of the model: only equality is defined. `coded`: the model itself reads categories,
+    whose cells are codes. `labels`: stored values of category names. `typed`: stored values of numbers whose float is rounded
+    (0.1). `codes`: codes of the model's categories that have numbers as names; no other number is a category then. `others`:
+    codes by the model's own names of all its categories, of which a table may contain more than the domain. `steps`: whole
+    numbers stored as rounded fractions. `declared`: False if the domain is all floats. `unsure`, `mark`: see Feature.
     """
 
     name: str
@@ -70,7 +69,7 @@ class FeatureSpec:
 
     @property
     def categories(self) -> Categories:
-        """How a table writes the categories of the feature."""
+        """A table's notation for the feature's categories."""
         names = {**self.others, **self.labels}
         return Categories(names, self.codes, self.declared or not self.labels, self.unsure, self.mark)
 
@@ -90,25 +89,25 @@ class FeatureSpec:
 
     @cached_property
     def width(self) -> Fraction | None:
-        """The width of the domain in stored units; None if nothing bounds it, 1 if it is a single value."""
+        """The width of the domain in stored units; None if unbounded, 1 for a single value."""
         low, high = self.ends
         if isinstance(self.domain, RealDomain) and (low <= -self.number_type.max or high >= self.number_type.max):
             return None
         return Fraction(high) - Fraction(low) or Fraction(1)
 
     def stored(self, typed: Fraction) -> Fraction:
-        """The exact image of a typed number in the units of the model."""
+        """The exact image of a typed number in the model's units."""
         return self.unit.to_stored(typed) if self.unit else typed
 
     @property
     def slope(self) -> Fraction:
-        """How much the stored value grows with the typed one."""
+        """The slope: stored value per unit of the typed value."""
         return self.stored(Fraction(1)) - self.stored(Fraction(0))
 
     def at_least(self, typed: Fraction) -> float:
         """The strict cut v with: typed value >= `typed` iff stored value >= v."""
         if self.steps:
-            # Stored values are rounded, but each is far closer to its own step than to the middle between two.
+            # Stored values are rounded, but each is far closer to its own step than to the midpoint between two.
             return ceil_to(self.stored(-((-typed).__floor__()) - Fraction(1, 2)), self.number_type)
         return ceil_to(self.stored(typed), self.number_type)
 
@@ -119,7 +118,7 @@ class FeatureSpec:
         return next_up(floor_to(self.stored(typed), self.number_type), self.number_type)
 
     def equal(self, typed: Fraction) -> tuple[float, float] | None:
-        """The run [low, high) of stored values that are typed so; None if no float of the type is."""
+        """The run [low, high) of stored values for a typed number; None if no float of the type is in it."""
         if self.steps:
             return (self.at_least(typed), self.above(typed)) if typed.denominator == 1 else None
         if typed in self.typed:
@@ -128,13 +127,13 @@ class FeatureSpec:
         return run if run[0] < run[1] else None
 
     def only(self, value: float) -> tuple[float, float]:
-        """The run that holds a single stored value."""
+        """The run that contains a single stored value."""
         if self.coded:
             return float(np.trunc(value)), float(np.trunc(value)) + 1.0
         return value, next_up(value, self.number_type)
 
     def allows(self, values: FloatArray) -> BoolArray:
-        """Which stored values are legal, bool[...]; NaN where missing is allowed."""
+        """Marks legal stored values, bool[...]; NaN is legal where missing is allowed."""
         x = self.number_type.cast(values)
         if isinstance(self.domain, ValueDomain):
             legal = self.domain.values
@@ -147,7 +146,7 @@ class FeatureSpec:
 
 
 def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec:
-    """A feature without any declaration: all floats, the whole ones, or 0 and 1, as the model file calls it."""
+    """A feature without a declaration: all floats, whole numbers, or 0 and 1, according to the model file."""
     if feature.kind is FeatureKind.INDICATOR:
         domain, typed = value_domain([(0.0, 0), (1.0, 1)])
         return FeatureSpec(feature.name, number_type, domain, typed=typed)
@@ -156,17 +155,17 @@ def undeclared_feature(feature: Feature, number_type: NumberType) -> FeatureSpec
 
 
 def number_codes(labels: Sequence[Label] | None) -> dict[Fraction, float]:
-    """The codes of labels that are numbers, or text that reads as one, by that number; none for a number of two labels."""
+    """The codes of labels that are numbers, or text that parses as one, by that number; empty if two labels share a number."""
     numbers = [(decimal_of(str(label)), float(code)) for code, label in enumerate(labels or ())]
     count = Counter(number for number, _ in numbers)
     return {number: code for number, code in numbers if number is not None and count[number] == 1}
 
 
 def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray | None = None) -> FeatureSpec:
-    """A feature that the model reads as categories: codes 0..n-1, by the names that the model has for them.
+    """A feature that the model reads as categories: codes 0..n-1, by the model's names for them.
 
-    `seen` float64[rows] are the codes of a table that domains come from: those without a name that the model does not know
-    are legal too, and missing is if a value is missing.
+    `seen` float64[rows] are the codes of a table used by `domain from`: codes without a name, unknown to the model, are legal
+    too, and missing is legal if a value is missing.
     """
     count, labels = feature.categories, feature.labels
     codes = np.arange(count, dtype=np.float64)
@@ -188,7 +187,7 @@ def coded_categories(feature: Feature, number_type: NumberType, seen: FloatArray
 def value_domain(
     pairs: Sequence[tuple[float, Label]], missing: bool = False, unit: Unit | None = None
 ) -> tuple[ValueDomain, dict[Fraction, float]]:
-    """A domain of labelled values, and the stored values of the labels that are numbers."""
+    """A domain of labelled values, and the stored values of numeric labels."""
     ordered = sorted(pairs, key=lambda pair: pair[0])
     domain = ValueDomain(np.array([v for v, _ in ordered], np.float64), tuple(t for _, t in ordered), missing, unit)
     return domain, {Fraction(label): value for value, label in ordered if not isinstance(label, str)}
@@ -200,13 +199,13 @@ def nearest_float(value: Fraction, number_type: NumberType) -> float:
 
 
 def nearest_floats(numerators: Sequence[int], denominator: int, number_type: NumberType) -> FloatArray:
-    """The floats of the type nearest to numerator / denominator; exact, and fast for a million of them."""
+    """The floats of the type nearest to numerator / denominator; exact, and fast for a million values."""
     largest = max(abs(numerators[0]), abs(numerators[-1]), denominator) if isinstance(numerators, range) else 1 << 53
     if largest < 1 << 53:
-        # Both sides are floats themselves, and IEEE division rounds to the nearest.
+        # Both operands are floats, and IEEE division rounds to the nearest.
         wide = np.asarray(numerators, np.float64) / denominator
     else:
-        # So does division of Python integers.
+        # Division of Python integers also does.
         wide = np.array([n / denominator for n in numerators], np.float64)
     if number_type is NumberType.FLOAT64:
         return wide + 0.0
@@ -219,10 +218,10 @@ def nearest_floats(numerators: Sequence[int], denominator: int, number_type: Num
 def steps_domain(
     low: int, high: int, unit: Unit, number_type: NumberType, seen: FloatArray, missing: bool
 ) -> ValueDomain:
-    """Whole numbers low..high stored on another scale: the float nearest to the exact image of each.
+    """Whole numbers low..high stored on another scale: each as the float nearest to its exact image.
 
-    A table may hold a float beside it (who scaled the data rounded more than once); values of `seen` within eight floats of
-    a step are legal too, and have the same label.
+    A table may contain a nearby float (scaling may have rounded more than once); values of `seen` within eight floats of a step
+    are legal too, and have the same label.
     """
     images = [unit.to_stored(Fraction(low)), unit.to_stored(Fraction(low + 1))]
     step = images[1] - images[0]
@@ -247,9 +246,9 @@ def steps_domain(
 def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> FeatureSpec:
     """`domain from DATA`: [min, max] of the column, or its values if they are few.
 
-    Few are at most 12 distinct values that are whole, or at most 12 of any kind in a column with at least four times as many
-    rows (a short table says little about a continuous feature). A column of whole numbers takes whole numbers only. Missing is
-    allowed if the column has missing values.
+    "Few" means at most 12 distinct whole values, or at most 12 of any kind in a column with at least four times as many rows (a
+    short table says little about a continuous feature). A column of whole numbers takes only whole numbers. Missing is allowed
+    if the column has missing values.
     """
     present = column[~np.isnan(column)]
     missing = len(present) < len(column)
@@ -271,7 +270,7 @@ def domain_of_column(name: str, number_type: NumberType, column: FloatArray) -> 
 def closed_range(
     low: Fraction | None, high: Fraction | None, *, low_open: bool, high_open: bool, number_type: NumberType
 ) -> tuple[float, float]:
-    """The floats of an interval as a closed range (empty where the first exceeds the second); None is infinite."""
+    """The floats of an interval as a closed range (empty if the first exceeds the second); None is infinite."""
     first, last = -number_type.max, number_type.max
     if low is not None:
         first = ceil_to(low, number_type)

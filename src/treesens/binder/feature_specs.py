@@ -1,4 +1,4 @@
-"""What a feature ranges over: as a declaration says, as the data shows, or as the model reads it."""
+"""Feature ranges: from a declaration, from the data, or from the model's own type."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from treesens.data.tables import Categories
 from treesens.grammar.tree import ast
 
 MOST_STEPS = 1 << 22
-"""Most whole numbers that an `integer .. stored as` may have: every one is a value of its own."""
+"""Maximum number of values of an `integer .. stored as`: each is stored separately."""
 
 
 def feature_spec(found: Declarations, feature: Feature, number_type: NumberType) -> FeatureSpec:
-    """What a feature ranges over in a question about a model of this number type."""
+    """The range of a feature in a question about a model of this number type."""
     declared = found.features.get(feature.name)
     if declared is not None:
         return replace(_declared_spec(found, feature, declared, number_type), mark=feature.mark)
@@ -49,7 +49,7 @@ def feature_spec(found: Declarations, feature: Feature, number_type: NumberType)
 
 
 def _column_of_source(found: Declarations, feature: Feature, number_type: NumberType) -> FloatArray | None:
-    """The codes of a category in the first table that domains come from and that has its column; float64[rows]."""
+    """The codes of a category in the first table that domains come from and that contains its column; float64[rows]."""
     for source in found.sources:
         table = found.tables.get(source.data.text)
         if table is not None and feature.name in table:
@@ -133,14 +133,14 @@ def _unscaled(
 
 
 def _ends(found: Declarations, interval: ast.Interval | None) -> tuple[Fraction | None, Fraction | None]:
-    """The ends of an interval, None for infinite ones; checked to be in order."""
+    """The ends of an interval, None for infinite ones; checked for their order."""
     if interval is None:
         return None, None
     return interval_ends(found, interval)
 
 
 def interval_ends(found: Declarations, interval: ast.Interval) -> tuple[Fraction | None, Fraction | None]:
-    """Lower and upper end (None: infinite). E301 where they are in the wrong order."""
+    """Lower and upper end (None: infinite). E301 if they are in the wrong order."""
     low, high = interval.low, interval.high
     backwards = (isinstance(low, ast.Infinity) and not low.negative) or (
         isinstance(high, ast.Infinity) and high.negative
@@ -189,7 +189,7 @@ def _unit(found: Declarations, kind: ast.Numeric, stored: ast.Interval) -> Unit:
 def _category(
     found: Declarations, feature: Feature, node: ast.Feature, kind: ast.Category, number_type: NumberType
 ) -> FeatureSpec:
-    """Declared categories; names and numbers by which the model calls them are looked up there."""
+    """Declared categories; names and numbers of the model's categories are resolved in the model."""
     pairs: list[tuple[float, Label]] = []
     spans: list[Span] = []
     for place, item in enumerate(kind.items):
@@ -199,10 +199,10 @@ def _category(
         if any(value == v or label == t for v, t in pairs[:i]):
             raise found.fail("E303", f"`{spans[i].text}` repeats a name or a value", spans[i], "remove one of the two")
     domain, typed = value_domain(pairs, node.missing)
-    # A name of the model that reads as a number is a name all the same, as it is without a declaration.
+    # A model's category name that parses as a number is still a name, as without a declaration.
     own = dict(enumerate(feature.labels or ()))
     labels = {str(label): value for value, label in pairs if isinstance(label, str) or own.get(int(value)) == label}
-    # Numbers of coded categories and of named ones may be typed too.
+    # Numbers of coded and of named categories may also be typed.
     typed |= {item.value.value: v for item, (v, _) in zip(kind.items, pairs, strict=True) if item.value is not None}
     codes = number_codes(feature.labels)
     typed |= {number: code for number, code in codes.items() if any(code == value for value, _ in pairs)}
@@ -223,7 +223,7 @@ def _category(
 def _category_value(
     found: Declarations, item: ast.CategoryItem, place: int, feature: Feature, number_type: NumberType
 ) -> tuple[float, Label]:
-    """The stored value of a declared category, and what it is called in questions and answers."""
+    """The stored value of a declared category, and its name in questions and answers."""
     labels = feature.labels or ()
     if item.value is None:
         assert item.name is not None
@@ -235,7 +235,7 @@ def _category_value(
             remedy = did_you_mean(item.name.text, names)
             raise found.fail("E106", f"`{feature.name}` has no category `{item.name.text}`", item.span, remedy)
         if feature.name not in asked_about(found):
-            # Nothing depends on the numbers of a column that a pipeline drops: the names count.
+            # No answer depends on the numbers of a column that a pipeline drops: only the names matter.
             return float(place), item.name.text
         message = f"the model has no names for the categories of `{feature.name}`, so `{item.name.text}` needs a number"
         raise found.fail("E310", message, item.span, f"write `{item.span.text} = value`")

@@ -1,6 +1,6 @@
-"""From the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
+"""Converts the syntax tree of a `.sens` file to typed questions: names, domains, grids, constraints, objectives.
 
-All errors of a file are collected; a file with errors gives none of its questions.
+All errors of a file are collected; a file with errors returns no questions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -34,9 +34,12 @@ from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import libraries_of
 from treesens.grammar.tree import ast
 
+if TYPE_CHECKING:
+    from treesens.solve.options import Options
+
 
 class Explained(Protocol):
-    """The service "answers", as the binder uses it."""
+    """The service "answers"."""
 
     def explained(
         self, found: Declarations, inputs: Inputs, node: ast.Explain, bind: Callable[[ast.Find], q.Query]
@@ -46,7 +49,7 @@ class Explained(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InSteps:
-    """The same question with other steps, or about chosen values of the numbers that have steps: `again(steps, chosen)`."""
+    """The same question with other steps, or restricted to chosen values of numbers with steps: `again(steps, chosen)`."""
 
     steps: int
     names: tuple[str, ...]
@@ -55,11 +58,11 @@ class InSteps:
 
 @dataclass(frozen=True, eq=False)
 class ResolvedQuestion:
-    """A typed question with what an answer is built and recorded from.
+    """A typed question, with the data from which its answer is built and recorded.
 
-    `models[i]` is the library's side of `query.models[i]`: features and columns in the order of the question. `find` is the
-    question without shorthand (a `Count` stays one). `tables` are those that it uses, by name, and `rows` those and the ones
-    that domains come from, float64[rows, features] as the model stores them; `node` is what was written.
+    `models[i]` is the library's side of `query.models[i]`: features and columns in the question's order. `find` is the question
+    without shorthand (a `Count` is kept). `tables` are the tables it uses, by name; `rows` also includes those that domains
+    come from, float64[rows, features] as the model stores them; `node` is the source syntax.
     """
 
     query: q.Query
@@ -69,12 +72,12 @@ class ResolvedQuestion:
     node: ast.Query
     rows: Mapping[str, FloatArray] = field(default_factory=dict)
     pinned: Callable[[int], q.Query] | None = None
-    """Of a count: the question that it asks about one row of its table."""
+    """For a count: the question about one row of its table."""
     conjuncts: tuple[Conjunct, ...] = ()
     background: tuple[q.Constraint, ...] = ()
-    """What the question says besides its conjuncts: `onehot` declarations."""
+    """Additional constraints from declarations: `onehot`."""
     in_steps: InSteps | None = None
-    """Of a question about a model in which a number has steps: no answer of `query` is one of the question itself."""
+    """For a question about a model with a number in steps: answers of `query` need not be answers of the question."""
     sources: Mapping[str, Table] = field(default_factory=dict)
     """The tables that domains come from, by name."""
 
@@ -87,27 +90,31 @@ class ResolvedQuestion:
         return [{"name": name, "sha256": table.sha256} for name, table in {**self.tables, **self.sources}.items()]
 
     def model_of(self, point: int) -> LoadedModel:
-        """The model that sees a point."""
+        """The model of a point."""
         return self.models[self.query.points[point].model]
 
     def library_predicts(self, replay: str, confirm: str | None = None) -> list[LibraryReplay] | None:
-        """The library's own predict per model: if `replay` asks for it, or (auto) if the library is imported already."""
+        """The library's own predict per model: if `replay` requires it, or (auto) if the library is already imported."""
         libraries = libraries_of(self.models, "library" if confirm == "library" else replay)
         if replay == "emulated" or (replay == "auto" and not all(library in sys.modules for library in libraries)):
             return None
         return [model.replay for model in self.models]
 
+    def replayed(self, options: Options) -> Options:
+        """The options of this question, with the libraries for replaying its witnesses."""
+        return replace(options, library_predict=self.library_predicts(options.replay, options.confirm))
+
 
 @dataclass(frozen=True, eq=False)
 class ResolvedFile:
-    """Everything a file declares, loaded, and its questions in order, sweeps written out."""
+    """A file's loaded declarations and its questions in order, with sweeps expanded."""
 
     file: ast.File
     models: Mapping[str, LoadedModel]
     tables: Mapping[str, Table]
     queries: tuple[ResolvedQuestion, ...]
     broken: Mapping[str, DiagnosticsError] = field(default_factory=dict)
-    """By the name of a query: why it, or one of the questions that it stands for, has no meaning."""
+    """By query name: the error of the query, or of one of its questions."""
 
     def __getitem__(self, name: str) -> ResolvedQuestion:
         return next(found for found in self.queries if found.name == name)
@@ -124,13 +131,12 @@ def bind(
     keep_going: bool = False,
     steps: int = 0,
 ) -> ResolvedFile:
-    """The typed questions of a file whose paths are relative to `base`; of `names` alone if some are given.
+    """The typed questions of a file whose paths are relative to `base`; only `names` if some are given.
 
-    `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to
-    `read_table`. Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` a
-    mistake in one query does not cost the others: it is in `broken`. Mistakes in declarations concern every query, and are
-    raised. With `steps` a number that reaches the score of a model, and has no finitely many values, has so many steps: only
-    `answer_question` answers such questions.
+    `load_model(path, format)` and `load_table(path, label, rows)` default to the registry of frontends and to `read_table`.
+    Warnings go to `diagnostics`; errors are raised together as one `DiagnosticsError`. With `keep_going` an invalid query does
+    not affect the others: it is in `broken`. Errors in declarations affect every query, and are raised. With `steps`, a number
+    that reaches the score of a model and has no finitely many values gets so many steps: such questions need `answer_question`.
     """
     messages = diagnostics if diagnostics is not None else Diagnostics()
     found = read_declarations(file, base, load_model or load_model_file, load_table or load_table_file, messages)
@@ -158,7 +164,7 @@ def bind(
 
 
 def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query]:
-    """The queries that are asked for by their names or by those of their questions, `NAME[..]`; all if none is."""
+    """The queries selected by their names or by those of their questions, `NAME[..]`; all if none is given."""
     if not names:
         return list(queries)
     return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
@@ -176,9 +182,9 @@ def load_table_file(path: Path, label: str | None, rows: int | None) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """One question before it is bound: its full name, the query that it is in, and its body without `for each`.
+    """One unbound question: its full name, the query that it is in, and its body without `for each`.
 
-    `suffix` is the pair of classes if a shorthand stands for every pair; `find` is the body without shorthand.
+    `suffix` is the pair of classes if a shorthand expands to every pair; `find` is the body without shorthand.
     """
 
     name: str
@@ -191,13 +197,13 @@ class Asked:
 
 @dataclass
 class Binder:
-    """Binds the queries of one file; inputs of the same models are made once."""
+    """Binds the queries of one file; inputs of the same models are created once."""
 
     found: Declarations
     inputs: dict[tuple[str, ...], Inputs | None] = field(default_factory=dict)
 
     def query(self, node: ast.Query) -> Iterator[ResolvedQuestion]:
-        """All questions that a query stands for. The last step raises Unbound if some are wrong."""
+        """All questions of a query. The last step raises Unbound if some are invalid."""
         broken = False
         for item in self.asked(node):
             try:
@@ -208,7 +214,7 @@ class Binder:
             raise Unbound
 
     def asked(self, node: ast.Query) -> Iterator[Asked]:
-        """All questions that a query stands for, not bound yet. The last step raises Unbound if some are wrong."""
+        """All questions of a query, not bound yet. The last step raises Unbound if some are invalid."""
         self._expected(node)
         names = self._models_of(node.body)
         inputs = self._inputs(names)
@@ -227,7 +233,7 @@ class Binder:
             raise Unbound
 
     def question(self, asked: Asked) -> ResolvedQuestion:
-        """One of them, bound."""
+        """Binds one question."""
         inputs = self._inputs(asked.models)
         names = tuple(dict.fromkeys(name for model in inputs.models for name in model.ensemble.names_in_steps))
         if names:
@@ -240,7 +246,7 @@ class Binder:
         return replace(question, in_steps=InSteps(self.found.steps, names, again)) if names else question
 
     def _again(self, asked: Asked, steps: int, chosen: Mapping[str, FloatArray]) -> ResolvedQuestion:
-        """One of them with other steps, or with chosen values in their place. DiagnosticsError if steps cannot be as fine."""
+        """Binds one question with other steps, or with chosen values. DiagnosticsError if steps cannot be that fine."""
         messages = Diagnostics()
         try:
             return Binder(replace(self.found, steps=steps, chosen=chosen, diagnostics=messages)).question(asked)
@@ -248,7 +254,7 @@ class Binder:
             raise DiagnosticsError(messages.errors) from None
 
     def _explained(self, inputs: Inputs, asked: Asked, node: ast.Explain) -> ResolvedQuestion:
-        """Why a row has its class: a typed question with one about each class inside."""
+        """Explains a row's class: a typed question with one question per class."""
         last: list[ResolvedQuestion] = []
 
         def bind(find: ast.Find) -> q.Query:
@@ -267,7 +273,7 @@ class Binder:
             raise self.found.fail("E217", "no answer is wanted", node.body.top.span, "write `top 1` or more")
 
     def _models_of(self, body: ast.Body) -> dict[str, ast.Name | None]:
-        """The models of the points, in order, with where they are named."""
+        """The models of the points, in order, with the location of their names."""
         result: dict[str, ast.Name | None] = {}
         for name in [p.model for p in body.points] if isinstance(body, ast.Find | ast.Count) else [body.model]:
             if name is not None:
@@ -318,7 +324,7 @@ def _question(
     *,
     contradictions: bool = True,
 ) -> ResolvedQuestion:
-    """One typed question; with `contradictions` those that can be seen without the model are errors."""
+    """One typed question; with `contradictions`, those that do not depend on the model are errors."""
     scope = _scope(found, inputs, tuple(models), find)
     written = [part for item in find.constraints for part in _parts(item)]
     waiting = scope.every(lambda item: (formula(scope, item), item), written)
@@ -374,7 +380,7 @@ def _question(
 
 
 def _parts(node: ast.Formula) -> list[ast.Formula]:
-    """The conjuncts of a constraint, each with its own place."""
+    """The conjuncts of a constraint, each with its own location."""
     return [part for item in node.items for part in _parts(item)] if isinstance(node, ast.And) else [node]
 
 
@@ -393,14 +399,14 @@ def _about_row(
         count.points[0].name, ast.Row(ast.Whole(row, span=span), count.data, span=span), None, span=span
     )
     find = ast.Find(count.points, (is_row, *count.constraints), span=count.span)
-    # Every row cuts the grid elsewhere: what is made for one is not kept for the next. A row that contradicts the constraints
-    # is no mistake: it does not count.
+    # Every row cuts the grid at other values: its refinements are not kept for the next row. A row that contradicts the
+    # constraints is not an error: it does not count.
     fresh = replace(inputs, cache=dict(inputs.cache))
     return _question(found, fresh, models, name, node, find, contradictions=False).query
 
 
 def _rows_in_play(scope: Scope, used: Mapping[str, Table]) -> dict[str, FloatArray]:
-    """The rows of the tables that a question uses, and of those that domains come from where they have all features."""
+    """The rows of the tables that a question uses, and of those with all features that domains come from."""
     names = [ast.Name(name) for name in used]
     for source in scope.found.sources:
         table = scope.found.tables.get(source.data.text)
@@ -433,7 +439,7 @@ def _onehots(scope: Scope) -> list[Pending]:
     for node in scope.found.onehots:
         features = [scope.index[name.text] for name in node.features if name.text in scope.index]
         if len(features) < len(node.features):
-            continue  # of another model; unknown names are reported with the declarations
+            continue  # a feature of another model; unknown names are reported with the declarations
         for f, name in zip(features, node.features, strict=True):
             if not scope.spec(f).allows(np.array([0.0, 1.0])).all():
                 remedy = "declare it `integer in [0, 1]`, or leave it undeclared"
@@ -464,7 +470,7 @@ def _cell_set(constraint: q.Constraint) -> q.CellSet:
 
 
 def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
-    """The rows that the first point stands for: those inside the domain."""
+    """The rows that the first point ranges over: those inside the domain."""
     matrix = scope.matrix(node.data)
     legal = reduce(np.logical_and, (scope.spec(f).allows(matrix[:, f]) for f in range(matrix.shape[1])))
     index = np.flatnonzero(legal)
@@ -472,7 +478,7 @@ def _row_set(scope: Scope, node: ast.Count) -> q.RowSet:
 
 
 def _values_matter(constraints: Sequence[q.Constraint]) -> bool:
-    """True if two values of a row's cell may differ in what they satisfy: sums over values (distances, changes)."""
+    """True if two values in a row's cell may differ in the constraints they satisfy: sums over values (distances, changes)."""
     return any(map(_sums_values, constraints))
 
 
@@ -483,7 +489,7 @@ def _sums_values(constraint: q.Constraint) -> bool:
 
 
 def _cut_at_rows(scope: Scope, rows: q.RowSet) -> None:
-    """Gives every value of the rows a cell of its own, as `P = row N of DATA` does for one row."""
+    """Gives every value of the rows a cell of its own, as `P = row N of DATA` does."""
     for f in range(rows.values.shape[1]):
         if not scope.spec(f).coded:
             for value in np.unique(rows.values[~np.isnan(rows.values[:, f]), f]):

@@ -15,8 +15,8 @@ from treesens.grammar.tree import ast
 
 
 def asserted(nodes: Iterable[ast.Formula], positive: bool = True) -> Iterator[ast.Formula]:
-    """The constraints that every answer satisfies as they are written, however deeply nested: members of conjunctions, also
-    below two negations.
+    """The constraints that every answer satisfies as written, however deeply nested: members of conjunctions, also below two
+    negations.
     """
     for node in nodes:
         match node:
@@ -34,7 +34,7 @@ def asserted(nodes: Iterable[ast.Formula], positive: bool = True) -> Iterator[as
 
 
 def formula(scope: Scope, node: ast.Formula, positive: bool = True) -> Pending:
-    """A constraint (or its negation, which is pushed down to the atoms)."""
+    """Binds a constraint or its negation, which is pushed down to the atoms."""
     match node:
         case ast.And(items):
             return (all_of if positive else any_of)(scope.every(lambda f: formula(scope, f, positive), items))

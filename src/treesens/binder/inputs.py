@@ -22,20 +22,20 @@ from treesens.grammar.tree import ast
 from treesens.visible import declaration
 
 Run = tuple[float, float]
-"""The floats v with low <= v < high (codes, where the model reads categories)."""
+"""The floats v with low <= v < high (codes, if the model reads categories)."""
 
 NEGATED: dict[ast.Operator, ast.Operator] = {"<": ">=", "<=": ">", "=": "!=", "!=": "=", ">=": "<", ">": "<="}
 MIRRORED: dict[ast.Operator, ast.Operator] = {"<": ">", "<=": ">=", "=": "=", "!=": "!=", ">=": "<=", ">": "<"}
 
 
 def all_of(parts: Iterable[Pending]) -> Pending:
-    """Conjunction; one part stands for itself."""
+    """Conjunction; a single part is returned unchanged."""
     waiting = list(parts)
     return waiting[0] if len(waiting) == 1 else lambda space: q.AllOf(tuple(part(space) for part in waiting))
 
 
 def any_of(parts: Iterable[Pending]) -> Pending:
-    """Disjunction; one part stands for itself."""
+    """Disjunction; a single part is returned unchanged."""
     waiting = list(parts)
     return waiting[0] if len(waiting) == 1 else lambda space: q.AnyOf(tuple(part(space) for part in waiting))
 
@@ -58,7 +58,7 @@ def region(
 def region_mask(space: q.Space, feature: int, runs: Sequence[Run], missing: bool) -> BoolArray:
     """The cells of runs whose ends are cuts of the grid, bool[n_cells]."""
     grid = space.grid[feature]
-    # The first cell starts at the least finite value, which a run may start at, too.
+    # The first cell starts at the least finite value, at which a run may start too.
     starts = np.maximum(cell_starts(grid), -grid.number_type.max)
     mask = np.zeros(grid.n_cells, bool)
     for low, high in runs:
@@ -101,10 +101,10 @@ def no_order(scope: Scope, spec: FeatureSpec, span: Span) -> Exception:
 
 
 def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span) -> Run:
-    """The values that are typed as a number; a mistake if there are none."""
+    """The stored values of a typed number; an error if there are none."""
     _check_meaning(scope, spec, span)
     if spec.unordered and spec.labels and number not in spec.typed:
-        if str(number) in spec.labels:  # a name that is a number, with quotes or without
+        if str(number) in spec.labels:  # a category name that is a number, quoted or not
             return spec.only(spec.labels[str(number)])
         known = ", ".join(f"`{label}`" for label in list(spec.labels)[:8])
         raise scope.fail("E106", f"`{spec.name}` has no category with this number", span, f"its categories are {known}")
@@ -126,7 +126,7 @@ def run_of_number(scope: Scope, spec: FeatureSpec, number: Fraction, span: Span)
 
 
 def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
-    """A mistake where a number may be a code or a name (`Feature.unsure`), and no declaration says which."""
+    """An error if a number may be a code or a name (`Feature.unsure`), and no declaration decides."""
     if spec.unsure:
         message = (
             f"`{span.text}` may be a code of `{spec.name}` or a name: the model does not state whose its names are"
@@ -136,7 +136,7 @@ def _check_meaning(scope: Scope, spec: FeatureSpec, span: Span) -> None:
 
 
 def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
-    """The values that a category name or a number stands for."""
+    """The values of a category name or a number."""
     if isinstance(label, ast.Number):
         return run_of_number(scope, spec, label.value, label.span)
     if label.text in spec.labels:
@@ -171,7 +171,7 @@ def in_set(scope: Scope, atom: FeatureAtom, values: ast.ValueSet, positive: bool
 
 
 def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool) -> Pending:
-    """The two points agree on a feature (missing agrees with missing), or differ on it."""
+    """The two points agree on a feature (both missing counts as equal), or differ on it."""
     if positive:
         others = frozenset(range(len(scope.inputs.features))) - {feature}
         same = q.SameExcept(left, right, others)
@@ -188,11 +188,11 @@ def same_value(scope: Scope, left: int, right: int, feature: int, positive: bool
 
 
 def _equal_present(scope: Scope, left: int, right: int, feature: int, positive: bool) -> Pending:
-    """`P.f = Q.f`: equal values, of which none is missing; `positive` False is its negation."""
+    """`P.f = Q.f`: equal, present values; `positive` False is its negation."""
     same = same_value(scope, left, right, feature, positive)
     if not scope.spec(feature).missing:
         return same
-    # In `same_value` missing agrees with missing, so one of the two points is enough.
+    # `same_value` treats two missing values as equal, so one of the two points is enough.
     return (all_of if positive else any_of)((same, is_missing(scope, left, feature, not positive)))
 
 
@@ -208,7 +208,7 @@ def relate(
     positive: bool,
     span: Span,
 ) -> Pending:
-    """A sum of two or more features, in the units that people type, operator constant."""
+    """A sum of two or more features, in typed units, operator constant."""
     (x, p), (y, q_) = terms[:2]
     if len(terms) == 2 and x.feature == y.feature and p == -q_ and constant == 0 and operator in ("=", "!="):
         return _equal_present(scope, x.point, y.point, x.feature, (operator == "=") is positive)
@@ -232,7 +232,7 @@ def relate(
     parts = _sides(operator if positive else NEGATED[operator], constant, step, offset)
     found = [_side(atoms, factors, *part) for part in parts]
     if not positive:
-        # A missing value satisfies no relation, so it satisfies every negated one.
+        # A missing value satisfies no relation, and therefore every negated one.
         absent = [atom for atom in atoms if scope.spec(atom.feature).missing]
         found += [is_missing(scope, atom.point, atom.feature) for atom in absent]
     return any_of(found)
@@ -246,7 +246,7 @@ def _side(
     low_strict: bool,
     high_strict: bool,
 ) -> Pending:
-    """low <= sum <= high on stored values: a `Difference` of two features, sums bounded from above for more."""
+    """low <= sum <= high on stored values: a `Difference` of two features, sums bounded from above for more features."""
     if len(atoms) == 2:
         (x, y), (p, q_) = atoms, factors
         scale = p if p == -q_ else Fraction(1)
@@ -277,7 +277,7 @@ _Side = tuple[Fraction | None, Fraction | None, bool, bool]
 
 
 def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fraction | None:
-    """The step of a sum if all of it is whole and some of it is stored rounded; None otherwise."""
+    """The step of a sum if all its terms are whole and some are stored rounded; None otherwise."""
     if not (all(spec.whole for spec in specs) and any(spec.steps for spec in specs)):
         return None
     denominator = math.lcm(*(f.denominator for f in factors))
@@ -287,7 +287,7 @@ def _lattice(specs: Sequence[FeatureSpec], factors: Sequence[Fraction]) -> Fract
 def _sides(operator: ast.Operator, constant: Fraction, step: Fraction | None, offset: Fraction) -> list[_Side]:
     """The ranges of a difference: one, or two for `!=`.
 
-    Sums of rounded steps are compared in the middle between two steps of the lattice, if no rounding can reach.
+    Sums of rounded steps are compared at the midpoint between two steps of the lattice, if rounding cannot reach it.
     """
     if step is None:
         match operator:
@@ -334,7 +334,7 @@ def points_equal(scope: Scope, node: ast.PointsEqual, positive: bool) -> Pending
 
 
 def point_is_row(scope: Scope, node: ast.PointIsRow, positive: bool) -> Pending:
-    """Every feature has exactly the value of the row: the grid is cut so that its cell holds this float only."""
+    """Every feature has exactly the row's value: the grid is cut so that its cell contains only this float."""
     point, varied = scope.point(node.point), scope.features(node.varied)
     row = scope.row(node.row)
     kept = [f for f in range(len(row)) if f not in varied]

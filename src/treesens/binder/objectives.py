@@ -45,7 +45,7 @@ _FORMS = (
 
 
 def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
-    """What is maximised or minimised."""
+    """The objective of a question."""
     form = affine(scope, node.expression)
     upwards = node.sense == "maximize"
     span = node.expression.span
@@ -75,7 +75,7 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
 
 
 def _margins(scope: Scope, terms: dict[ScoreAtom, Fraction], offset: Fraction, upwards: bool) -> PendingObjective:
-    """A sum of margins; coefficients are made whole, which `unit` undoes."""
+    """A sum of margins; coefficients are scaled to integers, and `unit` scales back."""
     scores, scale = raw_sums(scope, terms)
     whole = lcm(*(term.coefficient.denominator for term in scores))
     form = q.LinearForm(tuple(q.ScoreTerm(t.point, t.output, t.coefficient * whole) for t in scores))
@@ -96,7 +96,7 @@ def _probability(scope: Scope, terms: Chances, offset: Fraction, upwards: bool, 
 def _features(
     scope: Scope, terms: dict[FeatureAtom, Fraction], offset: Fraction, upwards: bool, span: Span
 ) -> PendingObjective:
-    """A sum of features as they are typed, which is (stored - stored(0)) / slope. Its form is in widths of the widest."""
+    """A sum of features in typed units, (stored - stored(0)) / slope. Its form is in widths of the widest feature."""
     specs = {atom: scope.spec(atom.feature) for atom in terms}
     for spec in specs.values():
         if spec.unordered:
@@ -120,7 +120,7 @@ def _bounded(scope: Scope, spec: FeatureSpec, span: Span) -> Fraction:
 
 
 def present_values(scope: Scope, node: ast.Objective) -> list[Pending]:
-    """What an objective asks for besides: a missing value is neither large nor small, so it is no answer."""
+    """Additional constraints of an objective: a missing value has no size, so it is excluded."""
     atoms = [atom for atom, _ in affine(scope, node.expression).terms if isinstance(atom, FeatureAtom)]
     return [is_missing(scope, a.point, a.feature, False) for a in atoms if scope.spec(a.feature).missing]
 
@@ -141,14 +141,14 @@ def _count(
     unit: Fraction = Fraction(1),
     offset: Fraction = Fraction(0),
 ) -> q.Objective:
-    """A multiple of the number of features with different values: values decide it, cells bound it."""
+    """A multiple of the number of features that differ: values determine it, cells bound it."""
     form = tuple(q.Changes(a, b, features, c, most=(c > 0) is upwards) for a, b, c in pairs)
     values = tuple(term for a, b, c in pairs for term in changed_features(a, b, features, Fraction(c)))
     return q.Objective(q.LinearForm(changes=form), upwards, kind, unit, offset, values=values)
 
 
 def _likelihood(scope: Scope, atom: LikelihoodAtom, form: Affine, upwards: bool, span: Span) -> PendingObjective:
-    """A product of likelihoods, as the sum of its logarithms."""
+    """A product of likelihoods, as a sum of logarithms."""
     if form.constant or form.terms[0][1] != 1:
         raise scope.fail("E209", "a likelihood is maximized by itself, without numbers", span, "leave the numbers out")
     use_likelihoods(scope, [atom])
@@ -176,7 +176,7 @@ def _distance(scope: Scope, atom: DistanceAtom, form: Affine, upwards: bool, spa
 
 
 def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> PendingObjective:
-    """l0: how many features differ."""
+    """l0: the number of features that differ."""
     if isinstance(atom.target, int):
         pair = (atom.point, atom.target, 1)
         found = _count([pair], counted_apart(scope, span), upwards, "distance l0")
@@ -187,7 +187,7 @@ def _changed(scope: Scope, atom: DistanceAtom, upwards: bool, span: Span) -> Pen
 
 
 def _nearest(scope: Scope, atom: DistanceAtom, target: ast.NearestRow, span: Span) -> PendingObjective:
-    """The distance to the nearest row, for the search that goes through the rows."""
+    """The distance to the nearest row, for the search over rows."""
     features = counted_features(scope)
     widths = scope.every(lambda f: width_of(scope, f, target.data, span), features)
     rows = scope.matrix(target.data)[:, list(features)]

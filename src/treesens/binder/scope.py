@@ -1,7 +1,7 @@
-"""What names mean inside one question, and the grid of cells that its constraints make.
+"""Name resolution inside one question, and the grid of cells that its constraints require.
 
-Binding has two steps. First every constraint is read: it says where the grid has to be cut and becomes a function. Then
-the grid is known, and the functions turn into typed constraints over its cells.
+Binding has two steps. First every constraint is read: it reports the cuts it needs and becomes a function. Then the grid is
+known, and the functions create typed constraints over its cells.
 """
 
 from __future__ import annotations
@@ -43,27 +43,25 @@ from treesens.grammar.tree import ast
 T_in = TypeVar("T_in")
 T_out = TypeVar("T_out")
 Pending = Callable[[q.Space], q.Constraint]
-"""A constraint that waits for the grid."""
+"""A constraint to be built when the grid is known."""
 
 
 class Numbers(Protocol):
-    """The service "numbers", as the binder uses it."""
+    """The service "numbers"."""
 
     def close_over(
         self, found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span
     ) -> LoadedModel:
-        """The model over the domain of its numbers. Unbound after a message about a number without a domain of finitely many
-        values.
-        """
+        """The model over the domain of its numbers. Raises Unbound, after a message, for a number without a finite domain."""
 
     def check_asks_in_steps(
         self, found: Declarations, find: ast.Find | ast.Count | ast.Explain, names: Sequence[str]
     ) -> None:
-        """Unbound after a message about a question that steps of numbers cannot answer."""
+        """Raises Unbound, after a message, for a question that steps of numbers cannot answer."""
 
 
 def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, FeatureSpec], span: Span) -> LoadedModel:
-    """The model over the domain of its numbers; itself if none of them reaches its score as one."""
+    """The model over the domain of its numbers; unchanged if none of them reaches its score as a number."""
     if not model.ensemble.open_features:
         return model
     numbers: Numbers = service("numbers")
@@ -71,7 +69,7 @@ def _closed(found: Declarations, model: LoadedModel, specs: Mapping[str, Feature
 
 
 def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> LoadedModel:
-    """The same model over a wider or reordered list of features, which includes its own by name."""
+    """The same model over a longer or reordered list of features, which includes its own by name."""
     ensemble = loaded.ensemble
     if ensemble.feature_names == tuple(f.name for f in features):
         return loaded
@@ -91,7 +89,7 @@ def align_features(loaded: LoadedModel, features: tuple[Feature, ...]) -> Loaded
 
 @dataclass(eq=False)
 class Inputs:
-    """The input space of one or two models before a question refines it."""
+    """The input space of one or two models before refinement by a question."""
 
     features: tuple[Feature, ...]
     models: tuple[LoadedModel, ...]
@@ -99,7 +97,7 @@ class Inputs:
     base: Grid
     number_type: NumberType
     cache: dict[object, object] = field(default_factory=dict)
-    """What is costly and the same for all questions over these inputs (grids, marginals, cavities)."""
+    """Costly objects shared by all questions over these inputs (grids, marginals, cavities)."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -112,9 +110,9 @@ class Inputs:
             del self.cache[key]
 
     def space(self, cuts: Sequence[Iterable[float]]) -> tuple[q.Space, tuple[CellEnsemble, ...]]:
-        """The space refined by more cuts, and the models over it; made once for the same cuts.
+        """The space refined by more cuts, and the models over it; cached by the cuts.
 
-        What a question leaves as it is (most features, and what scores see) is that of all questions.
+        Unrefined parts (most features, and the scores' view) are shared by all questions.
         """
         coarse, legal = self._coarse()
         extra = tuple(_new_cuts(grid, found) for grid, found in zip(coarse.grid, cuts, strict=True))
@@ -131,7 +129,7 @@ class Inputs:
         return self.cache[key]  # type: ignore[return-value]
 
     def _coarse(self) -> tuple[q.Coarse, tuple[BoolArray, ...]]:
-        """The grid of the models with them on it, and its legal cells."""
+        """The grid of the models, with the models over it, and its legal cells."""
         if "coarse" not in self.cache:
             domains = tuple(spec.domain for spec in self.specs)
             pairs = zip(self.base, domains, strict=True)
@@ -142,12 +140,12 @@ class Inputs:
 
 
 def _new_cuts(grid: FeatureGrid, cuts: Iterable[float]) -> tuple[float, ...]:
-    """The cuts that a grid does not have yet, ascending; a category has none."""
+    """The cuts missing from a grid, ascending; a category has none."""
     return () if grid.categories else tuple(cut for cut in sorted(set(cuts)) if not grid.has_cut(cut))
 
 
 def _with_legal_categories(grid: FeatureGrid, domain: Domain) -> FeatureGrid:
-    """A cell for each legal category: rows and constants tell apart what the splits of the model may not."""
+    """A cell for each legal category: rows and constants may separate categories that the model's splits do not."""
     assert isinstance(domain, ValueDomain)
     return grid.with_categories(int(domain.values[-1]) + 1)
 
@@ -190,14 +188,14 @@ def inputs_of_models(found: Declarations, models: Sequence[LoadedModel], spans: 
 
 
 def _over_one_type(models: Sequence[LoadedModel]) -> Sequence[LoadedModel]:
-    """Models that compare float32 beside others that compare float64: all of them over float64, as their libraries take it."""
+    """Converts models that compare float32 to float64 if others compare float64, the input type of their libraries."""
     if len({model.ensemble.number_type for model in models}) == 1:
         return models
     return [replace(model, ensemble=widened(model.ensemble)) for model in models]
 
 
 def _have_predictions(found: Declarations, union: Sequence[Feature], specs: Sequence[FeatureSpec], span: Span) -> bool:
-    """True if no feature may be missing that its library needs a value of."""
+    """True if all features are present that the library requires."""
     lost = [feature.name for feature, spec in zip(union, specs, strict=True) if feature.needs_value and spec.missing]
     if lost:
         names = ", ".join(f"`{name}`" for name in lost[:5]) + (" and others" if len(lost) > 5 else "")
@@ -229,7 +227,7 @@ def _joined(grids: Sequence[FeatureGrid], missing: bool) -> FeatureGrid:
 
 @dataclass
 class Scope:
-    """The names of one question: its points, the features of its models, tables; and the cuts that it needs."""
+    """The names of one question: its points, its models' features, tables; and the cuts that it needs."""
 
     found: Declarations
     inputs: Inputs
@@ -237,12 +235,12 @@ class Scope:
     point_models: tuple[int, ...]
     model_names: tuple[str, ...] = ()
     varied: frozenset[int] = frozenset()
-    """Features that a top-level `P = Q except F` leaves free: the sensitive ones."""
+    """Features exempted by a top-level `P = Q except F`: the sensitive ones."""
     cuts: list[set[float]] = field(init=False)
     tables: dict[str, Table] = field(default_factory=dict)
     """The tables that the question uses, by name."""
     aliases: Mapping[str, int] = field(default_factory=dict)
-    """Inside of a decision: its point, by the number of the point of the question that it is asked about."""
+    """Inside a decision: maps its point to the number of the question's point."""
     index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -255,9 +253,9 @@ class Scope:
         return self.found.fail(code, message, span, remedy, related)
 
     def inside(self, aliases: Mapping[str, int]) -> Scope:
-        """The scope of a decision about points of the question.
+        """The scope of a decision about the question's points.
 
-        A decision is a function of an input, whichever features the question varies.
+        A decision is a function of one input, whichever features the question varies.
         """
         inner = copy.copy(self)
         inner.aliases, inner.varied = aliases, frozenset()
@@ -294,7 +292,7 @@ class Scope:
         return frozenset(self.every(self.feature, names))
 
     def every(self, bind: Callable[[T_in], T_out], items: Iterable[T_in]) -> list[T_out]:
-        """All of them, each with its own messages."""
+        """Evaluates all of them, and reports each one's messages."""
         done, broken = [], False
         for item in items:
             try:
@@ -311,7 +309,7 @@ class Scope:
         return table
 
     def matrix(self, name: ast.Name) -> FloatArray:
-        """A table as float64[rows, features] in the order of the question's features, as the model stores them."""
+        """A table as float64[rows, features] in the question's feature order, as the model stores them."""
         table = self.table(name)
         key = ("matrix", name.text)
         if key not in self.inputs.cache:
@@ -326,7 +324,7 @@ class Scope:
         return self.inputs.cache[key]  # type: ignore[return-value]
 
     def _warn_about_rows(self, name: ast.Name, matrix: FloatArray) -> None:
-        """Rows that no answer can be, counted, with the feature that is to blame most often."""
+        """Counts rows that cannot be answers, and names the feature that is the most frequent cause."""
         absent = np.isnan(matrix)
         lost = absent & ~np.array([spec.missing for spec in self.inputs.specs])
         allowed = np.stack([spec.allows(matrix[:, f]) for f, spec in enumerate(self.inputs.specs)], axis=1)
@@ -363,6 +361,6 @@ class Scope:
         return self.inputs.models[self.point_models[point]]
 
     def cut(self, feature: int, *cuts: float) -> None:
-        """Refines the grid of a feature; cuts past the finite values split nothing."""
+        """Refines the grid of a feature; cuts beyond the finite values have no effect."""
         limit = self.inputs.number_type.max
         self.cuts[feature].update(c for c in cuts if -limit < c <= limit)

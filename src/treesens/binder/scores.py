@@ -1,4 +1,4 @@
-"""Constraints on what a model says, as exact linear constraints on raw sums.
+"""Constraints on a model's output, as exact linear constraints on raw sums.
 
 Margins and averaged votes are linear. A probability goes through the exact inverse of its link: for a logistic output
 
@@ -32,7 +32,7 @@ from treesens.links import ScorePlace
 
 Terms = Mapping[ScoreAtom, Fraction]
 Chance: TypeAlias = LinkedAtom | ScoreAtom
-"""A probability; a score is one of a model whose scores are probabilities."""
+"""A probability; the score of a model whose scores are probabilities."""
 Chances: TypeAlias = Mapping[LinkedAtom, Fraction] | Mapping[Chance, Fraction]
 
 
@@ -44,7 +44,7 @@ def at_least(scope: Scope, terms: Terms, bound: LogRational, name: str, strict: 
 
 
 def raw_sums(scope: Scope, terms: Terms) -> tuple[tuple[q.ScoreTerm, ...], int]:
-    """Margins as sums before averaging: the terms, and what the whole inequality is multiplied by."""
+    """Margins as sums before averaging: the terms, and the factor of the whole inequality."""
     average = {atom: scope.model(atom.point).ensemble.average for atom in terms}
     scale = lcm(*average.values())
     return tuple(q.ScoreTerm(a.point, a.output, c * (scale // average[a])) for a, c in terms.items()), scale
@@ -68,7 +68,7 @@ def compare(
 
 
 def row_name(scope: Scope, terms: Iterable[ScoreAtom | LinkedAtom]) -> str:
-    """`margin.a`, `margin.a.b`: a name for the row, for whoever reads the IR."""
+    """`margin.a`, `margin.a.b`: a name for the row in printed IR."""
     return ".".join(("margin", *dict.fromkeys(scope.points[atom.point] for atom in terms)))
 
 
@@ -100,7 +100,7 @@ def compare_linked(
 def compare_one(
     scope: Scope, atom: LinkedAtom, operator: ast.Operator, number: Fraction, positive: bool, span: Span
 ) -> Pending:
-    """One prediction, compared with a number: by the score that reaches it, if the link has one."""
+    """One prediction, compared with a number: by the score that reaches it, if the link allows this."""
     if (refusal := atom.link.refuse_number(number)) is not None:
         raise scope.fail("E211", refusal[0], span, refusal[1])
     if atom.link.least_score(number, strict=False) is None:
@@ -124,12 +124,12 @@ def compare_by_score(
 
 def _row_by_score(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
     ensemble = scope.model(shown.point).ensemble
-    # p < c is not p >= c, and p <= c is not p > c.
+    # p < c negates p >= c, and p <= c negates p > c.
     beyond = shown.strict if shown.above else not shown.strict
     bound = ensemble.link.least_score(shown.probability, strict=beyond)
     assert bound is not None
     if isinstance(bound, bool):
-        # A row like any other, that all scores meet or none: studies and shares know rows, and no constants.
+        # A normal row that all scores satisfy or none does: studies and shares handle rows, not constants.
         bound = _beyond_all_scores(ensemble) * (-1 if bound else 1)
     margin, sign = ScoreAtom(shown.point, 0), 1 if shown.above else -1
     scores, scale = raw_sums(scope, {margin: Fraction(sign)})
@@ -139,22 +139,22 @@ def _row_by_score(scope: Scope, shown: q.Shown, name: str | None) -> Pending:
 
 
 def _beyond_all_scores(ensemble: Ensemble) -> LogRational:
-    """A number that is greater than every raw score, and whose negative is smaller."""
+    """A number greater than every raw score, whose negative is smaller than every one."""
     weight = np.abs(ensemble.tree_weight[ensemble.leaf_tree])[:, None]
-    leaves = fsum((weight * np.abs(ensemble.leaf_value)).ravel().tolist())  # twice as much covers each rounding
+    leaves = fsum((weight * np.abs(ensemble.leaf_value)).ravel().tolist())  # a factor of two covers all rounding
     return LogRational(2 * Fraction(leaves) + sum(abs(Fraction(float(b))) for b in ensemble.base) + 1)
 
 
 def _ratio(
     scope: Scope, terms: Mapping[LinkedAtom, Fraction], operator: ast.Operator, positive: bool, span: Span
 ) -> Pending:
-    """p1 >= g p2, where both go through the same link: linear for one softmax or exponential link, monotone if g = 1."""
+    """p1 >= g p2, both through the same link: linear for one softmax or exponential link, monotone if g = 1."""
     one, other = terms
     if terms[one] < 0:
         one, other = other, one
     ratio = -terms[other] / terms[one]
     one_margin, other_margin = (ScoreAtom(atom.point, atom.link.score_of(atom.output)) for atom in (one, other))
-    # Predictions that are one rising function of their scores are compared as these are, and shares of one sum are, too.
+    # Predictions by one increasing function compare like their scores, and so do shares of one sum.
     shares = one.link == other.link and one.link.is_share and one.point == other.point
     rises = one.link == other.link and one.link.rises
     if not (one.link.ratios_are_exponential or ratio == 1) or not (shares or rises):
@@ -165,7 +165,7 @@ def _ratio(
 
 
 def chances_of(scope: Scope, form: Affine) -> dict[Chance, Fraction]:
-    """The terms of a sum of probabilities of which some are linear in scores (forests) and some are not; else none."""
+    """The terms of a sum of probabilities if some are linear in scores (forests) and some are not; else empty."""
 
     def is_chance(atom: Atom) -> bool:
         if isinstance(atom, ScoreAtom):
@@ -186,13 +186,13 @@ def compare_probabilities(
     span: Span,
     name: str | None = None,
 ) -> Pending:
-    """sum of coefficient * probability, compared with a number: no linear constraint, but one that linear ones close in on."""
+    """sum of coefficient * probability, compared with a number: not linear, but approximated by linear constraints."""
     row = probability_sum(scope, terms, span)
     return compare_terms(row.terms, operator, number, positive, name or row.name)
 
 
 def probability_sum(scope: Scope, terms: Chances, span: Span) -> q.ProbabilitySum:
-    """sum of coefficient * probability >= 0, for those who set the bound."""
+    """sum of coefficient * probability >= 0, for callers that set the bound."""
     parts = tuple(part for atom, c in terms.items() for part in _parts_of(scope, atom, c, span))
     quotients = [part for part in parts if isinstance(part, q.Quotient)]
     parts = (*(part for part in parts if not isinstance(part, q.Quotient)), *joined(quotients))

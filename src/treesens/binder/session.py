@@ -1,4 +1,4 @@
-"""A file with thousands of questions: its declarations are read once, its questions bound one at a time."""
+"""A file with thousands of questions: reads its declarations once, binds its questions one at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.grammar.tree import ast
 
 _SPACES = 32
-"""Refined grids that are kept for questions that are in no file; every new constant makes one."""
+"""Number of refined grids cached for questions outside the file; every new constant creates one."""
 
 
 class Session:
-    """Arguments and errors are those of `bind`; errors come with the first question that has one.
+    """Arguments and errors are those of `bind`; an error is raised at the first question that has one.
 
-    Warnings about single questions are dropped, so that memory stays flat; `warnings` has those of the file.
+    Warnings about single questions are dropped to bound memory; `warnings` has those of the file.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Session:
                 raise
 
     def askable(self) -> Iterator[Asked]:
-        """Those of them that have a meaning; for who has been told of the mistakes in the others."""
+        """The valid questions, for callers that have already reported the errors of the others."""
         for node in self.file.queries:
             try:
                 yield from self._binder.asked(node)
@@ -59,7 +59,7 @@ class Session:
                 self._messages.items.clear()
 
     def question(self, asked: Asked) -> ResolvedQuestion:
-        """A question, typed."""
+        """Binds a question."""
         try:
             return self._binder.question(asked)
         except Unbound:
@@ -69,7 +69,7 @@ class Session:
             self._forget()
 
     def bind(self, node: ast.Query) -> ResolvedQuestion:
-        """A query that does not stand in the file, over its declarations; the first one if it stands for several."""
+        """Binds a query outside the file to its declarations; the first question if it expands to several."""
         for inputs in self._binder.inputs.values():
             if inputs is not None:
                 inputs.forget_spaces(_SPACES)
@@ -82,7 +82,7 @@ class Session:
             self._forget()
 
     def _forget(self) -> None:
-        """Drops the messages about a question; which inputs are whole is a fact of the file, which a first one finds out."""
+        """Drops the messages about a question; integrality of inputs is a property of the file, found by the first question."""
         found = [item for item in self._messages if item.code == "E403" and item not in self.warnings]
         self.warnings = (*self.warnings, *found)
         self._messages.items.clear()

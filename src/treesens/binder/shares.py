@@ -1,4 +1,4 @@
-"""`share of MEASURE` and `expect share <= 1 %`: what a question asks of a measure, and whether it can be counted."""
+"""`share of MEASURE` and `expect share <= 1 %`: a question's use of a measure, and the check that it can be counted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from treesens.grammar.tree import ast
 
 
 class Shares(Protocol):
-    """The service "measures", as the binder uses it."""
+    """The service "measures"."""
 
     def check_countable(self, query: Query) -> None:
-        """Raises UsageError if the share of a question is not counted, or its measure has no meaning."""
+        """Raises UsageError if the question's share cannot be counted, or its measure is invalid."""
 
 
 def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
@@ -36,7 +36,7 @@ def share_asked(scope: Scope, find: ast.Find | ast.Count) -> ShareAsked | None:
 
 
 def check_countable(scope: Scope, query: Query, find: ast.Find | ast.Count) -> None:
-    """A mistake at the place of the clause if the share of the question is not counted, or the measure has no meaning."""
+    """Reports an error at the clause if the question's share cannot be counted, or the measure is invalid."""
     assert isinstance(find, ast.Find)
     assert find.share is not None
     assert query.share is not None
@@ -52,7 +52,7 @@ _ENDS = "declare the feature with two ends, write `domain from DATA`, or measure
 
 
 def expected_words(expect: ast.Expect | ast.ExpectShare | None) -> str | None:
-    """What a question expects, as it is written."""
+    """A question's expectation as written."""
     match expect:
         case ast.Expect(verdict):
             return verdict

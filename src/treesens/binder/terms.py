@@ -18,7 +18,7 @@ from treesens.links import Link
 
 @dataclass(frozen=True)
 class FeatureAtom:
-    """The value of a feature at a point, in the unit that people type."""
+    """A feature's value at a point, in typed units."""
 
     point: int
     feature: int
@@ -34,7 +34,7 @@ class ScoreAtom:
 
 @dataclass(frozen=True)
 class LinkedAtom:
-    """What the model predicts, through a link that is not linear: a probability or the value of a regressor.
+    """A model's prediction through a nonlinear link: a probability or the value of a regressor.
 
     `output` is the class whose probability it is (1 of a binary model), 0 for a regressor.
     """
@@ -54,7 +54,7 @@ class LikelihoodAtom:
 
 @dataclass(frozen=True)
 class TypicalityAtom:
-    """How typical a point is of a table, by a tree of pairs or an isolation forest."""
+    """The typicality of a point for a table, by a tree of pairs or an isolation forest."""
 
     point: int
     table: str
@@ -64,7 +64,7 @@ class TypicalityAtom:
 
 @dataclass(frozen=True)
 class DistanceAtom:
-    """A distance of a point to another (an int), to a row, or to the nearest row of a table."""
+    """A distance from a point to another (an int), to a row, or to the nearest row of a table."""
 
     point: int
     target: int | ast.Row | ast.NearestRow
@@ -74,7 +74,7 @@ class DistanceAtom:
 
 @dataclass(frozen=True)
 class ChangesAtom:
-    """How many features differ between two points."""
+    """The number of features that differ between two points."""
 
     left: int
     right: int
@@ -115,13 +115,13 @@ class Affine:
         return self + other * Fraction(-1)
 
     def only(self, kind: type[A]) -> dict[A, Fraction]:
-        """The terms, if all of them are of one kind; nothing otherwise."""
+        """The terms, if all are of one kind; else empty."""
         terms = {cast("A", atom): c for atom, c in self.terms if isinstance(atom, kind)}
         return terms if len(terms) == len(self.terms) else {}
 
 
 def kind_of(atom: Atom) -> str:
-    """What an atom is, for messages."""
+    """An atom's description, for messages."""
     match atom:
         case FeatureAtom():
             return "a feature"
@@ -144,7 +144,7 @@ def kind_of(atom: Atom) -> str:
 
 
 def affine(scope: Scope, node: ast.Expression) -> Affine:
-    """The linear form of an expression. E204 where quantities are multiplied or divided."""
+    """The linear form of an expression. E204 if quantities are multiplied or divided."""
     match node:
         case ast.Number(value):
             return Affine(value)
@@ -211,7 +211,7 @@ def _product(scope: Scope, node: ast.Product, factors: list[Affine]) -> Affine:
 
 
 def _likelihoods(scope: Scope, node: ast.Product, left: Affine, right: Affine) -> Affine:
-    """The product of two likelihoods; every other product of unknowns is a mistake."""
+    """The product of two likelihoods; other products of unknowns are errors."""
     atoms = [term for side in (left, right) for term in side.terms]
     if left.constant == right.constant == 0 and len(atoms) == 2:
         (one, c1), (other, c2) = atoms
@@ -256,11 +256,11 @@ def class_index(scope: Scope, point: int, label: ast.Label) -> int:
 
 
 def position_of_class(classes: Sequence[str | int], label: ast.Label) -> int | None:
-    """The position of a class of a model, by its name or its number; None if there is none."""
+    """The position of a class of a model, by its name or its number; None if unknown."""
     if isinstance(label, ast.Name):
         names = [str(c) for c in classes]
         return names.index(label.text) if label.text in names else None
-    # If a class is called by a number, as text too, no number is a position.
+    # If a class name is a number, even as text, numbers are never positions.
     numbers: Mapping[Fraction, int] = {n: i for i, c in enumerate(classes) if (n := decimal_of(str(c))) is not None}
     numbers = numbers or {Fraction(i): i for i in range(len(classes))}
     return numbers.get(label.value)

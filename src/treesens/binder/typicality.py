@@ -1,4 +1,4 @@
-"""How typical points are of a table, learnt once for all questions about the same inputs; sums of it as rows and objectives."""
+"""Typicality of points for a table, learnt once for all questions about the same inputs; sums of it as rows and objectives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PendingObjective: TypeAlias = Callable[[q.Space], q.Objective]
 
 @dataclass(frozen=True, eq=False)
 class TypicalScore:
-    """How typical inputs are: a forest, and the scores of the rows that were held out, ascending, in units of 2**-SHIFT."""
+    """A typicality model: a forest, and the scores of the held-out rows, ascending, in units of 2**-SHIFT."""
 
     forest: Forest
     held_out: Int64Array
@@ -49,13 +49,13 @@ class TypicalScore:
 
 
 def rows_needed(outside: Fraction) -> int:
-    """The least number of rows for which there is such a region."""
+    """The minimum number of rows for such a region."""
     held_out = -((-1 / outside).__floor__()) - 1
     return 2 * max(1, held_out)
 
 
 class TypicalScores(Protocol):
-    """The service "measures", as the binder uses it."""
+    """The service "measures"."""
 
     def learn_typical(
         self, cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method
@@ -64,12 +64,12 @@ class TypicalScores(Protocol):
 
 
 def method_of(way: str | None) -> Method:
-    """The method of a word of the language; the first one if none is named."""
+    """The method for a word of the language; the first method by default."""
     return "isolation" if way == TYPICAL_WAYS[1] else "chow-liu"
 
 
 def typical_score(scope: Scope, data: ast.Name, method: Method) -> TypicalScore:
-    """What is typical of a table, learnt once for all questions about the same inputs."""
+    """A table's typicality model, learnt once for all questions about the same inputs."""
     key = ("typical", data.text, method)
     if key not in scope.inputs.cache:
         cells = legal_rows(scope, data)
@@ -82,7 +82,7 @@ def typical_score(scope: Scope, data: ast.Name, method: Method) -> TypicalScore:
 
 
 def legal_rows(scope: Scope, data: ast.Name) -> Int32Array:
-    """The cells of the rows that are inputs: values legal, none missing where it may not be, `onehot` as declared."""
+    """The cells of the rows that are valid inputs: values legal, none missing unless allowed, `onehot` as declared."""
     key = ("legal rows", data.text)
     if key not in scope.inputs.cache:
         matrix = scope.matrix(data)
@@ -96,14 +96,14 @@ def legal_rows(scope: Scope, data: ast.Name) -> Int32Array:
 
 
 def one_hot_rows(values: FloatArray) -> BoolArray:
-    """Whether exactly one of the members is 1 and all others are 0, bool[rows]."""
+    """True if exactly one of the members is 1 and all others are 0, bool[rows]."""
     return np.asarray(((values == 0) | (values == 1)).all(axis=1) & ((values == 1).sum(axis=1) == 1), bool)
 
 
 def compare_typicalities(
     scope: Scope, terms: Mapping[TypicalityAtom, Fraction], operator: ast.Operator, number: Fraction, positive: bool
 ) -> Pending:
-    """A sum of scores against a number."""
+    """A sum of scores compared with a number."""
     found, whole = _with_scores(scope, terms)
 
     def side(direction: int, strict: bool) -> Pending:
@@ -119,7 +119,7 @@ def compare_typicalities(
 def typicality_objective(
     scope: Scope, terms: Mapping[TypicalityAtom, Fraction], offset: Fraction, upwards: bool
 ) -> _PendingObjective:
-    """A sum of scores, to be as large or as small as can be."""
+    """A sum of scores to be maximised or minimised."""
     found, whole = _with_scores(scope, terms)
 
     def build(space: q.Space) -> q.Objective:
@@ -132,7 +132,7 @@ def typicality_objective(
 def _with_scores(
     scope: Scope, terms: Mapping[TypicalityAtom, Fraction]
 ) -> tuple[list[tuple[int, TypicalScore, int]], int]:
-    """Point, score and whole coefficient of every term, and what coefficients were multiplied with."""
+    """Point, score and integer coefficient of every term, and the common factor of the coefficients."""
     whole = lcm(*(c.denominator for c in terms.values()))
     found = []
     for atom, coefficient in terms.items():

@@ -27,19 +27,18 @@ from treesens.commands.common import (
     UNREADABLE,
     VIOLATED,
     Whole,
-    certificate_option,
     certificate_summary,
     checked_folder,
     chosen,
-    engine_options,
     exit_code_of,
     file_argument,
     load_file,
-    require_option,
+    options_at,
     trust_option,
 )
 from treesens.commands.outputs import journal_option, open_journal
 from treesens.compiler.base.interruption import Interruption, interruptible
+from treesens.compiler.base.option_kinds import Door
 from treesens.compiler.result import Result, Verdict, has_own_fault
 from treesens.errors import UsageError
 from treesens.report.terminal import say, say_json
@@ -53,14 +52,6 @@ if TYPE_CHECKING:
 @click.command("check")
 @file_argument
 @click.argument("queries", nargs=-1)
-@click.option("--backend", "-b", default="auto", show_default=True, help="auto or the name of a solver (see doctor).")
-@click.option(
-    "--confirm",
-    metavar="BACKEND|library",
-    help="Ask this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must hold "
-    "however the library rounds.",
-)
-@click.option("--core", is_flag=True, help="Name the constraints that clash for every none; needs further searches.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Questions at a time.")
 @click.option(
     "--workers", type=Whole(min=1), help="Ask every question in parts, in so many processes (docs/sweeps.md)."
@@ -69,15 +60,11 @@ if TYPE_CHECKING:
 @journal_option
 @ci_options
 @trust_option
-@certificate_option
-@require_option
-@engine_options
+@options_at(Door.COMMAND)
 def command(
     file: Path,
     queries: tuple[str, ...],
-    backend: str,
-    confirm: str | None,
-    core: bool,
+    options: Options,
     jobs: int,
     workers: int | None,
     on: str | None,
@@ -87,16 +74,6 @@ def command(
     markdown_file: Path | None,
     quiet: bool,
     trust_pickle: bool,
-    certificates: Path | None,
-    require_certificate: bool,
-    pipeline: str,
-    time_limit: float,
-    threads: int,
-    memory_limit: int | None,
-    tolerance: float,
-    absolute_tolerance: float,
-    seed: int,
-    replay: str,
     as_json: bool,
 ) -> int:
     """Answer the questions of FILE: found (with a verified pair), none (with the proof), or unknown (with the reason). Several
@@ -105,32 +82,15 @@ def command(
     Exit codes: 0 everything as expected, 10 a violated expectation with a verified witness, 5 inconclusive, 1 usage, 2 a
     file does not parse or type-check, 130 interrupted.
     """
-    from treesens.compiler.pipeline import Pipeline
     from treesens.records.answers import envelope
     from treesens.records.plain import SCHEMA_VERSION
-    from treesens.solve.options import Options
 
-    Pipeline.parse(pipeline)
-    _check_backend(backend)
-    if confirm not in {None, "library"}:
-        _check_backend(confirm)
     files, names = files_and_queries(file, queries)
-    options = Options(
-        backend=backend,
-        pipeline=pipeline,
-        time_limit=time_limit,
-        threads=threads,
-        memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
-        seed=seed,
-        regions=as_json,
-        certificates=checked_folder(certificates, require_certificate),
-        require_certificate=require_certificate,
-        tolerance=tolerance,
-        absolute_tolerance=absolute_tolerance,
-    )
+    options = replace(options, regions=as_json)
+    certificates = checked_folder(options.certificates, options.require_certificate)
     whole = workers is None and on is None and jobs == 1
     processes: Processes | None = None if whole else service("parts")
-    in_parts = None if processes is None else processes.in_parts(workers, on, jobs=jobs, confirm=confirm)
+    in_parts = None if processes is None else processes.in_parts(workers, on, jobs=jobs, confirm=options.confirm)
     if journal is not None and in_parts is None and certificates is not None:
         raise UsageError(
             "certificates are made when a question is asked", remedy="leave out --journal or --certificate"
@@ -139,14 +99,14 @@ def command(
     with open_journal(journal) as kept, interruptible() as interruption:
         # A question in parts goes on from its parts; an answer that was left open is no reason to stop there.
         parts = None if in_parts is None else in_parts(kept)
-        memory = AnswerMemory(kept if parts is None else None, options, replay, confirm)
-        run = Run(options, replay, confirm, core, jobs, trust_pickle, memory, as_json or quiet, processes, parts)
+        memory = AnswerMemory(kept if parts is None else None, options)
+        run = Run(options, jobs, trust_pickle, memory, as_json or quiet, processes, parts)
         for path in files:
             if not interruption.happened:
                 run.ask(path, names, interruption)
     if as_json:
         seconds = round(time.perf_counter() - started, 6)
-        objects = [envelope(asked.path, _records(asked, seed), seconds=seconds) for asked in run.asked]
+        objects = [envelope(asked.path, _records(asked, options.seed), seconds=seconds) for asked in run.asked]
         say_json(objects[0] if len(files) == 1 else {"schema_version": SCHEMA_VERSION, "files": objects})
     for text in run.faults.shown:
         say(text, err=True)
@@ -188,7 +148,6 @@ class InParts(Protocol):
         file: Path,
         asked: list[ResolvedQuestion],
         options: Options,
-        replay: str,
         trust_pickle: bool,
         interruption: Interruption,
         progress: Progress,
@@ -208,8 +167,6 @@ class Processes(Protocol):
         file: Path,
         asked: list[ResolvedQuestion],
         options: Options,
-        replay: str,
-        confirm: str | None,
         trust_pickle: bool,
         jobs: int,
         interruption: Interruption,
@@ -222,9 +179,6 @@ class Run:
     """How files are asked, and what came of it so far."""
 
     options: Options
-    replay: str
-    confirm: str | None
-    core: bool
     jobs: int
     trust_pickle: bool
     memory: AnswerMemory
@@ -246,10 +200,9 @@ class Run:
         self.asked.append(here)
         with Progress(len(wanted)) as progress:
             for query, answered in self._known_first(here, wanted, interruption, progress):
-                mine = replace(self.options, library_predict=query.library_predicts(self.replay, self.confirm))
-                result = answered
+                mine, result = query.replayed(self.options), answered
                 with self.faults.kept(query), interruption.giving_up():
-                    result = explain_none(query, answered, mine, stop=interruption.event, always=self.core)
+                    result = explain_none(query, answered, mine, stop=interruption.event)
                 self.faults.own |= has_own_fault(result)
                 here.results.append((query, result))
                 if not self.silent:
@@ -277,20 +230,18 @@ class Run:
         self, path: Path, wanted: list[ResolvedQuestion], interruption: Interruption, progress: Progress
     ) -> Answers:
         if self.parts is not None:
-            how = (self.options, self.replay, self.trust_pickle)
-            return self.parts.answers(path, wanted, *how, interruption, progress, self.faults)
+            how = (self.options, self.trust_pickle, interruption, progress, self.faults)
+            return self.parts.answers(path, wanted, *how)
         jobs = min(self.jobs, len(wanted))
         if self.processes is None or jobs <= 1:
-            return _one_by_one(wanted, self.options, self.replay, self.confirm, interruption, progress, self.faults)
-        settings = (self.options, self.replay, self.confirm, self.trust_pickle)
-        return self.processes.side_by_side(path, wanted, *settings, jobs, interruption, self.faults)
+            return _one_by_one(wanted, self.options, interruption, progress, self.faults)
+        settings = (self.options, self.trust_pickle, jobs, interruption, self.faults)
+        return self.processes.side_by_side(path, wanted, *settings)
 
 
 def _one_by_one(
     asked: list[ResolvedQuestion],
     options: Options,
-    replay: str,
-    confirm: str | None,
     interruption: Interruption,
     progress: Progress,
     faults: Faults,
@@ -301,17 +252,9 @@ def _one_by_one(
         if interruption.happened:
             return
         progress.start(number, query.name)
-        mine = replace(options, library_predict=query.library_predicts(replay, confirm))
-        budget = mine.budget(interruption.event)
-        ask = partial(answer_question, query, mine, budget, confirm=confirm, progress=progress.say)
+        mine = query.replayed(options)
+        ask = partial(answer_question, query, mine, mine.budget(interruption.event), progress=progress.say)
         yield query, faults.answer(query, mine, ask)
-
-
-def _check_backend(name: str) -> None:
-    from treesens.backends.base import get_backend
-
-    if name != "auto":
-        get_backend(name)
 
 
 def exit_code(results: list[tuple[ResolvedQuestion, Result]], interruption: Interruption) -> int:

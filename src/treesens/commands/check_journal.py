@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,6 @@ from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.builtin import service
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.result import Result
-from treesens.errors import DataError
 
 if TYPE_CHECKING:
     from treesens.records.journal import Journal
@@ -27,8 +25,6 @@ class AnswerMemory:
 
     journal: Journal | None
     options: Options
-    replay: str
-    confirm: str | None
     _texts: dict[Path, str] = field(default_factory=dict)
 
     def known(self, path: Path, bound: ResolvedFile, asked: Sequence[ResolvedQuestion]) -> dict[str, Result]:
@@ -52,8 +48,9 @@ class AnswerMemory:
             return  # an infinite bound: nothing that a journal could hold
         final = is_decided(result, self.options.closeness)
         key, spent = self._key(path, bound, query, final=final), sum(result.seconds.values())
-        entry = Entry(key, str(result.verdict), query.name, str(path), None, None, 1, spent, 0, str(os.getpid()))
-        self.journal.write(entry, self.options.time_limit, kept)
+        self.journal.keep(
+            Entry(key, str(result.verdict), query.name, str(path), cpu=spent), self.options.time_limit, kept
+        )
 
     def _recalled(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion) -> Result | None:
         from treesens.records.kept import from_json
@@ -61,33 +58,28 @@ class AnswerMemory:
         assert self.journal is not None
         for final in (True, False):
             key = self._key(path, bound, query, final=final)
-            if self.journal.known(key, self.options.time_limit) is None:
-                continue
             record, start = self.journal.record(key, self.options.time_limit), time.perf_counter()
+            if record is None:
+                continue
             try:
-                predict, kept = query.library_predicts(self.replay), record["result"]
+                predict, kept = query.library_predicts(self.options.replay), record["result"]
                 result = from_json(_exact(query, kept).query, kept, float(record["answered"]), predict)
             except (ValueError, KeyError, TypeError, IndexError, OverflowError, OSError, DiagnosticsError):
-                raise DataError(
-                    f"the answer to `{query.name}` in the journal is damaged",
-                    place=str(self.journal.path),
-                    remedy="name another file with --journal",
-                ) from None
+                raise self.journal.damaged(f"the answer to `{query.name}` in the journal is damaged") from None
             if result is not None:
                 return replace(result, seconds={"journal": time.perf_counter() - start})
         return None
 
     def _key(self, path: Path, bound: ResolvedFile, query: ResolvedQuestion, *, final: bool) -> str:
         """What an answer is kept under: the key of sweeps, and what `check` adds to a question."""
+        from treesens.records.journal import key_of
         from treesens.records.questions import contents_of, context_of, digest_of, sha256
-        from treesens.records.settings import Settings, key_of
 
         if path not in self._texts:
             self._texts[path] = context_of(bound.file, contents_of(bound.file, path.parent))
         o = self.options
-        settings = Settings.of(o, self.replay)
         limit = None if final else o.time_limit
-        parts = [key_of(digest_of(self._texts[path], query.find), settings), self.confirm, o.regions, limit]
+        parts = [key_of(digest_of(self._texts[path], query.find), o), o.confirm, o.regions, limit]
         return sha256(json.dumps(["check", *parts]))
 
 

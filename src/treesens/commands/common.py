@@ -6,7 +6,8 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -14,10 +15,10 @@ import click
 
 from treesens.binder.file import ResolvedFile, ResolvedQuestion
 from treesens.commands.outputs import OutputFile
+from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.floats import float_of, whole_of
-from treesens.compiler.base.tolerance import RELATIVE
 from treesens.errors import UsageError
 from treesens.grammar.tree import ast
 from treesens.report.terminal import be_quiet, say
@@ -52,78 +53,105 @@ class Number(click.FloatRange):
 
 
 SECONDS = Number(min=0.001, max=1e9)
-_MOST_SEED = 2**31 - 1
 
 
-def seed_option(default: int | None = 0, words: str | None = None) -> Option:
-    """`--seed`: what every solver takes."""
-    kind = Whole(min=0, max=_MOST_SEED)
-    return click.option("--seed", type=kind, default=default, show_default=default is not None, help=words)
+class Word(click.Choice[str]):
+    """One of a few words, or an earlier word for one of them."""
+
+    def __init__(self, kind: kinds.Choice) -> None:
+        self.kind = kind
+        super().__init__(kind.words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        chosen: str = super().convert(self.kind.present(value), param, ctx)
+        return chosen
 
 
-def engine_options(function: Function) -> Function:
-    """The options that every command which solves has."""
-    return _decorated(
-        tolerance_options(function),
-        click.option(
-            "--pipeline",
-            "-p",
-            default="default",
-            show_default=True,
-            help="kant, ensense, independent, bounded, default, or passes.",
-        ),
-        time_limit_option(60.0, "Seconds each."),
-        click.option("--threads", type=Whole(min=1), default=1, show_default=True, help="Threads of one solver."),
-        click.option("--memory-limit", type=Whole(min=1), help="Megabytes per solver process."),
-        *_run_options("Replay witnesses in the library's arithmetic, or in the library itself."),
-    )
+def words_and_facts(
+    one: kinds.Declared, reading: Callable[[kinds.Declared], dict[str, Any]] | None = None
+) -> tuple[list[str], dict[str, Any]]:
+    """The words of a declared option at a command, and the arguments of `click.Option`; `reading` is by default `read_as`."""
+    option = one.option
+    default = one.default if option.at_command is None else option.at_command
+    words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
+    facts: dict[str, Any] = {"help": option.sentence, "metavar": option.metavar}
+    if default is kinds.REQUIRED:
+        facts["required"] = True
+    elif not (default is None or default is False or default == ()):
+        facts |= {"default": default, "show_default": True}
+    return words, facts | (reading or read_as)(one)
 
 
-def tolerance_options(function: Function) -> Function:
-    """When an optimum is good enough; arrives as `tolerance` and `absolute_tolerance`, both 0 for the last unit."""
-
-    @functools.wraps(function)
-    def with_tolerances(*args: Any, optimal: bool, tolerance: float, absolute_tolerance: float, **given: Any) -> Any:
-        if optimal:
-            tolerance = absolute_tolerance = 0.0
-        return function(*args, tolerance=tolerance, absolute_tolerance=absolute_tolerance, **given)
-
-    decorated = _decorated(
-        with_tolerances,
-        click.option(
-            "--tolerance",
-            type=Number(min=0.0, max=1.0),
-            default=RELATIVE,
-            show_default=True,
-            help="The relative gap at which an optimum counts as proved.",
-        ),
-        click.option(
-            "--absolute-tolerance",
-            type=Number(min=0.0, max=1e300),
-            default=0.0,
-            show_default=True,
-            help="The same gap in the units of the objective.",
-        ),
-        click.option("--optimal", is_flag=True, help="Optima to the last unit: both tolerances are 0."),
-    )
-    return cast(Function, decorated)
+def read_as(one: kinds.Declared) -> dict[str, Any]:
+    """The type of an option for click, and what makes a value of its words."""
+    match one.option.kind:
+        case kinds.Flag():
+            return {"is_flag": True}
+        case kinds.Whole(least, most):
+            return {"type": Whole(min=least, max=most)}
+        case kinds.Number(low, high):
+            return {"type": Number(min=low, max=high)}
+        case kinds.Seconds():
+            return {"type": SECONDS}
+        case kinds.Choice() as kind:
+            return {"type": Word(kind)}
+        case kinds.Bytes(in_words=unit):
+            return {"type": Whole(min=1), "callback": reads(lambda size: None if size is None else size * unit)}
+        case kinds.OutputPath(folder, needs, made_by):
+            return {"type": OutputFile(folder=folder, needs=needs, made_by=made_by)}
+        case kinds.Solver() | kinds.Passes() as kind:
+            return {"callback": reads(partial(_known_name, kind, one.field))}
+        case _:
+            return {}
 
 
-def certificate_option(function: Function) -> Function:
-    """For commands whose answers can have certificates; `certificates` is a folder or None."""
-
-    words = "A folder for certificates of the answers, which anybody can check (docs/certificates.md)."
-    kind = OutputFile(folder=True, made_by="certificates")
-    return click.option("--certificate", "certificates", type=kind, help=words)(function)
+def reads(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
+    """The callback of an option whose value is what `reading` makes of its words."""
+    return lambda _context, _option, value: reading(value)
 
 
-def require_option(function: Function) -> Function:
-    """For commands whose verdicts can be made to rest on certificates."""
-    return click.option(
-        "--require-certificate",
-        is_flag=True,
-        help="What rests on a proof without an accepted certificate becomes unknown.",
-    )(function)
+def _known_name(kind: kinds.Solver | kinds.Passes, name: str, value: str | None) -> str | None:
+    from treesens.python.settings import check_pipeline, check_solver
+
+    if value is not None:
+        check_solver(name, value, kind) if isinstance(kind, kinds.Solver) else check_pipeline(name, value)
+    return value
+
+
+def options_at(door: kinds.Door) -> Callable[[Function], Function]:
+    """The options of a question that can be given at a command; they arrive as `options`, and `--json` as `as_json`."""
+
+    def decorate(function: Function) -> Function:
+        from treesens.solve.options import Options
+
+        mine = kinds.declared(Options, door)
+
+        @functools.wraps(function)
+        def asked(*args: Any, **given: Any) -> Any:
+            values = {one.field: given.pop(one.field) for one in mine}
+            return function(*args, options=Options(**values), **given)
+
+        return cast(Function, _decorated(asked, *map(click_option, mine), json_option))
+
+    return decorate
+
+
+def click_option(one: kinds.Declared) -> Option:
+    """A declared option as a decorator."""
+    words, facts = words_and_facts(one)
+    return click.option(*words, **facts)
+
+
+def option_like(name: str, default: Any, words: str | None = None) -> Option:
+    """An option as `check` has it, of a command with another default and perhaps other words."""
+    from treesens.solve.options import Options
+
+    one = kinds.declaration(Options, name)
+    option = one.option if words is None else replace(one.option, sentence=words)
+    return click_option(replace(one, default=default, option=option))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 
 
 def checked_folder(certificates: Path | None, required: bool) -> Path | None:
@@ -165,18 +193,6 @@ def named_set(text: str) -> list[str]:
     return names
 
 
-def time_limit_option(seconds: float | None, words: str) -> Option:
-    """`time_limit` arrives: seconds, or None if there is no limit unless one is given."""
-    return click.option(
-        "--time-limit",
-        "-t",
-        type=SECONDS,
-        default=seconds,
-        show_default=seconds is not None,
-        help=words,
-    )
-
-
 @dataclass
 class Pieces:
     """Work that is done piece by piece, each within `seconds` (None: without a limit). One that takes longer is left, which is
@@ -197,30 +213,7 @@ class Pieces:
             return None
 
 
-class ReplayChoice(click.Choice[str]):
-    """`native` is the old word for `library`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        chosen: str = super().convert("library" if value == "native" else value, param, ctx)
-        return chosen
-
-
-def _run_options(replay: str) -> list[Option]:
-    """Seed, replay (in these words) and JSON."""
-    return [
-        seed_option(),
-        click.option(
-            "--replay",
-            type=ReplayChoice(["auto", "emulated", "library"]),
-            default="auto",
-            show_default=True,
-            help=replay,
-        ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
-    ]
-
-
-def _decorated(function: Function, *options: Option) -> Function:
+def _decorated(function: Any, *options: Option) -> Any:
     """A function with options, in the order in which help shows them."""
     return functools.reduce(lambda f, option: option(f), reversed(options), function)
 

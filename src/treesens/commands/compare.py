@@ -18,15 +18,16 @@ from treesens.commands.common import (
     INTERNAL,
     INTERRUPTED,
     chosen,
-    engine_options,
     exit_code_of,
     file_argument,
     load_file,
+    options_at,
     quiet_option,
     split,
     trust_option,
 )
 from treesens.compiler.base.interruption import interruptible
+from treesens.compiler.base.option_kinds import Door
 from treesens.compiler.result import Result, Verdict
 from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json, say_wrapped
@@ -56,7 +57,7 @@ class Cell:
     help="Semicolon-separated pipelines; default: the one of --pipeline, or `independent`, which asks nothing of the engine.",
 )
 @trust_option
-@engine_options
+@options_at(Door.COMPARE)
 @quiet_option
 def command(
     file: Path,
@@ -64,14 +65,7 @@ def command(
     backends: str,
     pipelines: str,
     trust_pickle: bool,
-    pipeline: str,
-    time_limit: float,
-    threads: int,
-    memory_limit: int | None,
-    tolerance: float,
-    absolute_tolerance: float,
-    seed: int,
-    replay: str,
+    options: Options,
     as_json: bool,
 ) -> int:
     """Ask many backends and pipelines the questions of FILE. A disagreement between verdicts is an error (exit code 6), shown
@@ -82,14 +76,15 @@ def command(
     from treesens.compiler.pipeline import Pipeline
     from treesens.records.answers import envelope, record
     from treesens.report.show import Progress
-    from treesens.solve.options import Options
 
     names = BACKENDS.names() if backends == "all" else [BACKENDS.canonical(n) for n in split(backends)]
     for name in names:
         get_backend(name)
     # Opinions that lean on one engine are not compared with each other unless that is asked for.
     given = click.get_current_context().get_parameter_source("pipeline") is not ParameterSource.DEFAULT
-    texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [pipeline if given else "independent"]
+    texts = [text.strip() for text in pipelines.split(";") if text.strip()] or [
+        options.pipeline if given else "independent"
+    ]
     for text in texts:
         Pipeline.parse(text)
     loaded = load_file(file, queries, trust_pickle=trust_pickle, steps=LEVELS[0])
@@ -104,18 +99,9 @@ def command(
                     break
                 progress.start(number, f"{bound.name} on {name}, {text}")
                 with interruption.giving_up():
-                    options = Options(
-                        backend=name,
-                        pipeline=text,
-                        time_limit=time_limit,
-                        threads=threads,
-                        memory_limit=None if memory_limit is None else memory_limit * 1_000_000,
-                        seed=seed,
-                        tolerance=tolerance,
-                        absolute_tolerance=absolute_tolerance,
-                        library_predict=None if replay == "emulated" else [model.replay for model in bound.models],
-                    )
-                    cells.append(Cell(name, text, _answered(bound, options, interruption.event)))
+                    predict = None if options.replay == "emulated" else [model.replay for model in bound.models]
+                    mine = replace(options, backend=name, pipeline=text, library_predict=predict)
+                    cells.append(Cell(name, text, _answered(bound, mine, interruption.event)))
             progress.clear()
             rows.append((bound, cells))
             disagreements += disagreement(bound, cells)

@@ -19,7 +19,7 @@ from treesens.commands.common import (
     exit_code_of,
     file_argument,
     load_file,
-    time_limit_option,
+    option_like,
     trust_option,
 )
 from treesens.commands.outputs import OutputFile
@@ -50,8 +50,8 @@ class Target(click.Choice[str]):
 @click.option("--output", "-o", type=OutputFile(either=True), help="A file; with several questions, a folder.")
 @click.option("--force", is_flag=True, help="Replace files that are in the folder already.")
 @click.option("--legend", is_flag=True, help="Beside each file, FILE.legend.tsv: what every variable stands for.")
-@time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
-@click.option("--pipeline", "-p", default="independent", show_default=True)
+@option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
+@option_like("pipeline", "independent")
 @click.option("--precision", type=Whole(min=0), default=0, help="0 relaxes rows outward; see docs/encodings.md.")
 def command(
     file: Path,

@@ -14,8 +14,9 @@ from treesens.commands.common import (
     chosen,
     exit_code_of,
     file_argument,
+    json_option,
     load_file,
-    time_limit_option,
+    option_like,
     trust_option,
 )
 from treesens.report.terminal import say_json
@@ -26,16 +27,10 @@ from treesens.visible import visible
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
-@time_limit_option(None, "Seconds to compile each question (default: no limit).")
-@click.option("--backend", "-b", default="native", show_default=True, help="Whose legalisations and methods are shown.")
-@click.option(
-    "--pipeline",
-    "-p",
-    default="default",
-    show_default=True,
-    help="kant, ensense, independent, bounded, default, or passes.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@option_like("time_limit", None, "Seconds to compile each question (default: no limit).")
+@option_like("backend", "native", "Whose legalisations and methods are shown.")
+@option_like("pipeline", "default")
+@json_option
 def command(
     file: Path,
     queries: tuple[str, ...],

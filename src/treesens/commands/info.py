@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, Whole, seed_option, trust_option
+from treesens.commands.common import EXPECTED, INCONCLUSIVE, VIOLATED, Whole, option_like, trust_option
 from treesens.compiler.model.kinds import Accumulation
 from treesens.frontends.base import LoadedModel
 from treesens.report.terminal import say_json, say_wrapped
@@ -20,7 +20,7 @@ from treesens.report.terminal import say_json, say_wrapped
 @trust_option
 @click.option("--check", is_flag=True, help="Compare with the library that made it, on and around every threshold.")
 @click.option("--rows", type=Whole(min=1), default=1000, show_default=True, help="Random rows of --check.")
-@seed_option(words="Seed of these rows.")
+@option_like("seed", 0, "Seed of these rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def command(
     model: Path, format_name: str | None, trust_pickle: bool, check: bool, rows: int, seed: int, as_json: bool

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treesens.commands.common import Pieces, chosen, file_argument, load_file, time_limit_option, trust_option
+from treesens.commands.common import Pieces, chosen, file_argument, load_file, option_like, trust_option
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.errors import IRError, UsageError
@@ -27,8 +27,8 @@ LOWERED = "lower"
 @file_argument
 @click.argument("queries", nargs=-1)
 @trust_option
-@time_limit_option(None, "Seconds to compile and write each question (default: no limit).")
-@click.option("--pipeline", "-p", default="default", show_default=True)
+@option_like("time_limit", None, "Seconds to compile and write each question (default: no limit).")
+@option_like("pipeline", "default")
 @click.option(
     "--print-ir-after",
     "after",

@@ -21,9 +21,9 @@ _SHOWN = 6
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer to one question, with the way back to names and frames.
+    """The answer to one question, in the names and frames of the caller.
 
-    `notes` are sentences that a reader should know: what was assumed of the features, and how to say otherwise.
+    `notes` state what was assumed of the features, with the argument that changes it.
     """
 
     question: ResolvedQuestion
@@ -54,7 +54,7 @@ class Answer:
 
     @property
     def ranked(self) -> Ranked | None:
-        """All answers of a question that asks for several (`top N`), the best first."""
+        """All answers of a question with `top N`, the best first."""
         return self.result.ranked
 
     @property
@@ -64,12 +64,12 @@ class Answer:
 
     @property
     def share(self) -> ShareFound | None:
-        """How much of a measure is concerned, for a question that asks for a share."""
+        """The share of a measure, for a question with `share of`."""
         return self.result.share
 
     @property
     def core(self) -> Core | None:
-        """The constraints that clash, of a `none` where `core=True` asked for them or the compiler sees them."""
+        """The clashing constraints of a `none`, with `core=True` or if the compiler finds them."""
         return self.result.core
 
     @property
@@ -127,8 +127,8 @@ def _array_of(columns: Sequence[Sequence[Any]]) -> np.ndarray[Any, Any]:
 
 
 class Answers(Mapping[str, Answer]):
-    """Answers by the name of their question. `errors` says, by name, which queries have no meaning, or could not be answered;
-    asking for one of the former raises its error.
+    """Answers by the name of their question. `errors` has the errors of the other queries by name; access to one of these
+    raises its error.
     """
 
     def __init__(self, answers: Sequence[Answer], errors: Mapping[str, TreesensError] | None = None) -> None:

@@ -15,113 +15,71 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Never, TypeAlias
+from typing import Any, Literal, Unpack
 
 from treesens.binder.file import ResolvedFile, bind
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
-from treesens.compiler.base.tolerance import RELATIVE
 from treesens.compiler.model.numbers import LEVELS
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
 from treesens.python import builder as query
 from treesens.python.answer import Answer, Answers, Explanations, Info
-from treesens.python.arguments import Data, Model, public
+from treesens.python.arguments import Data, Model, listing_options, public, with_options
 from treesens.python.builder import File, Question, file
-from treesens.python.questions import CallSettings, answer_declared, answer_file, answer_text, bound_tree, load
-from treesens.python.settings import path_of
+from treesens.python.questions import answer_declared, answer_file, answer_text, bound_tree, load
+from treesens.python.settings import checked_options, path_of
 from treesens.python.wording import notes_of, warn
 from treesens.report.explain import Explanation
-
-Replay: TypeAlias = Literal["auto", "emulated", "library"]
-_OPTIONS = (
-    "backend", "pipeline", "time_limit", "threads", "memory_limit", "seed", "tolerance", "absolute_tolerance", "replay",
-    "confirm", "core",
-)  # fmt: skip
-
-
-def _options(*values: Any) -> dict[str, Any]:
-    """The options of a call by name, unknown ones with them, for the one place that checks them all."""
-    *known, unknown = values
-    return {**dict(zip(_OPTIONS, known, strict=True)), **unknown}
+from treesens.solve.options import CallOptions
 
 
 @public
+@listing_options
+@with_options
 def check(
     file: str | Path,
     *queries: str,
-    backend: str = "auto",
-    pipeline: str = "default",
-    time_limit: float = 60.0,
-    threads: int = 1,
-    memory_limit: int | None = None,
-    seed: int = 0,
-    tolerance: float = RELATIVE,
-    absolute_tolerance: float = 0.0,
-    replay: Replay = "auto",
-    confirm: str | None = None,
-    core: bool = False,
-    **unknown: Never,
+    **options: Unpack[CallOptions],
 ) -> Answers:
     """Answers the questions of a `.sens` file; of `queries` alone if some are named.
 
-    `time_limit` is in seconds for each, `memory_limit` in bytes; `replay` says whether witnesses are replayed in the library's
-    arithmetic or in the library itself, `confirm` names a backend that is asked too (`library`: a `none` holds whatever that
-    rounds), `core` asks why there is no answer.
-    An optimum may be `tolerance` of its value, or `absolute_tolerance`, away from its bound; 0 for both asks for the last unit.
     A mistake in one query does not cost the answers of the others: see `Answers.errors`. If all queries have mistakes, or
     declarations have, they are raised.
     """
     path = path_of("file", file)
-    given = _options(
-        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
-        unknown,
-    )  # fmt: skip
-    settings, diagnostics = CallSettings.of(given), Diagnostics()
+    asking, diagnostics = checked_options(options), Diagnostics()
     bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics, steps=LEVELS[0])
     notes = notes_of(diagnostics, declared=True)
     warn(notes)
-    return answer_file(bound, queries, None, settings, notes)
+    return answer_file(bound, queries, None, asking, notes)
 
 
 @public
+@with_options
 def check_text(
     text: str | Question | File,
     *,
     models: Mapping[str, Model],
     data: Mapping[str, Data] | None = None,
-    backend: str = "auto",
-    pipeline: str = "default",
-    time_limit: float = 60.0,
-    threads: int = 1,
-    memory_limit: int | None = None,
-    seed: int = 0,
-    tolerance: float = RELATIVE,
-    absolute_tolerance: float = 0.0,
-    replay: Replay = "auto",
-    confirm: str | None = None,
-    core: bool = False,
-    **unknown: Never,
+    **options: Unpack[CallOptions],
 ) -> Answers:
     """Answers questions given as text, or as objects of `treesens.query`, over live models and frames.
 
     In a text, `model m from "NAME"` and `data d from "NAME"` name entries of `models` and `data`; objects name them as
     their questions do. Options are those of `check`.
     """
-    given = _options(
-        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
-        unknown,
-    )  # fmt: skip
     if not isinstance(text, str | Question | File):
         raise UsageError(
             f"a question is a text, or an object of ts.query, and this is {text!r:.60}",
             remedy='write e.g. "query q: sensitive m to {sex} gap 0.1"',
         )
     if not isinstance(text, str):
-        return (file(text) if isinstance(text, Question) else text).answers(models, data, **given)
-    return answer_text(text, models, data, **given)
+        return (file(text) if isinstance(text, Question) else text).answers(models, data, **options)
+    return answer_text(text, models, data, **options)
 
 
 @public
+@with_options
 def sensitivity(
     model: Model,
     *,
@@ -132,18 +90,7 @@ def sensitivity(
     label: str | None = None,
     near: Literal["likelihood", "cavities", "both", "distance"] | None = None,
     real: str | Sequence[str] = (),
-    backend: str = "auto",
-    pipeline: str = "default",
-    time_limit: float = 60.0,
-    threads: int = 1,
-    memory_limit: int | None = None,
-    seed: int = 0,
-    tolerance: float = RELATIVE,
-    absolute_tolerance: float = 0.0,
-    replay: Replay = "auto",
-    confirm: str | None = None,
-    core: bool = False,
-    **unknown: Never,
+    **options: Unpack[CallOptions],
 ) -> Answer:
     """Can changing only the features `vary` move the decision across the gap (probability) or margin (raw score)?
 
@@ -151,10 +98,6 @@ def sensitivity(
     numbers take whole numbers, but for the features named in `real`. Equals the `sensitive` shorthand of the language,
     which defines it; options are those of `check`.
     """
-    given = _options(
-        backend, pipeline, time_limit, threads, memory_limit, seed, tolerance, absolute_tolerance, replay, confirm, core,
-        unknown,
-    )  # fmt: skip
     if (gap is None) == (margin is None):
         raise UsageError("give either gap or margin", remedy="gap is in probability (0 to 0.5), margin in raw score")
     if near is not None and data is None:
@@ -179,7 +122,7 @@ def sensitivity(
     declared = [query.real(name) for name in fractions]
     declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
     asked = query.file(*declared, question).with_sources({"m": loaded}, {} if data is None else {"d": data})
-    return next(iter(answer_declared(*asked, given, declared=False).values()))
+    return next(iter(answer_declared(*asked, options, declared=False).values()))
 
 
 @public
@@ -208,11 +151,11 @@ def explain(
     """
     from treesens.backends.base import get_backend
     from treesens.compiler.pipeline import pipeline_for
-    from treesens.python.settings import check_backend, check_pipeline
+    from treesens.python.settings import check_pipeline, check_solver
     from treesens.report.explain import explanation
     from treesens.solve.options import Options
 
-    check_backend("backend", backend)
+    check_solver("backend", backend)
     check_pipeline("pipeline", pipeline)
     solver = get_backend("native" if backend == "auto" else backend)
     options = Options(backend=backend, pipeline=pipeline)

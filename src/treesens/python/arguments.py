@@ -12,10 +12,12 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast
 import numpy as np
 
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.option_kinds import Door, declared
 from treesens.data.tables import Table
 from treesens.errors import ArgumentsError
 from treesens.frontends.base import LoadedModel
 from treesens.python.wording import typed
+from treesens.solve.options import CallOptions, Options
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
@@ -82,6 +84,28 @@ def public(call: _Call) -> _Call:
         return checked(*positional, **own)
 
     return cast("_Call", asked)
+
+
+def with_options(call: _Call) -> _Call:
+    """A call whose `**options` are those of a question: its signature shows each of them with its type and default."""
+    signature = inspect.signature(call)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in CallOptions.__annotations__.items()}
+    options = [
+        inspect.Parameter(one.field, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=types[one.field])
+        for one in declared(Options, Door.PYTHON)
+    ]
+    unknown = inspect.Parameter("unknown", inspect.Parameter.VAR_KEYWORD, annotation="Never")
+    call.__signature__ = signature.replace(parameters=[*own, *options, unknown])  # type: ignore[attr-defined]
+    return call
+
+
+def listing_options(call: _Call) -> _Call:
+    """A call whose text has a line for each option of a question."""
+    known = declared(Options, Door.PYTHON)
+    lines = [f"    {one.field}: {one.option.sentence}" for one in known if one.option.sentence]
+    call.__doc__ = "\n".join([inspect.cleandoc(call.__doc__ or ""), "", "Options:", *lines])
+    return call
 
 
 class Predictor(Protocol):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,32 +24,15 @@ from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.python.answer import Answer, Answers
 from treesens.python.arguments import Data, Model, public
-from treesens.python.settings import check_backend, check_choice, check_flag, checked_options
+from treesens.python.settings import checked_options
 from treesens.python.wording import notes_of, warn
-from treesens.solve.options import Options
+from treesens.solve.options import CallOptions, Options
 from treesens.solve.question import (
     answer_question,
     explain_none,
     result_of_error,
     result_of_interruption,
 )
-
-
-class CallOptions(TypedDict, total=False):
-    """Options of a call that answers questions, as `treesens.check` takes them; `regions` is for sessions."""
-
-    backend: str
-    pipeline: str
-    time_limit: float
-    threads: int
-    memory_limit: int | None
-    seed: int
-    tolerance: float
-    absolute_tolerance: float
-    replay: Literal["auto", "emulated", "library"]
-    confirm: str | None
-    core: bool
-    regions: bool
 
 
 @public
@@ -101,12 +84,12 @@ def answer_declared(
     declared: bool,
 ) -> Answers:
     """The answers with notes: as declarations, or as arguments where the caller has not `declared` the features."""
-    settings, diagnostics = CallSettings.of(options), Diagnostics()
+    asking, diagnostics = checked_options(options), Diagnostics()
     bound = bound_tree(file, models, data, diagnostics, steps=LEVELS[0])
     frame = next((f for f in (data or {}).values() if not isinstance(f, str | Path | Table)), None)
     notes = notes_of(diagnostics, declared=declared)
     warn(notes)
-    return answer_file(bound, (), frame, settings, notes)
+    return answer_file(bound, (), frame, asking, notes)
 
 
 def bound_tree(
@@ -157,34 +140,8 @@ def table_of(source: Any, label: str | None, rows: int | None, models: Sequence[
     return source if isinstance(source, Table) else read_table(source, label=label, rows=rows)
 
 
-@dataclass(frozen=True)
-class CallSettings:
-    """The options of a call, checked."""
-
-    options: Options
-    replay: str = "auto"
-    confirm: str | None = None
-    core: bool = False
-
-    @staticmethod
-    def of(given: Mapping[str, Any]) -> CallSettings:
-        """UsageError for an option that there is not, or a value that makes no sense."""
-        mine = {name: given[name] for name in ("replay", "confirm", "core") if name in given}
-        if isinstance(mine.get("replay"), str) and mine["replay"] == "native":
-            mine["replay"] = "library"  # its old name
-        others = {name: value for name, value in given.items() if name not in mine}
-        options = checked_options(others, also=("replay", "confirm", "core"))
-        check_choice("replay", mine.get("replay", "auto"), ("auto", "emulated", "library"))
-        confirm = mine.get("confirm")
-        if confirm is not None and not (isinstance(confirm, str) and confirm == "library"):
-            check_backend("confirm", confirm)
-        if "core" in mine:
-            check_flag("core", mine["core"])
-        return CallSettings(options, **mine)
-
-
 def answer_file(
-    bound: ResolvedFile, names: Sequence[str], frame: Any, settings: CallSettings, notes: tuple[str, ...] = ()
+    bound: ResolvedFile, names: Sequence[str], frame: Any, options: Options, notes: tuple[str, ...] = ()
 ) -> Answers:
     """Ctrl-C returns what is known so far."""
     wanted = [b for b in bound.queries if not names or b.name in names or b.name.partition("[")[0] in names]
@@ -194,11 +151,11 @@ def answer_file(
         for query in wanted:
             if interruption.happened:
                 break
-            mine = replace(settings.options, library_predict=query.library_predicts(settings.replay, settings.confirm))
+            mine = query.replayed(options)
             try:
-                result = answer_question(query, mine, mine.budget(interruption.event), confirm=settings.confirm)
+                result = answer_question(query, mine, mine.budget(interruption.event))
                 with interruption.giving_up():
-                    result = explain_none(query, result, mine, stop=interruption.event, always=settings.core)
+                    result = explain_none(query, result, mine, stop=interruption.event)
             except Hurry:
                 result = result_of_interruption(query, mine)
             except TreesensError as error:
@@ -230,7 +187,7 @@ class Session:
         **options: Unpack[CallOptions],
     ) -> None:
         self._options: dict[str, Any] = {"regions": False, **options}
-        self._settings = CallSettings.of(self._options)
+        self._checked = checked_options(self._options)
         self._frame = data
         loaded = load(model)
         table = None if data is None else table_of(data, label, None, [loaded])
@@ -261,14 +218,13 @@ class Session:
 
     def _answered(self, node: ast.Query, options: dict[str, Any]) -> Answer:
         assert self._declared is not None
-        settings = CallSettings.of({**self._options, **options}) if options else self._settings
         question = self._declared.bind(node)
-        mine = replace(settings.options, library_predict=question.library_predicts(settings.replay, settings.confirm))
+        mine = checked_options({**self._options, **options}) if options else self._checked
+        mine = question.replayed(mine)
         # Without its tables an answer is not compared with their rows.
         asked = question if mine.regions or question.query.rows is not None else replace(question, tables={}, rows={})
         with interruptible() as interruption:
-            budget = mine.budget(interruption.event)
-            result = answer_question(asked, mine, budget, confirm=settings.confirm)
+            result = answer_question(asked, mine, mine.budget(interruption.event))
         return Answer(question, result, self._frame)
 
     def close(self) -> None:

@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.option_kinds import Declared, Door
 from treesens.errors import UsageError
 from treesens.solve.options import Options
 
 MOST_SECONDS = 1e9
-MOST_THREADS = 4096
 MOST_SEED = 2**31 - 1
-"""What every solver takes as a seed."""
-
-_INTERNAL = frozenset(("library_predict", "near", "hints", "verify_each", "require_certificate"))
-"""Options that the program sets itself."""
+"""The largest seed that every solver takes."""
 
 
-def checked_options(given: Mapping[str, Any], *, also: Sequence[str] = ()) -> Options:
-    """Options of the engine from names and values. UsageError for an unknown name or a value that makes no sense.
-
-    `also` are names of further options that the caller knows.
-    """
-    known = [field.name for field in fields(Options) if field.name not in _INTERNAL]
+def checked_options(given: Mapping[str, Any]) -> Options:
+    """Options from names and values. UsageError for an unknown name or a value that makes no sense."""
+    known = {one.field: one for one in kinds.declared(Options, Door.PYTHON | Door.NAMED)}
     for name in given:
         if name not in known:
-            raise UsageError(f"there is no option `{name}`", remedy=did_you_mean(name, (*known, *also)))
-    for name, check in _CHECKS.items():
-        if name in given:
-            check(name, given[name])
-    certificates = given.get("certificates")
-    return Options(**{**given, "certificates": None if certificates is None else path_of("certificates", certificates)})
+            raise UsageError(f"there is no option `{name}`", remedy=did_you_mean(name, known))
+    return Options(**{name: taken(known[name], value) for name, value in given.items()})
+
+
+def taken(one: Declared, value: Any) -> Any:
+    """The value of an option, checked. UsageError for a value that makes no sense."""
+    name = one.field
+    if value is None and one.default is None:
+        return None
+    match one.option.kind:
+        case kinds.Flag():
+            check_flag(name, value)
+        case kinds.Whole(least, most):
+            check_whole(name, value, least, MOST_SEED if most is None else most)
+        case kinds.Bytes():
+            check_whole(name, value, 1, 2**62)
+        case kinds.Number(low, high):
+            check_number(name, value, low, high)
+        case kinds.Seconds():
+            check_seconds(name, value)
+        case kinds.Choice() as kind:
+            value = kind.present(value)
+            check_choice(name, value, kind.words)
+        case kinds.Solver() as kind:
+            check_solver(name, value, kind)
+        case kinds.Passes():
+            check_pipeline(name, value)
+        case kinds.InputFile() | kinds.OutputPath():
+            return path_of(name, value)
+    return value
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -45,13 +62,13 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"one of: {', '.join(choices)}")
 
 
-def check_backend(name: str, value: Any) -> None:
+def check_solver(name: str, value: Any, kind: kinds.Solver = kinds.Solver()) -> None:  # noqa: B008 (frozen)
     """UsageError, or BackendError for a text that names no backend."""
     from treesens.backends.base import get_backend
 
     if not isinstance(value, str):
         raise UsageError(f"`{name}` is {_shown(value)}", remedy='give the name of a backend as a text, e.g. "native"')
-    if value != "auto":
+    if value != "auto" and not (kind.or_library and value == "library"):
         get_backend(value)
 
 
@@ -84,27 +101,12 @@ def check_flag(name: str, value: Any) -> None:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy="give True or False")
 
 
-def check_tolerance(name: str, value: Any, *, most: float = sys.float_info.max) -> None:
-    """UsageError for what is no number from 0 to `most`; infinity is none."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= most:
-        words = (
-            "give a number from 0 (the last unit) to 1" if most == 1.0 else "give a number, 0 (the last unit) or more"
-        )
-        raise UsageError(f"`{name}` is {_shown(value)}", remedy=words)
-
-
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """UsageError for what is no whole number in a range."""
     import numpy as np
 
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise UsageError(f"`{name}` is {_shown(value)}", remedy=f"give a whole number from {least} to {most}")
-
-
-def _check_memory(name: str, value: Any) -> None:
-    if value is not None:
-        check_whole(name, value, 1, 2**62)
 
 
 def check_threshold(value: Any) -> Fraction:
@@ -124,16 +126,3 @@ def path_of(name: str, value: Any) -> Path:
 
 def _shown(value: Any) -> str:
     return f"{value!r:.60}"
-
-
-_CHECKS: dict[str, Callable[[str, Any], None]] = {
-    "backend": check_backend,
-    "pipeline": check_pipeline,
-    "time_limit": check_seconds,
-    "tolerance": lambda name, value: check_tolerance(name, value, most=1.0),
-    "absolute_tolerance": check_tolerance,
-    "threads": lambda name, value: check_whole(name, value, 1, MOST_THREADS),
-    "memory_limit": _check_memory,
-    "regions": check_flag,
-    "seed": lambda name, value: check_whole(name, value, 0, MOST_SEED),
-}

@@ -1,25 +1,34 @@
 """The journal: one SQLite file with every answer, under the digest of everything that it depends on.
 
-A question that is asked in parts has a line for every part that was closed or cut (`part_journal.py`). Each answer is committed
-as it comes, so that a killed run has lost nothing but what was being asked. One process writes at a time; others may read
-(write-ahead log). A file that can no longer be written, on a full disk, costs no answer: what comes then is kept in memory, for
-this run alone.
+A question in parts has a line for every part that was closed or cut. Each answer is committed as it comes, so that a killed run
+has lost nothing but what was being asked. One process writes at a time; others may read (write-ahead log). A file that can no
+longer be written, on a full disk, costs no answer: what comes then is kept in memory, for this run alone.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
+import os
 import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import treesens
+from treesens.backends.base import packages_of
 from treesens.compiler.base.files import will_write
+from treesens.compiler.base.option_kinds import Door, declared
 from treesens.errors import DataError, UsageError
+from treesens.records.installation import package_version
+from treesens.records.questions import sha256
+from treesens.solve.methods.portfolio import RACERS
+from treesens.solve.options import Options
 
 SCHEMA = 1
 
@@ -37,6 +46,33 @@ CREATE TABLE IF NOT EXISTS parts (number INTEGER PRIMARY KEY, key TEXT NOT NULL,
 CREATE INDEX IF NOT EXISTS parts_of_a_question ON parts (key);
 """
 
+NO_PART_OF_A_KEY = frozenset({"time_limit", "optimal", "confirm", "core", "regions"})
+"""Options that do not change the content of an answer, or (`optimal`) are in others; the journal compares time limits itself,
+and `check` adds the rest to its keys.
+"""
+
+
+def key_of(digest: str, options: Options) -> str:
+    """The key of an answer: the question, its options, and the versions of the solving software; not the time limit."""
+    known = (one.field for one in declared(Options, ~Door(0)) if one.field not in NO_PART_OF_A_KEY)
+    asked = {name: getattr(options, name) for name in known} | {"pipeline": options.passes}
+    parts = {"question": digest, "asked": asked, "versions": versions(options.backend)}
+    return sha256(json.dumps(parts, sort_keys=True, default=str))
+
+
+@functools.cache
+def versions(backend: str) -> dict[str, str]:
+    """The versions that an answer of this backend depends on; the engine also by its content."""
+    from treesens._engine import __file__ as engine_file
+
+    with Path(engine_file).open("rb") as file:
+        engine = hashlib.file_digest(file, "sha256").hexdigest()
+    found = {"treesens": treesens.__version__, "engine": engine}
+    for name in RACERS if backend == "auto" else (backend,):
+        for package in packages_of(name):
+            found[package] = package_version(package) or "absent"
+    return found
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -46,12 +82,12 @@ class Entry:
     verdict: str
     question: str
     document: str
-    implied_by: str | None
-    failure: str | None
-    attempts: int
-    cpu: float
-    rss: int
-    worker: str
+    implied_by: str | None = None
+    failure: str | None = None
+    attempts: int = 1
+    cpu: float = 0.0
+    rss: int = 0
+    worker: str = field(default_factory=lambda: str(os.getpid()))
 
 
 class Journal:
@@ -163,25 +199,23 @@ class Journal:
         )
         return Entry(*rows[0]) if rows else None
 
-    def record(self, key: str, time_limit: float) -> dict[str, Any]:
-        """The full record of what is known; KeyError where nothing is."""
+    def record(self, key: str, time_limit: float) -> dict[str, Any] | None:
+        """The full record of what is known (as for `known`); None where nothing is."""
         rows = self._rows(
             "SELECT record FROM answers WHERE key = ? AND (time_limit = ? OR verdict != 'unknown') "
             "ORDER BY verdict = 'unknown' LIMIT 1",
             (key, time_limit),
         )
         if not rows:
-            raise KeyError(key)
+            return None
         try:
             record: dict[str, Any] = dict(json.loads(rows[0][0]))
         except (TypeError, ValueError, RecursionError):
-            raise DataError(
-                "an answer in the journal is damaged", place=str(self.path), remedy="name another file with --journal"
-            ) from None
+            raise self.damaged("an answer in the journal is damaged") from None
         return record
 
-    def write(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> None:
-        """Keeps an answer; on the disk when this returns, as far as a killed process is concerned.
+    def keep(self, entry: Entry, time_limit: float, record: dict[str, Any], rss: int = 0) -> Entry:
+        """Keeps an answer, which is on the disk when this returns, as far as a killed process is concerned.
 
         `rss` are the bytes of memory that this process holds.
         """
@@ -194,20 +228,52 @@ class Journal:
                 *(time_limit, json.dumps(record, ensure_ascii=False, allow_nan=False), rss, self.run, time.time()),
             ),
         )
+        return entry
 
     def entries(self) -> Iterator[Entry]:
         """Every answer of the file, of all runs, and of this one."""
         for row in self._rows(f"SELECT {_ENTRY} FROM answers"):
             yield Entry(*row)
 
-    def write_part(self, key: str, line: dict[str, Any]) -> None:
+    def keep_part(self, key: str, line: dict[str, Any]) -> None:
         """Keeps a line about a part of a question; on the disk when this returns."""
         self._write("INSERT INTO parts (key, line) VALUES (?, ?)", (key, json.dumps(line, allow_nan=False)))
 
-    def parts(self, key: str) -> list[str]:
-        """The lines about the parts of a question, as text of JSON, in the order in which they were written."""
+    def parts(self, key: str, checked: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
+        """The lines about the parts of a question, in the order in which they were written, as `checked` returns them.
+
+        DataError for a line that is no JSON, or that `checked` refuses (ValueError, KeyError or TypeError).
+        """
         kept, late = self._found("SELECT line FROM parts WHERE key = ? ORDER BY number", (key,))
-        return [str(row[0]) for row in kept + late]
+        try:
+            return [checked(json.loads(str(row[0]))) for row in kept + late]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self.damaged("a line about a part of a question is damaged") from None
+
+    def damaged(self, why: str) -> DataError:
+        """The error of a journal whose content cannot be used."""
+        return DataError(why, place=str(self.path), remedy="name another file with --journal")
+
+
+@dataclass(frozen=True)
+class KeptAnswers:
+    """The answers of one command in a journal, by their questions: `context` has what all of them depend on."""
+
+    journal: Journal
+    context: str
+    time_limit: float
+
+    def known(self, question: str) -> dict[str, Any] | None:
+        """The record that was kept. A verdict holds for every time limit, an `unknown` for its own."""
+        return self.journal.record(self._key(question), self.time_limit)
+
+    def keep(self, question: str, verdict: str, record: dict[str, Any]) -> None:
+        """Keeps a record, which is on the disk when this returns."""
+        asked, context = question.replace("\0", "\n"), self.context.replace("\0", "\n")
+        self.journal.keep(Entry(self._key(question), verdict, asked, context), self.time_limit, record)
+
+    def _key(self, question: str) -> str:
+        return sha256(f"{self.context}\0{question}")
 
 
 _ENTRY = "key, verdict, question, document, implied_by, failure, attempts, cpu, rss, worker"

@@ -1,4 +1,4 @@
-"""Bounds of objectives: what they can be at all, that they agree with reached values, and how they are shown."""
+"""Bounds of objectives: their a-priori range, their consistency with reached values, and their display."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from treesens.errors import InternalError
 from treesens.values.objective_ranges import objective_range
 
 CLOSE = 1e-4
-"""Value and bound of a distance are taken for equal from here on, in widths."""
+"""A distance counts as equal to its bound within this many widths."""
 
 
 class ContradictoryBound(InternalError):
-    """A bound and a reached value that cannot both be right: nothing that either rests on is an answer."""
+    """A bound and a reached value that contradict each other; no result based on either is valid."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words, remedy="please report this with the file and the model")
@@ -25,7 +25,7 @@ class ContradictoryBound(InternalError):
 
 
 def within_range(query: Query, bound: float | None, *, restricted: bool = False) -> float | None:
-    """A bound (None: nothing is known) no weaker than what the objective can be at all; nothing new if `restricted`."""
+    """The tighter of a bound (None: unknown) and the objective's a-priori range; no new bound if `restricted`."""
     goal = query.objective
     if goal is None or (bound is None and (restricted or not goal.form.costs)):
         return bound
@@ -38,44 +38,44 @@ def within_range(query: Query, bound: float | None, *, restricted: bool = False)
 
 
 def consistent(bound: float, value: float, *, maximize: bool, exact: bool, who: str) -> float:
-    """A bound beside a value that was reached; ContradictoryBound if the value is better by more than rounding."""
+    """The bound of a reached value; raises ContradictoryBound if the value is better by more than rounding."""
     beyond = value - bound if maximize else bound - value
     if beyond > (1e-9 if exact else 1e-4) * max(1.0, abs(value)):
-        raise ContradictoryBound(f"{who} has proved that nothing is better than {bound}, and {value} was reached")
+        raise ContradictoryBound(f"{who} proved that no value is better than {bound}, but {value} was reached")
     # A floating-point bound may sit an ulp on the wrong side of a value that was reached.
     return max(bound, value) if maximize else min(bound, value)
 
 
 def shown_value(objective: Objective, form: float) -> float:
-    """The value of an objective as people read it: form * unit + offset, and the root of a squared distance."""
+    """The displayed value of an objective: form * unit + offset, and the root of a squared distance."""
     value = form * float(objective.unit) + float(objective.offset)
     return sqrt(max(0.0, value)) if objective.kind == "distance l2" else value
 
 
 def value_of(objective: Objective, inputs: Inputs) -> float:
-    """The value of an objective on concrete inputs as people read it."""
+    """The displayed value of an objective on concrete inputs."""
     return shown_value(objective, float(objective_form_value(objective, inputs)))
 
 
 def of_form(objective: Objective | None, tolerance: Tolerance) -> tuple[Tolerance, float]:
-    """A tolerance of values as one of the objective's form (as modules have it: more is better), and what is added to the form
-    for the value, in its units.
+    """A tolerance of values converted to the objective's form (as in modules: more is better), and the offset from form to
+    value, in its units.
     """
     if objective is None:
         return tolerance, 0.0
     unit = abs(float(objective.unit))
     sign = 1.0 if objective.maximize else -1.0
     offset = sign * float(objective.offset / objective.unit) if objective.offset else 0.0
-    # A square that is within a part of itself has a root within half of that part; of an absolute tolerance nothing follows.
+    # A square within a relative tolerance has a root within half of it; an absolute tolerance does not carry over.
     absolute = 0.0 if objective.kind == "distance l2" else tolerance.absolute / unit
     return Tolerance(tolerance.relative, absolute), offset
 
 
 def left_open(result: Result, close: float = 0.0, tolerance: Tolerance = EXACT) -> bool:
-    """True if there is no verdict, or an optimum that is not proved within the tolerance.
+    """True if there is no verdict, or if an optimum is not proved within the tolerance.
 
-    If there is a tolerance, distances may be `close` to their bound, which the engine has in units of its own; without one they
-    may not. Everything else may be 1e-9 of the value away from it, however small it is.
+    With a tolerance, distances may be `close` to their bound, which the engine has in its own units. All other values may
+    differ by 1e-9 of the value, however small the tolerance is.
     """
     goal = result.objective
     if result.verdict is not Verdict.FOUND:

@@ -1,7 +1,7 @@
-"""Two results of one question as one, by one rule.
+"""Merges two results of one question by one rule.
 
-The better value with its point holds, with the tighter bound and what that one rests on, and with attempts and notes of both.
-Results that contradict each other are an internal error: one of them is wrong, and which is not known.
+The better value is kept with its point, the tighter bound with its evidence, and the attempts and notes of both. Results that
+contradict each other are an internal error: one of them is wrong, but which one is unknown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treesens.solve.bounds import consistent
 from treesens.solve.conclude import IN_BAND, leave_open
 
 _PROOFS = (Proof.LIBRARY, Proof.BOUND, Proof.TOLERANCE, Proof.EXACT)
-"""The weakest first."""
+"""Kinds of evidence, the weakest first."""
 
 TWO_ARITHMETICS = (
     "numerical band: some parts have no answer in the library's arithmetic alone, others in exact arithmetic alone; "
@@ -25,10 +25,10 @@ TWO_ARITHMETICS = (
 
 
 def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
-    """What proves that there is nothing in any of several parts, each of which has such a proof: the weakest of the proofs.
+    """The weakest of the proofs that no part has an answer: it proves that the whole has none.
 
-    None if they are about two arithmetics: an input near a tie may be in one part for the library, in another one in exact
-    arithmetic, and so be missed by both.
+    None if the proofs are about two arithmetics: an input near a tie may belong to one part in the library's arithmetic and to
+    another in exact arithmetic, and both proofs would miss it.
     """
     known = {proof or Proof.BOUND for proof in proofs}
     if Proof.LIBRARY in known and len(known) > 1:
@@ -37,9 +37,9 @@ def proof_of_parts(proofs: Iterable[Proof | None]) -> Proof | None:
 
 
 def combine(one: Result, other: Result) -> Result:
-    """Two results of searches for one question as one; of two equally good points that of the first holds.
+    """Merges two search results of one question; of two equally good points, the first result's is kept.
 
-    Raises `InternalError` if one has proved what the other one has refuted.
+    Raises `InternalError` if one result proves what the other refutes.
     """
     check_agreement(one, other)
     attempts = (*one.attempts, *other.attempts)
@@ -53,13 +53,13 @@ def combine(one: Result, other: Result) -> Result:
 
 
 def notes_of(kept: Result, others: Iterable[Result]) -> tuple[str, ...]:
-    """The notes of the result that holds and of the others, each once; a note on a witness is about the kept one alone."""
+    """The notes of both results, each once; notes on a witness are kept only for the witness that is kept."""
     left = (note for other in others for note in other.notes if note != IN_BAND)
     return tuple(dict.fromkeys((*kept.notes, *left)))
 
 
 def check_agreement(one: Result, other: Result) -> None:
-    """Raises `InternalError` if one has an answer, and the other a proof that there is none."""
+    """Raises `InternalError` if one result has an answer and the other a proof that none exists."""
     if {one.verdict, other.verdict} == {Verdict.FOUND, Verdict.NONE}:
         raise InternalError(
             f"{one.backend} says {one.verdict} and {other.backend} says {other.verdict} to `{one.query}`",
@@ -68,7 +68,7 @@ def check_agreement(one: Result, other: Result) -> None:
 
 
 def with_tighter_bound(new: Result, old: Result | None) -> Result:
-    """A result with the tighter of two bounds of its objective, and what that one rests on.
+    """A result with the tighter of two bounds of its objective, and that bound's evidence.
 
     Raises `ContradictoryBound` if the value is better than the other bound by more than rounding.
     """
@@ -81,7 +81,7 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
     )
     if tighter:
         return new
-    # The other runner may be one that rounds.
+    # The other runner may round.
     old_bound = consistent(
         old_bound, goal.value, maximize=goal.sense == Sense.MAXIMIZE, exact=False, who=old.backend or "a runner"
     )
@@ -89,8 +89,8 @@ def with_tighter_bound(new: Result, old: Result | None) -> Result:
 
 
 def combine_cases(query: Query, results: list[Result]) -> Result:
-    """The results of all cases of a disjunction as that of the whole: the best answer of all cases; `none` if no case has one,
-    with the weakest of their proofs, if these are about one arithmetic.
+    """The results of all cases of a disjunction as one: the best answer of all cases; `none` if no case has one, with the
+    weakest of their proofs if all are about one arithmetic.
     """
     found = [result for result in results if result.verdict is Verdict.FOUND]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
@@ -109,7 +109,7 @@ def combine_cases(query: Query, results: list[Result]) -> Result:
 
 
 def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
-    """Seconds per phase of all parts together."""
+    """Seconds per phase, summed over all parts."""
     total: dict[str, float] = {}
     for part in parts:
         for phase, seconds in part.items():
@@ -118,7 +118,7 @@ def _added(parts: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def _best(query: Query, found: list[Result], results: list[Result]) -> Result:
-    """The case with the best value; its bound is the worst that any case leaves open, None if one has no bound."""
+    """The case with the best value, with the weakest bound of all cases; the bound is None if a case has none."""
     goal = query.objective
     if goal is None:
         return found[0]
@@ -139,15 +139,15 @@ def _value(result: Result) -> ObjectiveValue:
 
 
 def leans_on(result: Result, backend: str) -> bool:
-    """True if a `none` or a bound rests on a backend that did not give the answer."""
+    """True if a `none` or a bound rests on another backend than the one that gave the answer."""
     return any(part.endswith(f" by {backend} (exact)") for part in result.proof_dependencies)
 
 
 def join_opinions(first: Result, second: Result, backend: str) -> Result:
-    """Two opinions as one answer. Raises `InternalError` if they contradict each other."""
+    """Merges two opinions. Raises `InternalError` if they contradict each other."""
     attempts = (*first.attempts, *second.attempts)
     if leans_on(first, backend):
-        # It would confirm itself.
+        # A backend cannot confirm itself.
         note = f"{backend} does not confirm what rests on {backend}"
         return replace(first, attempts=attempts, notes=(*first.notes, note))
     if second.verdict is Verdict.UNKNOWN:

@@ -1,6 +1,6 @@
-"""Facts become verdicts here and nowhere else.
+"""Turns facts into verdicts; no other module creates a verdict.
 
-A search reports facts: the cells of a point, a proof that there is none, a bound, its termination. `found` needs a witness that
+A search reports facts: the cells of a point, a proof that none exists, a bound, its termination. `found` needs a witness that
 survived exact replay and the library's arithmetic; `none` needs a proof whose relation survives the pipeline; any other answer
 is `unknown` with its reason.
 """
@@ -28,7 +28,7 @@ from treesens.values.concretise import NoValues
 from treesens.values.verify import Rejected, Witness, verify_cells
 
 IN_BAND = "a constraint holds by less than the numerical band"
-"""The note of a witness that the library's rounding nearly loses."""
+"""The note of a witness that is nearly lost to the library's rounding."""
 
 
 FALLS_SHORT = Rejected("values fall short of what their cells allow")
@@ -38,12 +38,12 @@ FALLS_SHORT = Rejected("values fall short of what their cells allow")
 
 
 def leave_open(query: str, reason: str = "", **known: Any) -> Result:
-    """No verdict (yet), with the reason; `known` are other fields of the result."""
+    """`unknown` with its reason; `known` sets other fields of the result."""
     return Result(query, Verdict.UNKNOWN, reason, **known)
 
 
 def conclude_found(result: Result, reason: str = "verified") -> Result:
-    """An open result as an answer: what it holds has been verified."""
+    """An open result as an answer: its witness has been verified."""
     witness = result.witness
     noted = witness is not None and witness.in_band and IN_BAND not in result.notes
     notes = (*result.notes, IN_BAND) if noted else result.notes
@@ -51,28 +51,28 @@ def conclude_found(result: Result, reason: str = "verified") -> Result:
 
 
 def conclude_none(result: Result, reason: str, proof: Proof = Proof.EXACT) -> Result:
-    """An open result as the statement that there is no answer, with what it rests on."""
+    """An open result as `none`, with the evidence for it."""
     return replace(result, verdict=Verdict.NONE, reason=reason, proof=proof)
 
 
 def conclude_infeasible(query: str, backend: str = "native", proof: Proof = Proof.EXACT) -> Result:
-    """`none`: a backend has gone through all points."""
+    """`none`: a backend has searched all points."""
     return conclude_none(leave_open(query), f"{backend}: infeasible", proof)
 
 
 def leave_rejected(query: str, rejected: Rejected) -> Result:
-    """`unknown`, because a candidate is no witness."""
+    """`unknown`: a candidate was rejected."""
     return leave_open(query, f"numerical band: {rejected.reason}" if rejected.numerical else rejected.reason)
 
 
 def decided_by_compiler(compilation: Compilation) -> Result | None:
-    """`none` if the compiler itself has found a contradiction."""
+    """`none`: the compiler found a contradiction."""
     contradiction = decide_at_compile_time(compilation)
     return None if contradiction is None else conclude_contradiction(compilation.query.name, contradiction)
 
 
 def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
-    """`none`, because constraints contradict each other."""
+    """`none`: constraints contradict each other."""
     return conclude_none(
         leave_open(query, backend=contradiction.backend, proof_dependencies=contradiction.proof_dependencies),
         contradiction.reason,
@@ -81,7 +81,7 @@ def conclude_contradiction(query: str, contradiction: Contradiction) -> Result:
 
 
 def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | float | None) -> ObjectiveValue:
-    """Value and bound of an objective's form as people read them."""
+    """The displayed value and bound for an objective's form."""
     shown = None if bound is None else shown_value(goal, float(bound))
     return ObjectiveValue(shown_value(goal, float(value)), shown, Sense.of(goal.maximize), goal.kind)
 
@@ -91,10 +91,10 @@ def shown_objective(goal: Objective, value: Fraction | float, bound: Fraction | 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of one search: `cells` int32[points, features] of a point, or the proof that there is `none`.
+    """The facts of one search: `cells` int32[points, features] of a point, or `none` if a proof shows that no point exists.
 
-    `ended` is in the words of a termination. `rounded` if only rounded rows let the point pass. `bound` is what the objective's
-    form cannot pass (from above if it is maximised), None if nothing is proved.
+    `ended` is a termination. `rounded` is True if the point may pass only because of rounded rows. `bound` is a proved bound of
+    the objective's form (an upper bound if it is maximised), None if nothing is proved.
     """
 
     cells: Int32Array | None
@@ -114,15 +114,15 @@ def conclude_facts(
     near: FloatArray | None = None,
     reach: Callable[[Witness], ObjectiveValue | Rejected] | None = None,
 ) -> Result | Rejected:
-    """The verdict that facts support, or why the point is no witness.
+    """The verdict that facts support, or the reason why the point is not a witness.
 
-    `near` is what values are chosen close to, by default the options' own; `reach` says what a witness reaches of the
-    objective, beside the bound that is proved, or why it is no answer.
+    `near` is the row that values are chosen close to, by default that of the options; `reach` returns the witness's objective
+    value with the proved bound, or the reason for a rejection.
     """
     if facts.none:
         return conclude_infeasible(query.name)
     if facts.rounded:
-        return Rejected("rows that were rounded hold, and exact ones do not")
+        return Rejected("the rounded rows hold, but the exact ones do not")
     if facts.cells is None:
         return leave_open(query.name, facts.ended, near_miss=facts.near_miss)
     near = options.near if near is None else near
@@ -140,7 +140,7 @@ def conclude_facts(
 
 
 def conclude_plugin(query: Query, facts: Facts, options: Options, method: str, seconds: float) -> Result | None:
-    """The result that the facts of a plugged-in method support, which its proofs rest on; None if its point is rejected."""
+    """The result that the facts of a plug-in method support, marked as such; None if its point is rejected."""
 
     def reach(witness: Witness) -> ObjectiveValue:
         goal = query.objective
@@ -183,26 +183,26 @@ def attempt_of(facts: Facts, judged: Result | Rejected, options: Options, second
 
 @dataclass
 class Incumbent:
-    """The best verified witness so far, with its objective value (None for questions without one)."""
+    """The best verified witness so far, with its objective value (None without an objective)."""
 
     witness: Witness | None = None
     value: Fraction | None = None
     rejected: Rejected | None = None
     refuted: list[NoValues] = field(default_factory=list)
-    """Cells of candidates that hold no values that satisfy the relations."""
+    """Cells of candidates without values that satisfy the relations."""
     near_miss: NearMiss | None = None
-    """How near the last search came, and what it excluded, if it ended without an answer."""
+    """The last search's best attempt and what it excluded, if it ended without an answer."""
     rounded: bool = False
-    """Whether rows were too long for the engine, and so may have let a point pass that exact arithmetic does not."""
+    """True if rows were too long for the engine, so that a point may have passed that exact arithmetic rejects."""
 
     @property
     def wants_clearance(self) -> bool:
-        """True if only the last digits stand against the last point: others may be clear of them."""
+        """True if only rounding rejects the last point: other points may pass clearly."""
         rejected = self.rejected
         return rejected is not None and (rejected.numerical or (self.rounded and rejected.none is None))
 
     def offer(self, query: Query, verdict: Witness | Rejected) -> None:
-        """Keeps the better of two witnesses, and the last reason against a candidate."""
+        """Keeps the better of two witnesses, and the last reason for rejecting a candidate."""
         if isinstance(verdict, Rejected):
             self.rejected = verdict
             if verdict.none is not None:
@@ -239,7 +239,7 @@ def conclude(
 ) -> Result | None:
     """The verdict that the facts of one solve support, or None.
 
-    `restricted` marks a module that has fewer solutions than the question (tightened): its `infeasible` proves nothing.
+    `restricted` marks a tightened module, which has fewer solutions than the question: its `infeasible` proves nothing.
     """
     query, compiled = compilation.query, compilation.compiled
     accepted = False
@@ -284,9 +284,9 @@ def _found_result(
     restricted: bool,
     warm_started: bool = False,
 ) -> Result:
-    """The result of a verified witness, with the value and the bound of the objective.
+    """The result of a verified witness, with the objective's value and bound.
 
-    `accepted`: True if the point of this outcome is the witness, or another one that is not better.
+    `accepted`: True if the witness is this outcome's point, or another one that is no better.
     """
     query = compilation.query
     objective = None
@@ -295,8 +295,8 @@ def _found_result(
         exact = backend.capabilities.proof is Proof.EXACT
         bound = None if restricted or outcome.bound is None else outcome.bound * (1 if maximize else -1)
         if outcome.termination is Termination.OPTIMAL and bound is None and exact and not restricted:
-            # Values may fall short of what their cells allow: only the value of the cells is a bound. So it is of an optimum
-            # that replay has rejected.
+            # Values may be worse than their cells allow: only the value of the cells is a bound, also for an optimum that
+            # replay has rejected.
             if not accepted or query.objective.values or names_probabilities(query.constraints):
                 reached = _reached(compilation.module, outcome)
                 bound = None if reached is None else reached * (1 if maximize else -1)
@@ -304,7 +304,7 @@ def _found_result(
                 bound = float(best.value)
         bound = within_range(query, bound, restricted=restricted)
         if bound is not None and query.objective.counts:
-            # The form of a count is a whole number; a solver that rounds may be a little beyond it.
+            # The form of a count is an integer; a solver that rounds may slightly exceed it.
             slack = 0.0 if exact else 1e-4
             bound = float(floor(bound + slack) if maximize else ceil(bound - slack))
         if bound is not None:
@@ -328,7 +328,7 @@ def _found_result(
 
 
 def _reached(module: Module, outcome: RawOutcome) -> float | None:
-    """What the module's own objective, which is maximised, is at the point of a solver; rounded up."""
+    """The module's own objective, which is maximised, at a solver's point; rounded up."""
     goal = module.objective
     if goal is None or goal.surrogate or outcome.assignment is None:
         return None

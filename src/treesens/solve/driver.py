@@ -1,4 +1,4 @@
-"""From a typed question to facts: compile, write, solve, again if a point fails; `conclude` makes verdicts of the facts."""
+"""Runs a typed question on backends: compile, emit, solve, repeat if a point fails; `conclude` makes verdicts of the facts."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from treesens.solve.conclude import Incumbent, conclude, leave_open, leave_rejec
 from treesens.solve.options import Options
 
 FIRST_MOMENT = 1.0
-"""Seconds that compiling has at any limit: our own engine bounds a small model in no time, and a limit of next to nothing
-still gets that bound."""
+"""Compiling has at least this many seconds, whatever the limit: the native engine bounds a small model quickly, so that even a
+tiny limit yields a bound."""
 NOT_COMPILED = "the question was not compiled by then"
 NOT_WRITTEN = "the model was not written by then"
 
 
 @dataclass
 class Ledger:
-    """What is known of one question while backends work on it: the incumbent, and an attempt per outcome.
+    """The state of one question while backends work on it: the incumbent, and an attempt per outcome.
 
-    A single backend and the portfolio record the facts of their outcomes here, and nowhere else.
+    A single backend and the portfolio record their outcomes only here.
     """
 
     options: Options
@@ -59,7 +59,7 @@ class Ledger:
     ) -> Result | None:
         """The result that an outcome supports, with the tighter of its bound and that of an `earlier` result.
 
-        Raises `InternalError` if a verified witness meets an exact proof that there is none.
+        Raises `InternalError` if a verified witness contradicts an exact proof of `none`.
         """
         self.best.near_miss = outcome.near_miss or self.best.near_miss
         self.best.rounded = self.best.rounded or (artifact.relaxed and isinstance(backend, InProcessBackend))
@@ -74,12 +74,12 @@ class Ledger:
                     compilation, backend, artifact, outcome, self.options, self.best, restricted=restricted
                 )
             if result is not None:
-                # What a solver cannot find within its tolerances may be there: a verified witness holds.
+                # A solver with tolerances may miss solutions: a verified witness is kept.
                 if earlier is not None and earlier.proof is Proof.EXACT and result.verdict is Verdict.FOUND:
                     check_agreement(earlier, result)
                 result = with_tighter_bound(result, earlier)
         except ContradictoryBound as error:
-            # Who is wrong is not known: there is no answer.
+            # It is unknown which side is wrong, so there is no answer.
             result, words = leave_open(compilation.query.name, error.reason), error.reason
         verdict = Verdict.UNKNOWN if result is None else result.verdict
         self.note(backend.name, outcome.termination.value, verdict, words, seconds, compilation, outcome.statistics)
@@ -103,7 +103,7 @@ class Ledger:
         )
 
     def unknown(self, compilation: Compilation) -> Result:
-        """`unknown`, for the reason that tells most: why a candidate was rejected, else how the attempts ended."""
+        """`unknown`, with the most informative reason: why a candidate was rejected, else how the attempts ended."""
         name, rejected = compilation.query.name, self.best.rejected
         if rejected is not None:
             return replace(leave_rejected(name, rejected), refuted=tuple(self.best.refuted))
@@ -117,13 +117,13 @@ class Ledger:
 
 def _disagreement(backend: str, query: str) -> InternalError:
     return InternalError(
-        f"{backend} says none to `{query}`, and a witness of it is verified",
+        f"{backend} proved that `{query}` has no answer, but a witness of it is verified",
         remedy="please report this with the file and the model",
     )
 
 
 def solve_with(compilation: Compilation, backend: Backend, options: Options, budget: Budget) -> Result:
-    """One backend; refined if its point fails exact replay, tightened if only the library's arithmetic fails it."""
+    """One backend; refined if its point fails exact replay, tightened if it fails only in the library's arithmetic."""
     ledger = Ledger(options)
     reason = backend.available()
     if reason is not None:
@@ -136,15 +136,16 @@ def solve_with(compilation: Compilation, backend: Backend, options: Options, bud
 
 
 def _clear(compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger) -> Result:
-    """The answer clear of the numerical band if that may help, else `unknown`."""
+    """An answer that clears the numerical band, if tightening may find one, else `unknown`."""
     result = solve_clear_of_band(compilation.query, backend, budget, ledger) if ledger.best.wants_clearance else None
     return result or ledger.unknown(compilation)
 
 
 def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: Ledger) -> Result | None:
-    """An answer that passes every score constraint by more than the numerical band, or None: there may be others.
+    """An answer that passes every score constraint by more than the numerical band, or None; other answers may exist.
 
-    Exact arithmetic says yes and the library no, or rounded rows say yes and exact arithmetic no.
+    Used if exact arithmetic accepts a point and the library rejects it, or if rounded rows accept it and exact arithmetic does
+    not.
     """
     try:
         with working_within(budget):
@@ -159,7 +160,7 @@ def solve_clear_of_band(query: Query, backend: Backend, budget: Budget, ledger: 
 def _refine(
     compilation: Compilation, backend: Backend, budget: Budget, ledger: Ledger, *, restricted: bool = False
 ) -> Result | None:
-    """Emits with growing precision until an answer holds; None if none does."""
+    """Emits with increasing precision until an answer holds; None if none does."""
     options = ledger.options
     for precision in range(backend.exact_precision() + 1):
         start = time.perf_counter()
@@ -184,7 +185,7 @@ def _refine(
 def _written(
     compilation: Compilation, backend: Backend, options: Options, budget: Budget, precision: int
 ) -> Artifact | None:
-    """What a backend gets; None if the budget is over by then. Our own engine needs no time for a first bound."""
+    """The request for a backend; None if the budget is spent. The native engine needs no time for a first bound."""
     if isinstance(backend, InProcessBackend):
         return emit(compilation, backend, options, precision)
     try:
@@ -197,13 +198,13 @@ def _written(
 
 
 def ended_early(budget: Budget) -> str:
-    """How work ended that a budget did not suffice for, in the words of a termination."""
+    """The termination of work that ran out of its budget."""
     ended = Termination.INTERRUPTED if budget.stopped else Termination.TIME
     return str(ended.value)
 
 
 def emit(compilation: Compilation, backend: Backend, options: Options, precision: int = 0) -> Artifact:
-    """What a backend gets: also the start of the module, if it is a solution and the backend takes one; the native engine
+    """The request for a backend, with the module's start if it is a solution and the backend accepts one; the native engine
     gets the inputs worth trying first instead.
     """
     if isinstance(backend, InProcessBackend):
@@ -214,7 +215,7 @@ def emit(compilation: Compilation, backend: Backend, options: Options, precision
 
 
 def start_of(module: Module) -> BoolArray | None:
-    """The start of a module if it is a solution: a pass may have renumbered it away."""
+    """The module's start if it is a solution: a pass may have renumbered its variables."""
     if module.warm_start is None:
         return None
     point = np.zeros(module.variables, bool)
@@ -223,20 +224,20 @@ def start_of(module: Module) -> BoolArray | None:
 
 
 def limits_of(query: Query, options: Options, seconds: float) -> Limits:
-    """What a backend may take, and when it may stop."""
+    """The memory and time limits of a backend."""
     tolerance, offset = of_form(query.objective, options.closeness)
     return Limits(seconds, options.memory_limit, options.threads, options.seed, tolerance, offset)
 
 
 def solve_outcome(backend: Backend, artifact: Artifact, limits: Limits, stop: threading.Event | None) -> RawOutcome:
-    """The facts of one solve, in a worker process unless the backend is our own."""
+    """The facts of one solve, in a worker process unless the backend is native."""
     if isinstance(backend, InProcessBackend):
         return backend.solve(artifact, limits, stop=stop)
     return solve_isolated(backend.name, artifact, limits, stop)
 
 
 def not_compiled(query: Query, options: Options, budget: Budget) -> Result:
-    """`unknown`: the budget was over before the question stood as a module."""
+    """`unknown`: the budget ran out before the question was compiled."""
     attempt = Attempt("compiler", options.pipeline, ended_early(budget), Verdict.UNKNOWN, NOT_COMPILED)
     words = f"{attempt.termination}: {NOT_COMPILED}"
     return leave_open(query.name, words, backend=options.backend, attempts=(attempt,))

@@ -1,4 +1,4 @@
-"""Which methods fit a question: what can be read off it in no time. The methods are listed in `solve/methods/registry.py`."""
+"""Cheap tests that decide which methods fit a question. The methods are listed in `solve/methods/registry.py`."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from treesens.values.contradictions import NEVER
 from treesens.values.relations import relates_values
 
 MANY_LEAVES = 200_000
-"""Of all points together: a module of them has millions of nonzeros."""
+"""Leaves of all points: a module with more has millions of nonzeros."""
 
 
 def by_engine(options: Options) -> bool:
-    """True if the native engine is asked, alone or first."""
+    """True if the native engine runs, alone or first."""
     return options.backend in {"auto", "native"}
 
 
 def on_trees(options: Options) -> bool:
-    """True if the tree path is open: a pipeline that is named is run."""
+    """True if the tree path may be used: a named pipeline always runs."""
     return by_engine(options) and options.pipeline == "default" and not options.verify_each
 
 
 def contradicts_itself(query: Query) -> bool:
-    """True if constraints contradict each other, as `without_clashes` has found."""
+    """True if `without_clashes` has found constraints that contradict each other."""
     return NEVER in query.constraints
 
 
 def has_cases(query: Query) -> bool:
-    """True if a disjunction is worth asking about case by case."""
+    """True if a disjunction is worth splitting into cases."""
     return not names_probabilities(query.constraints) and bool(cases_of_one(query))
 
 
 def names_all_cavities(query: Query) -> bool:
-    """True if all cavities of some width are avoided, which nobody lists."""
+    """True if all cavities of some width are avoided; they are too many to list."""
     return next(all_cavities_in(query.constraints), None) is not None
 
 
 def wants_probability(query: Query) -> bool:
-    """True if a sum of probabilities is maximised or minimised, which no linear form says."""
+    """True if a sum of probabilities is optimised that no linear form expresses."""
     return query.objective is not None and query.objective.probability is not None
 
 
@@ -53,33 +53,33 @@ def names_rows(query: Query) -> bool:
 
 
 def needs_refinement(query: Query) -> bool:
-    """True if one search may leave something open."""
+    """True if one search may leave the question open."""
     return relates_values(query) or (query.objective is not None and bool(query.objective.values))
 
 
 def is_plain_but_for_values(query: Query) -> bool:
-    """True if only the objective is about values, and cells decide whether there is an answer."""
+    """True if only the objective depends on values; cells alone decide the verdict."""
     goal = query.objective
     return goal is not None and bool(goal.values) and not relates_values(replace(query, objective=None))
 
 
 def is_large(query: Query) -> bool:
-    """True if the trees of the points have so many leaves that no solver but the engine could read a module of them."""
+    """True if the points' trees have too many leaves for any solver but the native engine."""
     return leaves(query) >= MANY_LEAVES
 
 
 def leaves(query: Query) -> int:
-    """Leaves of the trees of all points together."""
+    """Leaves of the trees of all points, summed."""
     return sum(query.models[point.model].n_leaves for point in query.points)
 
 
 def names_forests(query: Query) -> bool:
-    """True if a constraint of a question brings trees along that are learnt from rows."""
+    """True if a constraint of a question uses trees that are learnt from rows."""
     return any(row.form.forests for row in linear_constraints(query.constraints))
 
 
 def sums_scores(goal: Objective | None) -> bool:
-    """True if an objective, if there is one, is a sum of scores alone."""
+    """True if there is no objective, or if it is a sum of scores only."""
     if goal is None:
         return True
     form, beside = goal.form, goal.nearest is not None or bool(goal.values)

@@ -1,4 +1,4 @@
-"""A method of answering: when it fits, its share of the time, what it proves. `solve/methods/registry.py` lists them."""
+"""A method of answering: when it fits, its share of the time, and its proofs. `solve/methods/registry.py` lists them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class OpenQuestion:
     """A question as a method gets it.
 
-    `ask` answers other questions, such as a case of this one: by a query, options, a budget, and `on_better` by name.
-    `on_better` is called with better witnesses. `known` is the result of the methods before, None for the first one; the hints
-    are in the options.
+    `ask` answers other questions, such as one of its cases: by a query, options, a budget, and `on_better` by name. `on_better`
+    is called with better witnesses. `known` is the previous methods' result, None for the first method; the hints are in the
+    options.
     """
 
     query: Query
@@ -43,14 +43,14 @@ class OpenQuestion:
 
 
 class Stage(Enum):
-    """Where a method is in the list."""
+    """A method's position in the list."""
 
     STEP = "step"
-    """It may leave the question open: the methods after it go on."""
+    """A method that may leave the question open: later methods go on."""
     SEARCH = "search"
-    """The first search with an answer is the last method that is asked."""
+    """A search: the first one with an answer is the last method that runs."""
     CELLS = "cells"
-    """A search over cells alone; refinement asks such searches, too."""
+    """A search over cells alone; refinement also uses these."""
 
 
 MethodRecord: TypeAlias = dict[str, str | float | None]
@@ -61,11 +61,11 @@ MethodRecord: TypeAlias = dict[str, str | float | None]
 class Method:
     """One way to answer a question, as data.
 
-    `fits` decides from the question and the options alone if the method is tried; `questions` says the same in words, `proves`
-    names the claims that its answers prove. `run` is "module:function", imported on first use: the function takes
-    `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A method of another distribution returns
-    `solve.conclude.Facts` instead of a result, so that its points are verified like all others, and is tried in front of the
-    built-in method that `before` names.
+    `fits` decides from the question and the options alone if the method is tried; `questions` describes this condition in
+    words, `proves` names the claims that its answers prove. `run` is "module:function", imported on first use: the function
+    takes `OpenQuestion` and a `Budget`, and returns a result, or None if it declines. A plug-in method returns
+    `solve.conclude.Facts` instead, so that its points are verified like all others, and is tried before the built-in method
+    named by `before`.
     """
 
     name: str
@@ -75,22 +75,22 @@ class Method:
     run: str
     stage: Stage = Stage.SEARCH
     share: float = 1.0
-    """Of the time that is left."""
+    """Share of the remaining time."""
     most: float = inf
-    """Seconds at most."""
+    """Maximum in seconds."""
     per_leaf: float = 0.0
-    """Seconds more for every leaf of all points."""
+    """Additional seconds per leaf of all points."""
     always: bool = False
-    """True if it always has a result: no later method is tried."""
+    """True if it always returns a result: no later method is tried."""
     to_the_last_unit: bool = False
-    """True if later methods go on unless its answer is proved to the last unit, whatever time is left."""
+    """True if later methods continue, whatever time is left, unless its answer is proved with zero tolerance."""
     takes_over: bool = False
-    """True if its result already contains that of the methods before."""
+    """True if its result already includes the previous methods' result."""
     before: str = "compiled"
-    """For a method of another distribution: the built-in method that comes next."""
+    """For a plug-in method: the built-in method that comes next."""
 
     def part(self, query: Query, budget: Budget) -> Budget:
-        """Its part of what is left."""
+        """Its share of the remaining time."""
         part = budget if self.share == 1.0 else budget.share(self.share)
         if self.most == inf:
             return part
@@ -115,6 +115,6 @@ class Method:
 
 
 def time_words(share: float, most: float | None) -> str:
-    """A part of the time as people read it."""
+    """A displayed share of the time."""
     part = "the rest" if share == 1.0 else f"{Fraction(share).limit_denominator(100)} of the rest"
     return part if most is None else f"{part}, at most {most:g} s"

@@ -1,4 +1,8 @@
-"""How a question is answered: backend, pipeline, limits, and what is already known."""
+"""The options of a question: backend, pipeline, limits, tolerances, second opinions, and known results.
+
+This is their only declaration. The commands `check`, `compare` and `sweep`, the Python calls, SPEC files, journal keys
+and worker messages are generated from it (docs/adr/0039).
+"""
 
 from __future__ import annotations
 
@@ -6,51 +10,160 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from treesens.backends.base import BACKENDS
-from treesens.compiler.base.arrays import FloatArray, Int32Array
 from treesens.compiler.base.budget import Budget
+from treesens.compiler.base.option_kinds import (
+    Bytes,
+    Choice,
+    Door,
+    Flag,
+    Number,
+    Option,
+    OutputPath,
+    Passes,
+    Seconds,
+    Solver,
+    Whole,
+    given,
+)  # fmt: skip
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
-from treesens.compiler.model.evaluate import LibraryReplay
+
+if TYPE_CHECKING:
+    from treesens.compiler.base.arrays import FloatArray, Int32Array
+    from treesens.compiler.model.evaluate import LibraryReplay
+
+Replay: TypeAlias = Literal["auto", "emulated", "library"]
+
+EVERYWHERE = Door.COMMAND | Door.PYTHON | Door.COMPARE | Door.SWEEP | Door.SPEC
+"""All commands and calls that answer questions."""
+
+BACKEND = Option(
+    Solver(), "auto or the name of a solver (see doctor).", short="-b", door=EVERYWHERE & ~Door.COMPARE,
+    more="`auto` is the native engine, with exact solvers racing it.",
+)  # fmt: skip # `compare` takes several
+PIPELINE = Option(
+    Passes(), "kant, ensense, independent, bounded, default, or passes.", short="-p", door=EVERYWHERE,
+    more="[Encodings](encodings.md) has them; passes are written as `share-copies,order-predicates{by=gain}`.",
+)  # fmt: skip
+TIME_LIMIT = Option(
+    Seconds(), "Seconds for each question.", short="-t", door=EVERYWHERE,
+    more="The answer and each requested extra (second opinion, certificates, core, share) get an equal part, and each step may "
+    "use the time left over by those before it. Reading, compiling and replay are not counted.",
+)  # fmt: skip
+THREADS = Option(
+    Whole(1, 4096), "Threads of one solver.", door=EVERYWHERE & ~Door.SWEEP,
+    more="Under `auto`, of the native engine and of every solver that races it.",
+)  # fmt: skip
+MEMORY_LIMIT = Option(Bytes(), "Memory per solver process (megabytes; bytes in Python).", door=EVERYWHERE & ~Door.SWEEP)
+SEED = Option(Whole(0, 2**31 - 1), None, door=EVERYWHERE)
+REPLAY = Option(
+    Choice(("auto", "emulated", "library"), old=(("native", "library"),)),
+    "Replay witnesses in the library's arithmetic, or in the library itself.",
+    door=EVERYWHERE,
+    more="`auto` is the library if it is imported already.",
+)
+TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.", door=EVERYWHERE)
+ABSOLUTE = Option(Number(0.0, 1e300), "The same gap in the units of the objective.", door=EVERYWHERE)
+OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND | Door.COMPARE)
+CONFIRM = Option(
+    Solver(or_library=True),
+    "Ask this backend too; its proof upgrades the answer, a contradiction is an error. `library`: a `none` must hold "
+    "however the library rounds.",
+    metavar="BACKEND|library",
+    more="The engine gives it no help. See [proof classes](semantics.md#proof-classes).",
+)
+CORE = Option(Flag(), "Name the constraints that clash for every none; needs further searches.")
+CERTIFICATE = Option(
+    OutputPath(folder=True, made_by="certificates"),
+    "A folder for certificates of the answers, which can be checked independently (docs/certificates.md).",
+    name="certificate",
+    door=Door.COMMAND | Door.SWEEP | Door.NAMED,
+    last=True,
+)
+REQUIRE = Option(
+    Flag(),
+    "Claims whose proof lacks an accepted certificate become unknown.",
+    door=Door.COMMAND | Door.SWEEP,
+    last=True,
+    more="Bounds, shares and cores without one are left out, and so are regions and nearest rows.",
+)
+REGIONS = Option(Flag(), "Compute a witness's region even if no table needs it; only records show it.", door=Door.NAMED)
+
+
+class CallOptions(TypedDict, total=False):
+    """Options of a call that answers questions, as `treesens.check` takes them; `regions` is for sessions."""
+
+    backend: str
+    pipeline: str
+    time_limit: float
+    threads: int
+    memory_limit: int | None
+    seed: int
+    tolerance: float
+    absolute_tolerance: float
+    replay: Replay
+    confirm: str | None
+    core: bool
+    regions: bool
+    certificates: str | Path | None
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a question is answered. Times in seconds, memory in bytes.
+    """How to answer a question. Times in seconds, memory in bytes.
 
-    `library_predict` holds the library's own predict per model, for replay. An optimum may be `tolerance` of its value, or
-    `absolute_tolerance`, away from its bound: 0 for both asks for the last unit.
+    An optimum may differ from its bound by `tolerance` of its value, or by `absolute_tolerance`; 0 for both requires equality,
+    and `optimal` sets both to 0. `library_predict` holds the library's own predict per model, for replay.
     """
 
-    backend: str = "auto"
-    pipeline: str = "default"
-    time_limit: float = 60.0
-    threads: int = 1
-    memory_limit: int | None = None
-    seed: int = 0
+    backend: str = given(BACKEND, "auto")
+    pipeline: str = given(PIPELINE, "default")
+    time_limit: float = given(TIME_LIMIT, 60.0)
+    threads: int = given(THREADS, 1)
+    memory_limit: int | None = given(MEMORY_LIMIT, None)
+    seed: int = given(SEED, 0)
+    tolerance: float = given(TOLERANCE, RELATIVE)
+    absolute_tolerance: float = given(ABSOLUTE, 0.0)
+    optimal: bool = given(OPTIMAL, False)
+    replay: str = given(REPLAY, "auto")
+    confirm: str | None = given(CONFIRM, None)
+    core: bool = given(CORE, False)
+    regions: bool = given(REGIONS, True)
+    certificates: Path | None = given(CERTIFICATE, None)
+    require_certificate: bool = given(REQUIRE, False)
     library_predict: Sequence[LibraryReplay] | None = None
     near: FloatArray | None = None
     hints: Int32Array | None = None
     verify_each: bool = False
-    regions: bool = True
-    """Whether a witness comes with its region if no table asks for it: records have it, a text does not show it."""
-    certificates: Path | None = None
-    """The folder for certificates of answers (docs/certificates.md)."""
-    require_certificate: bool = False
-    """Whether a `none` without an accepted certificate becomes `unknown`."""
-    tolerance: float = RELATIVE
-    absolute_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
+        from treesens.backends.base import BACKENDS
+
         object.__setattr__(self, "backend", BACKENDS.canonical(self.backend))
+        if self.optimal:
+            for name in ("tolerance", "absolute_tolerance"):
+                object.__setattr__(self, name, 0.0)
+            object.__setattr__(self, "optimal", False)
 
     def budget(self, stop: threading.Event | None = None, *, spent: float = 0.0) -> Budget:
-        """The budget of one question, for all work on it; `spent` seconds of it are gone.
+        """The budget of one question, for all work on it; `spent` seconds are already used.
 
-        It is made where a question begins and passed on: no step of a question starts its limit again.
+        It is created with the question and passed on: no step restarts the limit.
         """
         return Budget.of(max(0.0, self.time_limit - spent), stop)
+
+    @property
+    def passes(self) -> str:
+        """The pipeline that runs."""
+        from treesens.compiler.pipeline import pipeline_for
+
+        return pipeline_for(self.backend, self.pipeline)
+
+    @property
+    def uncertified(self) -> Options:
+        """The same without certificates, for a question whose answer is a step to another."""
+        return replace(self, certificates=None, require_certificate=False)
 
     @property
     def closeness(self) -> Tolerance:
@@ -58,12 +171,12 @@ class Options:
         return Tolerance(self.tolerance, self.absolute_tolerance)
 
     def asking_for(self, closeness: Tolerance) -> Options:
-        """The same with another tolerance."""
+        """The same options with another tolerance."""
         return replace(self, tolerance=closeness.relative, absolute_tolerance=closeness.absolute)
 
 
 class EngineOptions(TypedDict):
-    """What a search of the native engine takes by name."""
+    """The named options of a search of the native engine."""
 
     hints: Int32Array | None
     seed: int

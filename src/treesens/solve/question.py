@@ -1,4 +1,4 @@
-"""Answers one question: rows of tables first, then the methods that fit (`solve/methods/registry.py`), second opinions last."""
+"""Answers one question: rows of tables first, then the fitting methods (`solve/methods/registry.py`), second opinions last."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from treesens.values.verify import Witness
 CORE_SECONDS = 2.0
 """Time limit in seconds for an unsat core that was not requested."""
 LEAST_OTHER = 0.0005
-"""Seconds outside all named phases are recorded from here on: times in a record are not finer than that."""
+"""Seconds outside all named phases are recorded if more than this: the resolution of a record's times."""
 SHARE_SECONDS = 0.2
-"""The least time in seconds for a share, so that its bounds mean something."""
+"""Minimum seconds for a share, so that its bounds are meaningful."""
 
 
 class Shares(Protocol):
-    """The service "measures", as answers use it."""
+    """The service "measures"."""
 
     def share_of(
         self, query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None
     ) -> ShareFound | None:
-        """The share of the measure of a question with this answer."""
+        """The share of a question's measure, given this answer."""
 
 
 Ask = Callable[[Query, Options, Budget], Result]
-"""Answers a question, such as one of those that another answer needs."""
+"""Answers a question, such as one that another answer depends on."""
 
 
 class Answers(Protocol):
-    """The service "answers", as answers use it."""
+    """The service "answers"."""
 
     def count_rows(
         self,
@@ -72,12 +72,10 @@ class Answers(Protocol):
 
 
 class Numbers(Protocol):
-    """The service "numbers", as answers use it."""
+    """The service "numbers"."""
 
-    def answer_in_steps(
-        self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget, confirm: str | None = None
-    ) -> Result:
-        """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
+    def answer_in_steps(self, question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
+        """The answer for a model that rounds an input number to steps; `ask` answers questions about cells."""
 
 
 class Certificates(Protocol):
@@ -86,22 +84,22 @@ class Certificates(Protocol):
     def certified(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
     ) -> Result:
-        """The result with the certificates of its claims, and the reason for every claim that has none."""
+        """The result with its claims' certificates, and the reason for every claim without one."""
 
     def certified_share(
         self, query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
     ) -> Result:
-        """The result with the certificates of its share after the others. If they are required, the share is the proved one."""
+        """The result with its share's certificates added. If certificates are required, the share is the proved one."""
 
 
 def result_of_error(query: ResolvedQuestion, options: Options, error: TreesensError) -> Result:
-    """A question that could not be answered, as an answer among the others: unknown, with the error as its reason."""
+    """A question that raised an error, as an answer among the others: unknown, with the error as its reason."""
     reason = f"error[{error.code}]: {error.message}"
     return leave_open(query.name, reason, backend=options.backend, pipeline=options.pipeline)
 
 
 def result_of_interruption(query: ResolvedQuestion, options: Options) -> Result:
-    """A question that a Ctrl-C has left where it was."""
+    """A question interrupted by Ctrl-C."""
     return leave_open(query.name, "interrupted", backend=options.backend, pipeline=options.pipeline)
 
 
@@ -112,9 +110,9 @@ def answer(
     *,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """Answers one typed question that wants one answer, by the methods that fit it.
+    """Answers one typed question that has a single answer, by the methods that fit it.
 
-    The budget is by default that of the options. `solve/methods/registry.py` lists the methods.
+    The default budget is that of the options. `solve/methods/registry.py` lists the methods.
     """
     budget = budget or options.budget()
     try:
@@ -134,20 +132,19 @@ def answer_question(
     options: Options,
     budget: Budget | None = None,
     *,
-    confirm: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
-    """The answer to one question of a file; `progress` is told of long work.
+    """The answer to one question of a file; `progress` is called during long work.
 
-    `confirm` names a backend that is asked too (without help from the engine), or is `library`: then a `none` must hold
-    however the library rounds (solve/tasks/in_library.py). The budget is by default that of the options. The answer, its
-    confirmation, its certificates and its share get equal parts of it, and each may use the time left over by those before.
+    `options.confirm` names a second backend (without help from the engine), or is `library`: then a `none` must hold however
+    the library rounds (solve/tasks/in_library.py). The default budget is that of the options. The answer, its confirmation, its
+    certificates and its share get equal parts of it, and each may use the time its predecessors left.
 
-    If a table is in play its rows are tried first (`auto`), and every witness comes with its region and its nearest row.
+    If the question uses a table, its rows are tried first (`auto`), and every witness has its region and its nearest row.
     """
     budget = budget or options.budget()
     start = time.perf_counter()
-    result = _answered(query, options, budget, confirm, progress)
+    result = _answered(query, options, budget, progress)
     rest = time.perf_counter() - start - sum(result.seconds.values())
     if rest < LEAST_OTHER:
         return result
@@ -158,22 +155,21 @@ def _answered(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
     """The answer, with its certificates and share."""
     if query.in_steps is not None:
         numbers: Numbers = service("numbers")
-        result = numbers.answer_in_steps(query, options, answer, budget, confirm)
+        result = numbers.answer_in_steps(query, options, answer, budget)
         return with_nothing_else(result) if options.require_certificate else result
     plain, wants_share = replace(options, certificates=None), query.query.share is not None
     certifies = options.certificates is not None
     if certifies:
-        service("certificates")  # an installation without it says so before any work
+        service("certificates")  # a missing extension is reported before any work
     with reused() if certifies else nullcontext():
         later = wants_share + certifies + (wants_share and certifies)
-        first = 2 if confirm is not None else 1
-        result = _without_certificates(query, plain, budget.share(first / (first + later)), confirm, progress)
+        first = 2 if options.confirm is not None else 1
+        result = _without_certificates(query, plain, budget.share(first / (first + later)), progress)
         if certifies:
             result = with_certificates(query.query, result, options, budget.share(1 / later))
     if not wants_share:
@@ -181,13 +177,13 @@ def _answered(
     if result.verdict is Verdict.NONE and result.proof is Proof.EXACT:
         return _with_share(query.query, result, budget, progress)
     if options.require_certificate and options.certificates is None:
-        return _without_share(query.query, result, "there is no folder for it")
+        return _without_share(query.query, result, "certificates need a folder")
     result = _with_share(query.query, result, budget.share(0.5) if certifies else budget, progress)
     return _certified_share(query.query, result, options, budget) if certifies else result
 
 
 def _without_share(query: Query, result: Result, why: str) -> Result:
-    """The result with nothing said of a share that has no certificate."""
+    """The result without the claims about a share that has no certificate."""
     asked = query.share
     assert asked is not None
     reason = f"no accepted certificate: {why}"
@@ -196,7 +192,7 @@ def _without_share(query: Query, result: Result, why: str) -> Result:
 
 
 def _with_share(query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None) -> Result:
-    """The result with the share that the question asks for, in what is left of the time."""
+    """The result with the question's share, computed in the remaining time."""
     shares: Shares = service("measures")
     start = time.perf_counter()
 
@@ -208,7 +204,7 @@ def _with_share(query: Query, result: Result, budget: Budget, progress: Callable
 
 
 def _certified_share(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result with the certificates of its share, too."""
+    """The result also with its share's certificates."""
     if result.share is None:
         return result
     certificates: Certificates = service("certificates")
@@ -222,7 +218,7 @@ def _certified_share(query: Query, result: Result, options: Options, budget: Bud
 
 
 def with_certificates(query: Query, result: Result, options: Options, budget: Budget) -> Result:
-    """The result with certificates of its claims, if a folder for them is named; with nothing else, if they are required."""
+    """The result with certificates if a folder for them is named; if they are required, uncertified claims are removed."""
     if options.certificates is None:
         return result
     certificates: Certificates = service("certificates")
@@ -231,9 +227,9 @@ def with_certificates(query: Query, result: Result, options: Options, budget: Bu
 
 
 def with_nothing_else(result: Result) -> Result:
-    """The result without claims whose proof lacks an accepted certificate: no number of such a claim is left anywhere.
+    """The result without claims whose proof lacks an accepted certificate, and without any of their numbers.
 
-    Regions, nearest rows and near misses rest on work that no certificate is about.
+    Regions, nearest rows and near misses have no certificates.
     """
     made = result.certificates
     missing = next((c.reason for c in made if not c.path), "" if made else "making it failed")
@@ -257,9 +253,9 @@ def _without_certificates(
     query: ResolvedQuestion,
     options: Options,
     budget: Budget,
-    confirm: str | None,
     progress: Callable[[str], None] | None,
 ) -> Result:
+    confirm = options.confirm
     if query.query.rows is not None and query.pinned is not None:
         answers: Answers = service("answers")
         counted = answers.count_rows(
@@ -271,7 +267,7 @@ def _without_certificates(
         answers = service("answers")
 
         def one(one_query: Query, part: Budget) -> Result:
-            return answer_question(replace(query, query=one_query), options, part, confirm=confirm)
+            return answer_question(replace(query, query=one_query), options, part)
 
         return answers.answer_top(query.query, one, budget)
     result = _beside_rows(query, options, budget if confirm is None else budget.share(0.5))
@@ -279,7 +275,7 @@ def _without_certificates(
         return result
     if confirm == LIBRARY:
         return confirm_in_library(query.query, result, lambda q, part: answer(q, options, part), budget)
-    # A second opinion that leans on the first would be none.
+    # A second opinion must not depend on the first.
     pipeline = (
         "independent" if options.pipeline == "default" and confirm not in {"native", "auto"} else options.pipeline
     )
@@ -288,18 +284,18 @@ def _without_certificates(
 
 
 def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> Result:
-    """The answer with its region and its nearest row, after the rows of the table in play have been tried."""
+    """The answer with its region and its nearest row, after the rows of the question's table have been tried."""
     if query.query.explained is not None:
         return answer(query.query, options, budget)
     start = time.perf_counter()
     try:
         result, options = among_rows(query, options) if options.backend in {"auto", "native"} else (None, options)
     except UndecidedError:
-        result = None  # a row that nobody can judge is no answer
+        result = None  # a row that cannot be judged is not an answer
     if result is None or options.backend != "auto":
         asked = time.perf_counter()
         result = answer(query.query, options, budget)
-        elsewhere = time.perf_counter() - asked  # what was broken off counts in no phase, and is no time of the data
+        elsewhere = time.perf_counter() - asked  # an interrupted phase is not recorded, and its time is not the data's
     else:
         elsewhere = sum(result.seconds.values())
     result = located(query, result, options)
@@ -307,12 +303,12 @@ def _beside_rows(query: ResolvedQuestion, options: Options, budget: Budget) -> R
 
 
 def located(query: ResolvedQuestion, result: Result, options: Options) -> Result:
-    """The answer with its region and its nearest row; as it is, with a note, if these cannot be had."""
+    """The answer with its region and its nearest row; unchanged, with a note, if they cannot be computed."""
     return afterwards(result, "region", partial(locate, query, result, options))
 
 
 def _rests_on_trees(query: Query) -> bool:
-    """True if constraints contradict each other only since no tree asks for what varies: none of them says that by itself."""
+    """True if constraints clash only because no tree splits on the varied features: no single constraint shows that."""
     found = [fits.contradicts_itself(without_clashes(query, across=across)) for across in (True, False)]
     return found == [True, False]
 
@@ -323,16 +319,17 @@ def explain_none(
     options: Options,
     *,
     stop: threading.Event | None = None,
-    always: bool = False,
 ) -> Result:
-    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in their words, or `always`.
+    """A `none` with the conjuncts that clash: if the compiler has found the contradiction in the constraints themselves, or
+    with `options.core`.
 
-    The searches for it get the time that the answer leaves of its limit; without `always` they get little of it.
+    Its searches get the time that the answer leaves; without `options.core`, only little of it.
     """
+    always = options.core
     if result.verdict is not Verdict.NONE or query.query.rows is not None or query.query.explained is not None:
         return result
     if query.in_steps is not None:
-        return replace(result, notes=(*result.notes, "no core: a number stands in steps")) if always else result
+        return replace(result, notes=(*result.notes, "no core: the model rounds a number")) if always else result
     if not (always or (result.backend == "compiler" and not _rests_on_trees(query.query))):
         return result
     if options.require_certificate:
@@ -354,7 +351,7 @@ def explain_none(
 
 
 UNSPLIT: Final = "E502"
-"""The code of the note on a disjunction that is too long to split."""
+"""The code of the note on a disjunction too long to split."""
 
 
 def ask_methods(question: OpenQuestion, budget: Budget, methods: Sequence[Method] | None = None) -> Result:
@@ -395,7 +392,7 @@ def search_cells(
     *,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """One search over cells; `refuted` says which candidates failed for want of values."""
+    """One search over cells; `refuted` lists candidates that failed for lack of values."""
 
     def ask(*_: object, **__: object) -> Result:
         raise InternalError("a search over cells asks no other question", remedy="please report this with the file")
@@ -404,9 +401,9 @@ def search_cells(
 
 
 def as_asked(query: Query, options: Options) -> Query:
-    """The question as the methods get it: without alternatives that cannot hold.
+    """The methods' form of the question: without alternatives that cannot hold.
 
-    Encodings are measured on questions as they are: a pipeline that is named is not spared those about scores that do not move.
+    Encodings are measured on unmodified questions: a named pipeline also gets constraints on scores that do not move.
     """
     if names_probabilities(query.constraints) or query.explained is not None:
         return query
@@ -414,7 +411,7 @@ def as_asked(query: Query, options: Options) -> Query:
 
 
 def note_on_cases(query: Query) -> str | None:
-    """What is said of a disjunction that is too long to split; None if there is none."""
+    """The note on a disjunction too long to split; None without one."""
     alternatives = too_many_to_split(query)
     if not alternatives:
         return None
@@ -423,7 +420,7 @@ def note_on_cases(query: Query) -> str | None:
 
 
 def methods_for(query: Query, options: Options) -> list[Method]:
-    """The methods that fit a question, in their order, to the first that always has a result."""
+    """The fitting methods in their order, up to the first that always returns a result."""
     query, found = as_asked(query, options), list[Method]()
     for method in all_methods():
         if method.fits(query, options):

@@ -1,1 +1,1 @@
-"""Values inside cells: chosen so that relations hold, compared, counted, and judged as witnesses (docs/adr/0023)."""
+"""Values inside cells: chosen to satisfy relations, compared, counted, and judged as witnesses (docs/adr/0023)."""

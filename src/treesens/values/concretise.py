@@ -1,4 +1,4 @@
-"""From the cells of an answer to its values: equal if the question says equal, jointly chosen if it relates them."""
+"""Chooses values for an answer's cells: equal where the question requires it, jointly where it relates them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from treesens.values.propagation import CHOICES, Choice, Ranges, conflict, gener
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, places_named, relates, relations_of
 
 MOST_CASES = 64
-"""Combinations of alternatives that are tried for one candidate."""
+"""Maximum combinations of alternatives tried for one candidate."""
 
 
 @dataclass(frozen=True)
 class NoValues:
-    """Cells in which no values were found. `cut` rules them out (and more, as far as the proof goes); `proved` says whether
-    there are none at all."""
+    """Cells in which no values were found. `cut` excludes them (and others that the proof covers); `proved`: True if no values
+    exist."""
 
     reason: str
     cut: AnyOf
@@ -51,10 +51,10 @@ class NoValues:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """What values of one combination of cells have to satisfy: the relations of one of `cases`, within its ranges.
+    """Constraints on the values of one combination of cells: the relations of one of `cases`, within its ranges.
 
-    `goal` are the terms of the objective if it is about values; `filled` makes float64[points, features] of the values that are
-    related; `complete` is False if there are more cases.
+    `goal` holds the terms of an objective over values; `filled` expands the related values to float64[points, features];
+    `complete` is False if there are more cases.
     """
 
     cases: tuple[tuple[tuple[ValueSum, ...], Ranges], ...]
@@ -66,12 +66,12 @@ class Alternatives:
 def alternatives_of(
     query: Query, cells: Int32Array, near: FloatArray | None = None, pins: Mapping[Place, float] | None = None
 ) -> Alternatives:
-    """The ways in which values of cells int32[points, features] can answer; the arguments are those of `concretise`."""
+    """The cases in which values of cells int32[points, features] can answer; the arguments are those of `concretise`."""
     return _Concrete(query, cells, near, pins or {}).alternatives()
 
 
 def relaxation_of(query: Query, ranges: Mapping[Place, ValueRange | None]) -> Alternatives:
-    """What values in wider ranges (of the first of each group of equal places) have to satisfy at least: the firm relations."""
+    """The relations that values in wider ranges (of the first of each group of equal places) must satisfy: the firm ones."""
     cells = np.zeros((len(query.points), len(query.space.names)), np.int32)
     concrete = _Concrete(query, cells, None, {})
     firm, goal = tuple(concrete.firm()), concrete.objective_terms(turned=False)
@@ -86,11 +86,11 @@ def concretise(
     pins: Mapping[Place, float] | None = None,
     choices: int = CHOICES,
 ) -> FloatArray | NoValues:
-    """Values float64[points, features] for cells int32[points, features], or why there are none.
+    """Values float64[points, features] for cells int32[points, features], or the reason why none exist.
 
-    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to, after what the objective
-    and the relations ask for. With `pins` these places have these values, and a proof is about these values alone. At most
-    `choices` values are tried for each alternative.
+    Values are chosen close to `near` float64[features] (NaN: no preference), after the objective and the relations. `pins`
+    fixes the values of these places, and a proof is about these values alone. At most `choices` values are tried for each
+    alternative.
     """
     return _Concrete(query, cells, near, pins or {}).run(choices)
 
@@ -139,11 +139,11 @@ class _Concrete:
     # --- what is related ------------------------------------------------------------------------------------------------
 
     def _rooted(self, relation: ValueSum) -> ValueSum:
-        """A relation over the first of each group of equal places; a distance between equal places is 0."""
+        """A relation on the first of each group of equal places; a distance between equal places is 0."""
         return ValueSum(canonical_terms(relation.terms, self.roots), relation.limit, relation.strict, relation.name)
 
     def objective_terms(self, *, turned: bool = True) -> tuple[Term, ...]:
-        """The terms of the objective, turned so that they ought to be small."""
+        """The objective's terms, signed so that smaller is better."""
         goal = self.query.objective
         if goal is None or not goal.values:
             return ()
@@ -184,13 +184,13 @@ class _Concrete:
     # --- alternatives ---------------------------------------------------------------------------------------------------
 
     def _cases(self) -> Iterator[tuple[ValueSum, ...]]:
-        """One conjunction of relations for every way to satisfy the alternatives that cells leave open."""
+        """One conjunction of relations per way to satisfy the alternatives that cells leave open."""
         options = [found for c in self.query.constraints if (found := self._options(c)) is not None]
         for combination in itertools.product(*options):
             yield tuple(relation for part in combination for relation in part)
 
     def _options(self, constraint: Constraint) -> list[tuple[ValueSum, ...]] | None:
-        """The relations of every alternative inside a constraint; None if it has none that depend on values."""
+        """The relations of every alternative in a constraint; None if none depends on values."""
         if isinstance(constraint, AllOf):
             found = [o for part in constraint.parts if (o := self._options(part)) is not None]
             if not found:
@@ -207,7 +207,7 @@ class _Concrete:
         return ways
 
     def _asked(self, constraint: Constraint) -> list[tuple[ValueSum, ...]]:
-        """Every way in which values can satisfy a constraint in these cells; [()] where the cells satisfy it already."""
+        """All ways in which values can satisfy a constraint in these cells; [()] if the cells satisfy it already."""
         match constraint:
             case AllOf(parts):
                 ways = [tuple(r for part in way for r in part) for way in itertools.product(*map(self._asked, parts))]
@@ -223,7 +223,7 @@ class _Concrete:
                 return [()] if holds(constraint, self._inputs()) else []
 
     def _open(self, relations: tuple[ValueSum, ...]) -> list[tuple[ValueSum, ...]]:
-        """The relations that the ranges leave open, as the only way; none if one is false for all values in the cells."""
+        """The relations that the ranges leave open, as the only way; empty if one is false for all values in the cells."""
         left: list[ValueSum] = []
         for relation in relations:
             least, most = Fraction(0), Fraction(0)
@@ -262,7 +262,7 @@ class _Concrete:
     # --- what is ruled out ----------------------------------------------------------------------------------------------
 
     def _box(self, refuted: Sequence[ValueSum]) -> AnyOf:
-        """A box around the cells in which the relations are refuted, as what has to hold instead."""
+        """A box around the cells in which the relations are refuted, as the constraint that excludes it."""
         space = self.query.space
 
         def last(place: Place) -> int:
@@ -281,7 +281,7 @@ class _Concrete:
         return self._outside(generalise_conflict(runs, last, range_of, refuted))
 
     def _here(self, firm: Sequence[ValueSum]) -> AnyOf:
-        """These cells only: of the related features if nothing else decides, of all of them otherwise."""
+        """Excludes only these cells: the related features' if nothing else decides, else all."""
         related = set(places_of(firm))
         for constraint in self.query.constraints:
             if isinstance(constraint, AllOf | AnyOf) and relates(constraint):

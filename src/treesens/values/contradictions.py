@@ -1,7 +1,7 @@
-"""Constraints and alternatives that contradict what the question says of the same sum, of values or of scores, anyway.
+"""Finds constraints and alternatives that contradict another statement about the same sum of values or scores.
 
-`changes(a, b) = 3` beside `changes(a, b) != 3` is plain to a reader. A search over cells does not see it: in one cell of
-several values two points may differ or not, so that it finds cells for both.
+`changes(a, b) = 3` and `changes(a, b) != 3` contradict each other, but a search over cells does not notice: in one cell of
+several values two points may differ or not, so that cells satisfy both.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from treesens.values.objective_ranges import factors_of, stated_relations
 from treesens.values.score_clashes import Score, ScoreEnds, equal_scores, narrowed
 
 NEVER = AnyOf(())
-"""What no inputs satisfy."""
+"""A constraint that no inputs satisfy."""
 
 
 @dataclass
 class _Sum:
-    """A sum of values with the ends that are stated of it, each with whether it is strict."""
+    """A sum of values with its stated bounds, each with a flag for strictness."""
 
     factors: dict[object, Fraction]
     low: tuple[Fraction, bool] | None = None
     high: tuple[Fraction, bool] | None = None
 
     def ratio(self, other: dict[object, Fraction]) -> Fraction | None:
-        """The other sum in units of this one; None if it is another sum."""
+        """The other sum in this one's units; None if the sums differ."""
         if other.keys() != self.factors.keys():
             return None
         ratios = {other[key] / self.factors[key] for key in other}
         return ratios.pop() if len(ratios) == 1 else None
 
     def narrowed(self, ratio: Fraction, relation: ValueSum) -> _Sum:
-        """With `ratio * sum <= limit` besides."""
+        """The sum with the additional constraint `ratio * sum <= limit`."""
         end = (relation.limit / ratio, relation.strict)
         if ratio > 0:
             return replace(self, high=end if self.high is None else min(self.high, end, key=lambda e: (e[0], not e[1])))
@@ -49,9 +49,9 @@ class _Sum:
 
 
 def without_clashes(query: Query, *, across: bool = True) -> Query:
-    """The question without alternatives that cannot hold; NEVER is among its constraints if nothing can.
+    """The question without alternatives that cannot hold; NEVER is among its constraints if it is contradictory.
 
-    Scores that two points share are one score, unless `across` is False.
+    Scores that two points share count as one score, unless `across` is False.
     """
     constraints = query.constraints
     equal = equal_scores(query) if across else {}
@@ -75,7 +75,7 @@ def _has_choice(constraint: Constraint) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """What is stated of sums of values, and of sums of scores."""
+    """The stated bounds of sums of values and of sums of scores."""
 
     sums: list[_Sum]
     scores: ScoreEnds
@@ -83,7 +83,7 @@ class _Known:
 
 
 def _with(known: _Known, constraints: Sequence[Constraint]) -> _Known | None:
-    """What is known with more constraints; None if they leave nothing for a sum."""
+    """The bounds after adding constraints; None if they contradict each other."""
     sums = _joined(known.sums, stated_relations(constraints))
     scores = narrowed(known.scores, constraints, known.equal)
     return None if sums is None or scores is None else replace(known, sums=sums, scores=scores)
@@ -102,7 +102,7 @@ def _reduced(constraint: Constraint, known: _Known) -> Constraint:
 
 
 def _joined(sums: list[_Sum], relations: Iterable[ValueSum]) -> list[_Sum] | None:
-    """What is known with more relations; None if they leave nothing for a sum."""
+    """The bounds after adding relations; None if they contradict each other."""
     sums = list(sums)
     for relation in relations:
         factors = factors_of(relation.terms)

@@ -1,6 +1,6 @@
-"""What cells say of a term of a `ValueSum`: its least value over a cell, or over a pair of cells, as integers.
+"""Bounds of a `ValueSum`'s term by cells: its least value over a cell, or over a pair of cells, as integers.
 
-Costs are never more than the truth (never less for terms that are maximised), so that what they refute is refuted.
+Costs never exceed the true value (for maximised terms they are never below it), so every refutation by costs is valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from treesens.compiler.query.values import DistanceTerm, Term, ValueRange, extre
 
 UNARY_SHIFT = 40
 PAIR_SHIFTS = {1: 24, 2: 18}
-"""Positions of cells are rounded outwards to multiples of 2**-shift widths; squared distances have twice the shift."""
+"""Positions of cells are rounded outwards to multiples of 2**-shift widths; squared distances use twice the shift."""
 
 
 def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
@@ -29,7 +29,7 @@ def cell_reaches(space: Space, feature: int) -> list[ValueRange | None]:
 
 
 def least_of_cells(term: Term, ranges: list[ValueRange | None], legal: BoolArray) -> list[Fraction | None]:
-    """The least value of a unary term in every legal cell; None elsewhere, and where a linear term is missing."""
+    """The least value of a unary term in every legal cell; None elsewhere, and if a linear term is missing."""
     result: list[Fraction | None] = []
     for reach, is_legal in zip(ranges, legal, strict=True):
         found = extremes(term, [reach]) if is_legal else None
@@ -57,9 +57,9 @@ def distances_of_cells(space: Space, term: DistanceTerm, upwards: bool) -> list[
 
 
 def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool, most: int) -> list[Fraction] | None:
-    """Every best distance of a cell or of a pair of cells, ascending; None if there are more than `most` to look at.
+    """Every best distance of a cell or of a pair of cells, ascending; None if more than `most` have to be examined.
 
-    The largest of several distances is one of these wherever values can be as good as their cells allow.
+    The largest of several distances is one of these if values can be as good as their cells allow.
     """
     cells = [len(space.legal[term.feature]) ** len(term.places) for term in terms]
     if sum(cells) > most:
@@ -77,11 +77,11 @@ def distances_reached(space: Space, terms: Sequence[DistanceTerm], upwards: bool
 
 
 def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) -> list[Fraction] | None:
-    """Every distance that two legal values of a feature have, or one from the row, ascending.
+    """All distances between two legal values of a feature, or between one and the row, ascending.
 
-    None if there are more than `most` to look at, or if a feature takes fractions.
+    None if more than `most` have to be examined, or if a feature takes fractions.
 
-    The largest of several distances is one of these, whatever relates the values.
+    The largest of several distances is one of these, whatever the relations.
     """
     found: set[Fraction] = set()
     left = most
@@ -89,7 +89,7 @@ def distances_of_values(space: Space, terms: Sequence[DistanceTerm], most: int) 
         values = _listed(space.domains[term.feature], left)
         if values is None:
             return None
-        # Of two whole numbers only the difference counts.
+        # For two integers only the difference counts.
         ends = (
             values[:1]
             if term.other is not None and not isinstance(space.domains[term.feature], ValueDomain)
@@ -142,7 +142,7 @@ def pair_cost(space: Space, term: DistanceTerm) -> PairCost:
 
 
 def _between(ranges: list[ValueRange | None], width: Fraction, shift: int, near: bool) -> Int64Array:
-    """Least (greatest) distances of all pairs of cells; cells without values get those of a neighbour."""
+    """Least (greatest) distances of all pairs of cells; cells without values copy a neighbour's."""
     low, high = np.zeros(len(ranges), np.int64), np.zeros(len(ranges), np.int64)
     present = [i for i, r in enumerate(ranges) if r is not None]
     for i in present:

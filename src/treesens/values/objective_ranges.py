@@ -1,8 +1,8 @@
-"""What an objective can be at all, feature by feature: no reported bound lies outside of it, whoever proved it.
+"""The a-priori range of an objective, feature by feature: no reported bound lies outside it, whatever its proof.
 
-A sum of features has bounds by domains, by the sets that values lie in, and by relations between features. A sum over boxes
-ends at their ends. A multiple of a relation that holds anyway may be added to it (weak duality of linear programs: Chvatal,
-Linear Programming, 1983, chapter 5): `b.x - a.x` is at least 0 beside `a.x <= b.x`, which no cell says.
+A sum of features is bounded by domains, value sets, and relations between features. A sum over boxes is bounded by their ends.
+A multiple of an unconditional relation may be added to it (weak duality of linear programs: Chvatal, Linear Programming, 1983,
+chapter 5): with `a.x <= b.x`, `b.x - a.x` is at least 0, which no cell shows.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from treesens.values.relations import canonical_terms, equal_groups, firm_relati
 from treesens.values.stated_changes import implied_changes
 
 Range = tuple[Fraction | None, Fraction | None]
-"""Least and greatest value; None if nothing is said."""
+"""Least and greatest value; None if unbounded."""
 
 
 def objective_range(query: Query) -> Range:
-    """The range of an objective before unit and offset: distances, changes and costs of cells; scores have none here."""
+    """An objective's range before unit and offset: distances, changes and costs of cells; scores have none here."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return (None, None) if goal is None else (Fraction(0), None)
@@ -64,10 +64,10 @@ def _of_values(space: Space, goal: Objective) -> tuple[Fraction, Fraction]:
 
 
 def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
-    """What the constraints say of this very sum: `changes(a, b) >= 3` is about `distance(a, b, l0)`, too.
+    """The constraints' bounds on this same sum: `changes(a, b) >= 3` also bounds `distance(a, b, l0)`.
 
-    Cells alone cannot tell the two: of two values in one cell the constraint counts that they may differ, the objective
-    that they need not.
+    Cells cannot show this: for two values in one cell the constraint counts that they may differ, the objective that they may
+    be equal.
     """
     if goal.largest:
         return
@@ -85,7 +85,7 @@ def stated_ranges(query: Query, goal: Objective) -> Iterator[Range]:
 
 
 def _implied_changes(query: Query, goal: Objective) -> Iterator[Fraction]:
-    """What a count of changes is at least, since the points differ: `distance(a, b) > 0`, `a.x != b.x`."""
+    """A lower bound of a count of changes from the points' difference: `distance(a, b) > 0`, `a.x != b.x`."""
     counted: dict[int, Fraction] = {}
     for term in goal.values:
         if not isinstance(term, DistanceTerm) or not term.unordered or {term.point, term.other} != {0, 1}:
@@ -104,7 +104,7 @@ def _implied_changes(query: Query, goal: Objective) -> Iterator[Fraction]:
 
 
 def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
-    """What `ratio * sum <= limit` leaves for the sum; the next whole number inside if the sum is whole."""
+    """The sum's bound by `ratio * sum <= limit`; the next integer inside if the sum is an integer."""
     limit = relation.limit / ratio
     if ratio > 0:
         inside = ceil(limit) - 1 if relation.strict else floor(limit)
@@ -114,7 +114,7 @@ def _half(relation: ValueSum, ratio: Fraction, *, whole: bool) -> Range:
 
 
 def stated_relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
-    """The relations that hold whatever else does."""
+    """The unconditional relations."""
     for constraint in constraints:
         if isinstance(constraint, AllOf):
             yield from stated_relations(constraint.parts)
@@ -123,7 +123,7 @@ def stated_relations(constraints: Iterable[Constraint]) -> Iterator[ValueSum]:
 
 
 def factors_of(terms: Iterable[Term]) -> dict[object, Fraction]:
-    """The factor of each quantity in a sum. A distance has no direction, and one of unordered values no width."""
+    """The factor of each quantity in a sum. A distance is symmetric, and one of unordered values has no width."""
     found: dict[object, Fraction] = {}
     for term in terms:
         if isinstance(term, DistanceTerm):
@@ -144,7 +144,7 @@ def _narrowed(first: tuple[Fraction, Fraction], others: Iterable[Range]) -> Rang
 
 
 def _of_term(space: Space, term: DistanceTerm) -> tuple[Fraction, Fraction]:
-    """A term over everything legal: the present values as one range, and missing."""
+    """A term over all legal values: the present values as one range, and missing."""
     present = present_range(space, term.feature, space.legal[term.feature])
     options = [present] if present is not None else []
     choices: list[ValueRange | None] = [*options]
@@ -166,16 +166,16 @@ _Factors = Mapping[Place, Fraction]
 
 
 def range_of_features(query: Query, terms: Sequence[Term]) -> tuple[Fraction, Fraction]:
-    """No answer makes less or more of a sum of features than these two; the ends need not be reached."""
+    """Lower and upper bound of a sum of features over all answers; the bounds need not be reached."""
     found = _Boxes(query)
     factors = found.factors(terms)
     return -found.greatest({place: -factor for place, factor in factors.items()}), found.greatest(factors)
 
 
 def distances_from_best(query: Query, goal: Objective) -> tuple[tuple[DistanceTerm, ...], Fraction] | None:
-    """A sum of features as its value where all are best, and how far each is from there: best + (or, maximised, -) distances.
+    """A sum of features as its value where all are best, and the distances from it: best + (or, maximised, -) distances.
 
-    None if all values of one are missing.
+    None if a feature can only be missing.
     """
     boxes, sign = _Boxes(query), -1 if goal.maximize else 1
     terms, best = list[DistanceTerm](), Fraction(0)
@@ -190,7 +190,7 @@ def distances_from_best(query: Query, goal: Objective) -> tuple[tuple[DistanceTe
 
 
 def present_range(space: Space, feature: int, cells: BoolArray) -> ValueRange | None:
-    """The values of a feature from the first to the last of some cells, bool[n_cells]; None if all of these are missing."""
+    """The values of a feature from the first to the last of the given cells, bool[n_cells]; None if all are missing."""
     grid = space.grid[feature]
     present = np.flatnonzero(cells[: grid.present_cells])
     if len(present) == 0:
@@ -200,7 +200,7 @@ def present_range(space: Space, feature: int, cells: BoolArray) -> ValueRange | 
 
 
 class _Boxes:
-    """The range of every place, and the relations that hold anyway as (factors, limit)."""
+    """The range of every place, and the unconditional relations as (factors, limit)."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -215,7 +215,7 @@ class _Boxes:
         return {term.places[0]: term.factor for term in merged if isinstance(term, LinearTerm) and term.factor}
 
     def greatest(self, factors: _Factors) -> Fraction:
-        """An upper bound of the sum: multiples of relations are taken off it as long as that lowers the bound."""
+        """An upper bound of the sum: subtracts multiples of relations as long as that lowers the bound."""
         best, constant = self._over(factors), Fraction(0)
         for relation, limit in self.relations:
             for place in [place for place in relation if factors.get(place, Fraction(0)) / relation[place] > 0]:

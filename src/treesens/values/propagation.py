@@ -1,8 +1,8 @@
-"""Values for cells: legal values that satisfy every relation between them, or a proof that there are none.
+"""Finds legal values for cells that satisfy every relation between them, or proves that none exist.
 
-Bounds are propagated through the relations exactly, over the floats that are legal; then one value after the other is fixed,
-close to what is preferred, and ranges are halved if that fails. An empty range without a choice is a proof, and the box of
-cells that it rules out is widened as far as the proof goes.
+Bounds are propagated through the relations exactly, over the legal floats; then values are fixed one by one, close to the
+preferred ones, and ranges are halved if that fails. An empty range before any choice is a proof, and the excluded box of cells
+is widened as far as the proof holds.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from treesens.compiler.query.values import (
 )
 
 Ranges = dict[Place, ValueRange | None]
-"""The values that are left for every place; None is missing."""
+"""The remaining values of every place; None is missing."""
 
 ROUNDS = 12
 CHOICES = 150
 FEW = 64
 DEEP = 200
-"""Features that are chosen jointly at most; of more only the first choices are tried."""
+"""Maximum number of features chosen jointly; for more, only the first choices are tried."""
 
 _BITS = 80
 
@@ -51,7 +51,7 @@ def root_below(value: Fraction, power: int) -> Fraction:
 
 
 def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
-    """Ranges without values that no solution has; None if there is no solution. Exact over legal values."""
+    """Ranges without values that no solution has; None if no solution exists. Exact over legal values."""
     if _opposed(relations):
         return None
     result = dict(ranges)
@@ -81,7 +81,7 @@ def propagate(ranges: Ranges, relations: Sequence[ValueSum]) -> Ranges | None:
 
 
 def _opposed(relations: Sequence[ValueSum]) -> bool:
-    """True if one sum is bounded from both sides without room between: T <= c and -T <= d with c + d < 0."""
+    """True if one sum is bounded from both sides with nothing between: T <= c and -T <= d with c + d < 0."""
     return any(
         len(one.terms) == len(other.terms)
         and one.terms
@@ -106,7 +106,7 @@ def _with_factor(term: Term, factor: Fraction) -> Term:
 
 
 def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | None:
-    """Narrows the places of a term to term <= cap; whether something changed, None if nothing is left."""
+    """Narrows a term's places to term <= cap; returns True if something changed, None if nothing is left."""
     if isinstance(term, LinearTerm):
         bound = cap / term.factor
         if term.factor > 0:
@@ -135,7 +135,7 @@ def _narrow(ranges: Ranges, term: Term, cap: Fraction, strict: bool) -> bool | N
     if limit <= 0 or term.unordered:
         return False
     reach = root_below(limit, term.power) * term.width
-    # Far from the other: below it or above it. If one side is impossible, the other one is left.
+    # Far from the other: below it or above it. If one side is impossible, the other remains.
     below = left.narrowed(None, Fraction(right.high) - reach)
     above = left.narrowed(Fraction(right.low) + reach, None)
     if below is None and above is None:
@@ -174,11 +174,11 @@ def _keep(
 
 @dataclass
 class Choice:
-    """Fixes values one after the other. `values` holds them where it succeeds; `proved` if it fails and nothing is left."""
+    """Fixes values one by one. `values` holds them on success; `proved` is True if no values exist."""
 
     relations: Sequence[ValueSum]
     pulls: Sequence[Term]
-    """Terms that ought to be small, the most important first: they say which values are tried first."""
+    """Terms to minimise, the most important first: they order the tried values."""
     preferred: Mapping[Place, float]
     left: int = CHOICES
     proved: bool = True
@@ -203,7 +203,7 @@ class Choice:
         return self._descend(start)
 
     def _straight(self, ranges: Ranges) -> dict[Place, float] | None:
-        """The first choice everywhere, if that will do: what a question without clashes needs."""
+        """The first choice everywhere, if it works: enough for a question without clashes."""
         fixed = dict(ranges)
         for place in self._open(ranges):
             reach = fixed[place]
@@ -217,7 +217,7 @@ class Choice:
         return [p for p, r in ranges.items() if r is not None and not r.single]
 
     def _values(self, ranges: Ranges) -> dict[Place, float] | None:
-        """The values of ranges of one value each, if they satisfy every relation."""
+        """The values of single-value ranges, if they satisfy every relation."""
         values = {p: float("nan") if r is None else r.low for p, r in ranges.items()}
         return values if all(relation.holds(values.__getitem__) for relation in self.relations) else None
 
@@ -237,8 +237,8 @@ class Choice:
             if found is not None:
                 return found
         if reach.values is not None and self._count(reach) <= FEW:
-            return None  # all values were tried
-        # Halves of the widest range: every value is in one of them.
+            return None  # all values have been tried
+        # Halves of the widest range, which together contain every value.
         widest = max(open_places, key=lambda p: self._width(ranges[p]))
         whole = ranges[widest]
         assert whole is not None
@@ -276,7 +276,7 @@ class Choice:
         return list(dict.fromkeys(picked))
 
     def _first(self, place: Place, reach: ValueRange, ranges: Ranges) -> float:
-        """The first of the candidates, without the others."""
+        """The first candidates, without duplicates."""
         if reach.values is not None and self._count(reach) <= FEW:
             return self._candidates(place, reach, ranges)[0]
         target = self._target(place, reach, ranges)
@@ -284,7 +284,7 @@ class Choice:
         return reach.nearest(shown)
 
     def _target(self, place: Place, reach: ValueRange, ranges: Ranges) -> Fraction | None:
-        """Where a value ought to be: close to (far from) what the first term about it says, or where it is preferred."""
+        """A preferred value: close to (or far from) the first term's target, or the preferred place."""
         for term in self.toward.get(place, ()):
             near = term.factor > 0
             if isinstance(term, LinearTerm):
@@ -309,7 +309,7 @@ class Choice:
 
 
 def _short(low: Fraction, high: Fraction) -> Fraction:
-    """A number between two with few binary digits, which sums with others exactly."""
+    """A short binary fraction between two numbers, which keeps sums exact."""
     for bits in range(60):
         scaled = ((low + high) / 2 * (1 << bits)).__round__()
         if low <= Fraction(scaled, 1 << bits) <= high:
@@ -321,7 +321,7 @@ def _short(low: Fraction, high: Fraction) -> Fraction:
 
 
 def conflict(ranges: Ranges, relations: Sequence[ValueSum]) -> tuple[ValueSum, ...] | None:
-    """Relations that propagation alone refutes, few where few suffice; None if it refutes nothing."""
+    """Relations that propagation alone refutes, as few as suffice; None if it refutes nothing."""
     for relation in relations:
         least = least_sum(relation, ranges.__getitem__)
         if least is None or not relation.allows(least):
@@ -342,9 +342,9 @@ def generalise_conflict(
     range_of: Callable[[Place, int, int], ValueRange | None],
     relations: Sequence[ValueSum],
 ) -> dict[Place, tuple[int, int]]:
-    """A box of cells (first and last of every place) without a solution, every side moved outwards as far as that holds.
+    """A box of cells (first and last of every place) without a solution, each side extended outwards as far as possible.
 
-    `last(place)` is the last cell that has values; `range_of(place, first, last)` a range that holds those of a run.
+    `last(place)` is the last cell that has values; `range_of(place, first, last)` a range containing those of a run.
     """
 
     def refuted(box: Mapping[Place, tuple[int, int]]) -> bool:

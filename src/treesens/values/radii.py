@@ -1,6 +1,6 @@
-"""The radii at which cells come within reach of a row: every cell's least distance, in exact order.
+"""The radii at which cells come within reach of a row: each cell's least distance, in exact order.
 
-Distances are compared as floats where these are exact, or far enough apart; only the others cost exact arithmetic.
+Distances are compared as floats if these are exact or far enough apart; only the rest needs exact arithmetic.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from treesens.compiler.query.values import DistanceTerm, Place, ValueRange, extr
 from treesens.values.distance_costs import cell_reaches
 
 _APART = 2.0**-49
-"""Floats that differ by more than this part have exact values that differ: three roundings lie behind each."""
+"""Floats that differ by more than this factor have different exact values: each has three roundings."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Reach:
-    """The legal values of the cells of a feature: each, and both ends as arrays (NaN without values) with whether all of
-    them between the ends are legal."""
+    """A feature's legal values by cell: each range, and both ends as arrays (NaN without values) with a flag that is True if
+    all values between the ends are legal."""
 
     each: list[ValueRange | None]
     low: FloatArray
@@ -49,8 +49,8 @@ def reach_of(space: Space, feature: int) -> _Reach:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The cells of some features one after the other: `term` and `cell` of each, ends of its legal values, and whether it is
-    legal; `offset` int64[features + 1].
+    """The concatenated cells of some features: `term` and `cell` of each, the ends of its legal values, and a flag for
+    legality; `offset` int64[features + 1].
     """
 
     offset: Int64Array
@@ -86,13 +86,13 @@ def layout_of(space: Space, features: tuple[int, ...]) -> Layout:
 class Radii:
     """Cells by their least distance from a row.
 
-    `level` int32[n_cells] per place: its number among the different distances, ascending; -1 in cells without legal values.
+    `level` int32[n_cells] per place: the rank of its distance, ascending; -1 in cells without legal values.
     """
 
     terms: tuple[DistanceTerm, ...]
     level: dict[Place, Int32Array]
     shown: tuple[tuple[int, int], ...]
-    """Per level: a term and a cell that have this distance."""
+    """Per level: a term and a cell with this distance."""
     space: Space
 
     def distance(self, level: int) -> Fraction:
@@ -104,7 +104,7 @@ class Radii:
 
 
 def radii_of(space: Space, terms: Sequence[DistanceTerm]) -> Radii:
-    """The radii for terms of one place each, at most one per place, that are to be small."""
+    """The radii for minimised terms of one place each, at most one per place."""
     layout = layout_of(space, tuple(t.feature for t in terms))
     distance, exact = _distances(space, terms, layout)
     present = np.flatnonzero(~np.isnan(distance))
@@ -130,7 +130,7 @@ def exact_distance(space: Space, term: DistanceTerm, cell: int) -> Fraction | No
 
 
 def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> tuple[FloatArray, bool]:
-    """The least distance of every cell as a float, up to a common factor, and whether the order of these is exact."""
+    """The least distance of every cell as a float, up to a common factor, and a flag for an exact order."""
     counts = np.diff(layout.offset)
     row = np.repeat([t.row for t in terms], counts)
     scale = np.repeat([float(t.factor) / float(t.width) for t in terms], counts)
@@ -148,12 +148,12 @@ def _distances(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> t
         return distance, False
     if not (is_exact(layout.low, row) & is_exact(layout.high, row))[layout.legal].all():
         return distance, False
-    # The order is that of the differences, which no rounding has touched.
+    # The order is that of the differences, which are exact.
     return np.where(layout.legal, away, np.nan), True
 
 
 def is_exact(values: FloatArray, row: FloatArray) -> BoolArray:
-    """Where values - row is exact in floats (Knuth's two-sum)."""
+    """True where values - row is exact in floats (Knuth's two-sum)."""
     difference = values - row
     back = difference + row
     error = (values - back) + (row - (back - difference)) * -1.0
@@ -167,7 +167,7 @@ def _resolved(
     distance: FloatArray,
     order: Int64Array,
 ) -> tuple[Int64Array, BoolArray]:
-    """The order with neighbours that floats cannot tell apart compared exactly, and where another distance begins."""
+    """The order after exact comparison of neighbours that floats cannot distinguish, and the start of each distance."""
     ordered = distance[order]
     apart = np.ones(len(order), bool)
     apart[1:] = ordered[1:] - ordered[:-1] > _APART * ordered[1:]
@@ -176,7 +176,7 @@ def _resolved(
     for start in np.flatnonzero(np.diff(starts) > 1):
         low, high = int(starts[start]), int(starts[start + 1])
         if ordered[low] == ordered[high - 1] == 0.0:
-            continue  # nothing rounds to 0 here: a difference of floats is 0 only if they are equal
+            continue  # a difference of floats is 0 only if they are equal
         exact = [exact_distance(space, terms[layout.term[i]], int(layout.cell[i])) for i in order[low:high]]
         ranked = sorted(range(high - low), key=lambda i: exact[i] or 0)
         order[low:high] = order[low:high][ranked]

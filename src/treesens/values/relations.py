@@ -1,4 +1,4 @@
-"""Relations between values in one form: constraints as upper bounds on sums, and the places that have to be equal."""
+"""Normal form of relations between values: upper bounds on sums, and groups of equal places."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 
 
 def relates_values(query: Query) -> bool:
-    """True if the question says something about values that cells alone cannot decide."""
+    """True if the question relates values in a way that cells alone cannot decide."""
     return any(relates(c) for c in query.constraints)
 
 
 def relates(constraint: Constraint) -> bool:
-    """True if values inside cells may decide a constraint."""
+    """True if a constraint may depend on values inside cells."""
     if isinstance(constraint, AllOf | AnyOf):
         return any(relates(part) or isinstance(part, SameExcept) for part in constraint.parts)
     return isinstance(constraint, Difference | ValueSum)
 
 
 def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Constraint:
-    """The objective is at least as good as a value (better, if strict)."""
+    """A relation: the objective is at least as good as a value (better, if strict)."""
     sign = -1 if goal.maximize else 1
     if goal.probability is not None:
         turned = tuple(replace(term, factor=-sign * term.factor) for term in goal.probability.terms)
@@ -47,7 +47,7 @@ def better_than(goal: Objective, value: Fraction, *, strict: bool = False) -> Co
 
 
 def canonical_terms(terms: Sequence[Term], roots: dict[Place, Place]) -> tuple[Term, ...]:
-    """Terms over the first of each group of equal places: equal linear terms are added up, distances of 0 left out."""
+    """Terms over the first of each group of equal places: like linear terms are combined, distances of 0 dropped."""
     linear: dict[Place, Fraction] = {}
     result: list[Term] = []
     for term in terms:
@@ -97,7 +97,7 @@ def relations_of(constraint: Difference | ValueSum) -> tuple[ValueSum, ...]:
 
 
 def firm_relations(constraints: Sequence[Constraint]) -> list[ValueSum]:
-    """Relations that must hold whatever else does."""
+    """Unconditional relations."""
     found: list[ValueSum] = []
     for constraint in constraints:
         if isinstance(constraint, Difference | ValueSum):
@@ -108,7 +108,7 @@ def firm_relations(constraints: Sequence[Constraint]) -> list[ValueSum]:
 
 
 def equal_groups(constraints: Sequence[Constraint], points: int, features: int) -> dict[Place, Place]:
-    """For every (point, feature) the first one that has to have the same value."""
+    """Maps every (point, feature) to the first one with the same value."""
     parent = {(p, f): (p, f) for p in range(points) for f in range(features)}
 
     def root(key: Place) -> Place:
@@ -131,7 +131,7 @@ def equal_groups(constraints: Sequence[Constraint], points: int, features: int) 
 
 
 def merged_mask(query: Query, point: int, feature: int) -> BoolArray:
-    """The cells that legality and the firm sets leave a feature of a point, bool[n_cells]."""
+    """The cells of a point's feature allowed by legality and the firm sets, bool[n_cells]."""
     mask = query.space.legal[feature].copy()
     for constraint in query.constraints:
         if isinstance(constraint, CellSet) and (constraint.point, constraint.feature) == (point, feature):

@@ -1,7 +1,7 @@
-"""What cells cost as whole numbers: their least distances from a row, rounded down, all features at once.
+"""Integer costs of cells: their least distances from a row, rounded down, for all features at once.
 
-Floats say where the floor of a distance lies, unless it is so close to a whole number that their rounding could matter; only
-these cells cost exact arithmetic.
+Floats determine the floor of a distance, unless it is so close to an integer that their rounding could matter; only these cells
+need exact arithmetic.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _BITS = 58
 """Sums of costs stay below 2**_BITS units."""
 _FINEST = 1000
 _LESS = 1 - 2.0**-48
-"""Makes a float no more than the exact value that half a dozen roundings lie behind."""
+"""Lowers a float with about six roundings to at most the exact value."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellCosts:
-    """int64[n_cells] per place, in units of 2**-shift; no more than the truth. Cells without legal values have -1."""
+    """int64[n_cells] per place, in units of 2**-shift; never above the true value. Cells without legal values have -1."""
 
     cost: dict[Place, Int64Array]
     shift: int
@@ -54,8 +54,8 @@ def costs_of_terms(space: Space, terms: Sequence[DistanceTerm]) -> CellCosts | N
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Of every cell: the least value of a term as a float, half a dozen roundings from the truth; whether it is exact, and
-    whether floats say it at all."""
+    """Per cell, the least value of a term as a float with at most six roundings, a flag for exactness, and a flag for
+    representability."""
 
     value: FloatArray
     exact: BoolArray
@@ -84,7 +84,7 @@ def _distances(terms: Sequence[DistanceTerm], layout: Layout) -> _Distances:
 
 
 def _least(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> FloatArray:
-    """The least value of a term in every cell, or a little less; NaN in cells without legal values."""
+    """A lower bound, close to the least value of a term in every cell; NaN in cells without legal values."""
     found = _distances(terms, layout)
     least = np.where(found.exact, found.value, found.value * _LESS)
     least[~layout.legal] = np.nan
@@ -95,7 +95,7 @@ def _least(space: Space, terms: Sequence[DistanceTerm], layout: Layout) -> Float
 
 
 def _rounded_down(value: Fraction) -> float:
-    """A float no more than the value; infinite for what floats do not hold."""
+    """A float no greater than the value; infinite beyond the range of floats."""
     try:
         found = float(value)
     except OverflowError:
@@ -134,7 +134,7 @@ def _units(space: Space, term: DistanceTerm, cell: int) -> int:
 
 
 def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearForm:
-    """The least (greatest) value of terms that every cell, or pair of cells, allows."""
+    """The least (greatest) value of terms over each cell, or pair of cells."""
     sign = -1 if upwards else 1
     signed = [replace(term, factor=term.factor * sign) for term in terms] if upwards else list(terms)
     distances = [term for term in signed if isinstance(term, DistanceTerm)]
@@ -150,7 +150,7 @@ def best_of_cells(space: Space, terms: Sequence[Term], upwards: bool) -> LinearF
 
 
 def costs_of_cells(costs: Sequence[CellCost]) -> CellCosts | None:
-    """Costs that are whole numbers already, in one unit; None if they are negative, too large, or two are of one place."""
+    """Integer costs in one unit; None if any is negative or too large, or if two refer to the same place."""
     places = [(c.point, c.feature) for c in costs]
     shifts = {c.shift for c in costs}
     if len(set(places)) < len(places) or len(shifts) > 1:

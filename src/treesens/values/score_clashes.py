@@ -1,10 +1,10 @@
-"""Bounds of one sum of scores that leave nothing between them, such as `prob(a) < 0.6` beside a case of `prob(a) >= 0.7`.
+"""Finds contradictory bounds of one sum of scores, such as `prob(a) < 0.6` and a case of `prob(a) >= 0.7`.
 
-A search over cells adds the two rows and sees that trees cancel; what is left of it is a bound that no cell moves, and a search
-that never ends if the two bounds are equal irrational numbers.
+A search over cells adds the two rows and cancels the trees; the remaining bound does not depend on cells, and if the two bounds
+are equal irrational numbers, the search never ends.
 
-Two points have one score of a class if no tree of that class asks for what they may differ in. Then `from C1 to C2` asks for
-two scores of which each is above the other: only a tie is left to be ruled out, among all sums of leaves.
+Two points share a class score if none of its trees splits on the features in which they may differ. Then `from C1 to C2`
+requires each of two scores to exceed the other: only a tie remains to be refuted, among all sums of leaves.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import AllOf, AtLeast, Constraint, Query, SameExcept
 
 _BITS = 128
-"""Of enclosures. Bounds that these do not tell apart, and that are not the same symbols, are left to the search."""
+"""Bits of enclosures. Bounds that they do not separate, and that differ symbolically, are left to the search."""
 
 Form: TypeAlias = tuple[tuple[int, int, Fraction], ...]
 End: TypeAlias = tuple[LogRational, bool]
-"""A bound, and whether it is never reached."""
+"""A bound, and a flag: True if it is never reached."""
 ScoreEnds: TypeAlias = Mapping[Form, tuple[End | None, End | None]]
 """By sum of scores, its greatest lower and its least upper bound."""
 Score: TypeAlias = tuple[int, int]
@@ -32,7 +32,7 @@ Score: TypeAlias = tuple[int, int]
 
 
 def equal_scores(query: Query) -> Mapping[Score, Score]:
-    """Scores of a point that are those of an earlier point: both agree on every feature that a tree of the output asks for."""
+    """Scores that equal an earlier point's: both agree on every feature that the output's trees split on."""
     equal: dict[Score, Score] = {}
     for same in query.constraints:
         if not isinstance(same, SameExcept) or query.points[same.left].model != query.points[same.right].model:
@@ -45,20 +45,20 @@ def equal_scores(query: Query) -> Mapping[Score, Score]:
 
 
 def _unmoved_outputs(model: CellEnsemble, varied: frozenset[int]) -> list[int]:
-    """Outputs to which no tree adds anything that asks for one of the features."""
+    """Outputs without a tree that splits on one of the features."""
     ensemble = model.ensemble
     trees = np.unique(ensemble.node_tree[np.isin(model.feature, list(varied))])
     moved = set(ensemble.tree_output[trees].tolist())
-    if -1 in moved:  # leaves with a value for every output
+    if -1 in moved:  # leaves that hold a value for every output
         values = ensemble.leaf_value[np.isin(ensemble.leaf_tree, trees)]
         moved = set(np.flatnonzero(np.any(values != 0, axis=0)).tolist())
     return sorted(set(range(ensemble.n_outputs)) - moved)
 
 
 def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping[Score, Score]) -> ScoreEnds | None:
-    """What is known of sums of scores with more constraints; None if they leave nothing for a sum.
+    """The bounds of sums of scores after adding constraints; None if they contradict each other.
 
-    `equal` says of scores which other score they are.
+    `equal` maps scores to the equal score.
     """
     result = dict(known)
     for row in _rows(constraints):
@@ -79,7 +79,7 @@ def narrowed(known: ScoreEnds, constraints: Iterable[Constraint], equal: Mapping
 
 
 def rows_clash(one: AtLeast, other: AtLeast, equal: Mapping[Score, Score]) -> bool:
-    """True if two rows bound one sum of scores from both sides and leave nothing between."""
+    """True if two rows bound one sum of scores from both sides with nothing between."""
     return (
         all(normal_form(row, equal) is not None for row in (one, other)) and narrowed({}, (one, other), equal) is None
     )
@@ -94,7 +94,7 @@ def _rows(constraints: Iterable[Constraint]) -> Iterator[AtLeast]:
 
 
 def normal_form(row: AtLeast, equal: Mapping[Score, Score]) -> tuple[Form, Fraction] | None:
-    """A sum of scores whose first coefficient is 1, and what it is multiplied by; None if there is more in the row."""
+    """A sum of scores with first coefficient 1, and its factor; None if the row has other terms."""
     form = row.form
     if not form.scores or form.costs or form.changes or form.pairs or form.levels or form.forests:
         return None
@@ -120,7 +120,7 @@ def _empty(low: End, high: End) -> bool:
 
 
 def _sign(number: LogRational) -> int | None:
-    """The sign of a bound; None if it is not plain."""
+    """The sign of a bound; None if it is not certain."""
     logs: dict[Fraction | LogRational, Fraction] = {}
     for coefficient, argument in number.logs:
         logs[argument] = logs.get(argument, Fraction(0)) + coefficient

@@ -1,4 +1,4 @@
-"""What constraints say of the number of features in which the two points of a question differ."""
+"""Constraints on the number of features in which a question's two points differ."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, CellSet, Constr
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueSum
 
 Least = tuple[frozenset[int], int]
-"""Features of two points, and in how many of them the points differ at least."""
+"""Features of two points, and the minimum number in which the points differ."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChangesWanted:
-    """A question for two points that differ in few of these features: in as few as possible, or in `most` of them at most.
+    """A question for two points that differ in few of these features: in a minimum number, or in at most `most`.
 
-    `others` are the constraints without this limit.
+    `others` are the remaining constraints.
     """
 
     features: frozenset[int]
@@ -28,7 +28,7 @@ class ChangesWanted:
 
 
 def changes_wanted(query: Query) -> ChangesWanted | None:
-    """What a question without rows says of the number of changes, if it minimises or limits them and optimises nothing else."""
+    """The question's limit or minimisation of the number of changes, if it uses no rows and optimises nothing else."""
     if query.rows is not None:
         return None
     if query.objective is not None:
@@ -46,7 +46,7 @@ def changes_wanted(query: Query) -> ChangesWanted | None:
 
 
 def _features_counted(goal: Objective) -> frozenset[int] | None:
-    """The features whose changes between the points 0 and 1 an objective minimises, if it does nothing else."""
+    """The features whose changes between points 0 and 1 an objective minimises, if it has no other terms."""
     if goal.maximize or not goal.counts or goal.unit != 1 or goal.offset or goal.nearest is not None:
         return None
     form = goal.form
@@ -66,7 +66,7 @@ def _features_counted(goal: Objective) -> frozenset[int] | None:
 
 
 def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """What constraints that all hold imply; of an alternative, what each of its parts does."""
+    """Consequences of constraints that all hold; for an alternative, those that all of its parts share."""
     given = tuple(constraints)
     yield from _apart_by_cells(given)
     for constraint in given:
@@ -84,7 +84,7 @@ def implied_changes(constraints: Iterable[Constraint]) -> Iterator[Least]:
 
 
 def _apart_by_cells(constraints: Iterable[Constraint]) -> Iterator[Least]:
-    """Features of which the two points may have no cell in common."""
+    """Features whose cells at the two points may be disjoint."""
     masks: dict[tuple[int, int], BoolArray] = {}
     for constraint in constraints:
         if isinstance(constraint, CellSet):
@@ -96,7 +96,7 @@ def _apart_by_cells(constraints: Iterable[Constraint]) -> Iterator[Least]:
 
 
 def counted_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Features of two points, and in how many of them the points differ at most, if a constraint says so and nothing else."""
+    """Features of two points, and the maximum number in which they differ, if that is all a constraint says."""
     if isinstance(constraint, ValueSum):
         return _counted_sum(constraint)
     if not isinstance(constraint, AtLeast):
@@ -123,7 +123,7 @@ def _counted_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def least_changes(constraint: Constraint) -> tuple[frozenset[int], int] | None:
-    """Features of two points, and in how many of them the points differ at least, if a constraint says or implies so."""
+    """Features of two points, and the minimum number in which they differ, as stated or implied by a constraint."""
     if isinstance(constraint, AtLeast):
         form, bound = constraint.form, constraint.bound
         others = form.scores or form.costs or form.pairs or len(form.levels) or form.forests
@@ -158,9 +158,9 @@ def _least_of_sum(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
-    """Features in one of which two points differ, if a sum of distances says that theirs is above 0.
+    """Features of which at least one differs between two points, if a sum of distances requires theirs to exceed 0.
 
-    Points that agree on these have a distance of 0, and all other terms are at least 0, which is above the limit.
+    Points that agree on these have a distance of 0, and all other terms are at least 0, which exceeds the limit.
     """
     lowering = [term for term in relation.terms if term.factor < 0]
     between = all(isinstance(term, DistanceTerm) and {term.point, term.other} == {0, 1} for term in lowering)
@@ -170,10 +170,10 @@ def _apart_at_all(relation: ValueSum) -> tuple[frozenset[int], int] | None:
 
 
 def _is_above(low: Fraction | None, *, strict: bool) -> bool:
-    """True if what is at least (more than) this is more than 0."""
+    """True if this minimum (strict or not) is above 0."""
     return low is not None and (low > 0 or (low == 0 and strict))
 
 
 def _whole(most: Fraction, *, strict: bool) -> int:
-    """The greatest whole number that is at most, or below, a limit."""
+    """The greatest integer at most, or below, a limit."""
     return math.ceil(most) - 1 if strict else math.floor(most)

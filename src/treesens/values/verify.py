@@ -35,8 +35,9 @@ from treesens.values.propagation import CHOICES
 
 @dataclass(frozen=True)
 class Rejected:
-    """The reason why a candidate is not a witness. `numerical` if only the arithmetic of the library rejects it, and `possible`
-    if the library may yet accept the candidate, or other values in its cells: in another order of additions, or at a tie that
+    """The reason why a candidate is not a witness. `numerical` if only the library's arithmetic rejects it, and `possible` if
+    the library may accept the candidate, or other values in its cells, with another order of additions or another tie-break;
+    `none` if its cells hold no values that satisfy the relations.
     it breaks the other way; `none` if its cells hold no values that satisfy the relations."""
 
     reason: str
@@ -54,11 +55,10 @@ def verify_cells(
     pins: Mapping[Place, float] | None = None,
     choices: int = CHOICES,
 ) -> Witness | Rejected:
-    """Turns cells int32[points, features] into a witness, or says why they are none.
+    """Turns cells int32[points, features] into a witness, or returns the reason for their rejection.
 
-    `near` float64[features] (NaN where nothing is preferred) is what values are chosen close to; `library_predict` holds, per
-    model, the library itself for the second level of replay; `pins` are values that are chosen already;
-    `choices` limits how many others are tried.
+    Values are chosen close to `near` float64[features] (NaN: no preference); `library_predict` holds, per model, the library's
+    own predict for the second level of replay; `pins` are fixed values; `choices` limits the number of others.
     """
     for point in range(len(query.points)):
         for feature, legal in enumerate(query.space.legal):
@@ -76,7 +76,7 @@ def verify_values(
 ) -> Witness | Rejected:
     """Judges concrete points float64[points, features] exactly and in the library's arithmetic.
 
-    Values of a row of a table may lie outside the domain, and yet in a cell that holds legal values.
+    Values of a table row may lie outside the domain if their cell holds legal values.
     """
     outside = _outside(query, values)
     if outside is not None:
@@ -128,7 +128,7 @@ def _rejected_by_library(query: Query, values: FloatArray, reason: str) -> Rejec
 
 
 def _predicted(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay]) -> list[Predicted | None]:
-    """What the libraries predict for the points; None for a library that has margins alone."""
+    """The libraries' predictions for the points; None for a library that only returns margins."""
     return [
         None if (predicts := library_predict[point.model].predicts) is None else predicts(values[number : number + 1])
         for number, point in enumerate(query.points)
@@ -136,13 +136,13 @@ def _predicted(query: Query, values: FloatArray, library_predict: Sequence[Libra
 
 
 def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Predicted | None]) -> str | None:
-    """A point that a constraint asks the class of, and of which the library predicts another class than its margins say."""
+    """A point with a class constraint whose class in the library differs from the one its margins give."""
     points_asked = {
         row.form.scores[0].point
         for row in rows_in(query.constraints)
         if isinstance(row, AtLeast) and row.name.startswith(CLASS_ROW) and row.form.scores
     }
-    # Of several models the class is one of a sum of probabilities.
+    # With several models the class is that of a sum of probabilities.
     points_asked |= {
         point
         for row in rows_in(query.constraints)
@@ -155,7 +155,7 @@ def _another_class(query: Query, margins: list[NDArray[Any]], said: Sequence[Pre
             continue
         scores = np.asarray(margins[number], np.float64)[None, :]
         sure, found = sure_classes(ensemble, scores)[0], int(own.classes[0])
-        # The constraint is about exact sums: if only rounding decides, the class is that of the scores themselves.
+        # The constraint is about exact sums: if only rounding decides, the scores themselves determine the class.
         ranked = ensemble if ensemble.link.of_several else replace(ensemble, ranks_scores=True)
         derived = int(ranked.predicted_classes(scores)[0]) if sure is None else sure
         if derived != found:
@@ -171,7 +171,7 @@ def _probabilities(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | 
 
 
 def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None) -> int | None:
-    """The class of a point: what the library predicts, or what its rule makes of margins that it surely tells apart."""
+    """A point's class: the library's prediction, or that of margins which the library certainly separates."""
     if not ensemble.classes:
         return None
     if said is not None and said.classes is not None:
@@ -180,17 +180,17 @@ def _class_of(ensemble: Ensemble, margins: NDArray[Any], said: Predicted | None)
 
 
 def _outside(query: Query, values: FloatArray) -> str | None:
-    """The first feature of a point whose value is not legal; None if all are."""
+    """The first feature of a point whose value is illegal; None if all are legal."""
     for f, (domain, grid) in enumerate(zip(query.space.domains, query.space.grid, strict=True)):
         for point, value in zip(query.points, values[:, f].tolist(), strict=True):
-            # The float that the model reads is what lies in the domain or not.
+            # The domain applies to the float that the model reads.
             if not is_allowed(domain, value) and not is_allowed(domain, float(grid.number_type.cast(value))):
                 return f"{point.name}.{query.space.names[f]}"
     return None
 
 
 def _margins(query: Query, values: FloatArray, library_predict: Sequence[LibraryReplay] | None) -> list[NDArray[Any]]:
-    # A model is asked once for all of its points.
+    # Each model predicts all of its points in one call.
     rows: dict[int, NDArray[Any]] = {}
     for model in {point.model for point in query.points}:
         points_of_model = [number for number, point in enumerate(query.points) if point.model == model]
@@ -211,14 +211,14 @@ def _library_breaks(query: Query, x: Inputs, margins: list[NDArray[Any]]) -> str
 
 
 def may_hold_in_library(query: Query, values: FloatArray) -> bool:
-    """True if points float64[points, features] satisfy a question for the library, with ties of probabilities either way."""
+    """True if points float64[points, features] satisfy a question in the library, for either side of ties of probabilities."""
     cells = query.space.grid.cells(values)
     seen = Inputs(values, cells, scores_of_margins(query, _margins(query, values, None)))
     return all(holds(blurred(query, in_some_order(query, constraint), seen), seen) for constraint in query.constraints)
 
 
 def _judged_otherwise(query: Query, x: Inputs) -> str | None:
-    """A score of a forest that its other judge does not confirm (`Forest.judge`); None if all are confirmed."""
+    """A forest score that its second judge does not confirm (`Forest.judge`); None if all are confirmed."""
     forms = [row.form for row in linear_constraints(query.constraints)]
     forms += [query.objective.form] if query.objective is not None else []
     for form in forms:
@@ -232,7 +232,7 @@ def _judged_otherwise(query: Query, x: Inputs) -> str | None:
 
 
 def _inside_band(query: Query, x: Inputs) -> bool:
-    """True if some linear constraint holds by less than what the library's sums may be off."""
+    """True if some linear constraint holds by less than the library's rounding error."""
     bands = [query.models[p.model].ensemble.bands() for p in query.points]
     averages = [query.models[p.model].ensemble.average for p in query.points]
     for constraint in linear_constraints(query.constraints):
@@ -246,7 +246,7 @@ def _inside_band(query: Query, x: Inputs) -> bool:
 
 
 def describe(constraint: Constraint, x: Inputs) -> str:
-    """A constraint in a few words, with by how much it fails if that is a number."""
+    """A short description of a constraint, with the amount by which a number fails it."""
     if isinstance(constraint, AtLeast):
         return f"{constraint.name} (off by {slack(constraint, x)[1]:.3g})"
     if isinstance(constraint, ProbabilitySum):
@@ -255,7 +255,7 @@ def describe(constraint: Constraint, x: Inputs) -> str:
 
 
 class Replay(StrEnum):
-    """How far a witness was replayed: in the library's arithmetic bit for bit, or by the library itself."""
+    """The level of replay: in the library's arithmetic bit for bit, or by the library itself."""
 
     EMULATED = "emulated"
     LIBRARY = "library"
@@ -268,10 +268,10 @@ class Replay(StrEnum):
 class Witness:
     """Verified concrete points.
 
-    `values` float64[points, features] as typed into the model, `cells` int32 of the same shape, `margins[point]` the library's
+    `values` float64[points, features] as passed to the model, `cells` int32 of the same shape, `margins[point]` the library's
     own raw outputs, `exact` the exact ones; `in_band` if a constraint holds by less than the numerical band. `classes[point]`
-    is the position of the class that the library predicts: None for a regressor, and if emulation cannot tell which of two
-    classes the library's own rounding chooses.
+    is the position of the library's predicted class: None for a regressor, and if emulation cannot tell which of two classes
+    the library's rounding chooses.
     """
 
     values: FloatArray

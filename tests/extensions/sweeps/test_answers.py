@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ import xgboost
 from tests.commands.test_command_line import run
 from tests.extensions.sweeps.conftest import QUESTIONS, SPEC
 from treesens.binder.file import bind
+from treesens.compiler.base.option_kinds import Door, declared
 from treesens.extensions.sweeps.commands.sweep import told
 from treesens.extensions.sweeps.run import Summary
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Task, answer_task, ship
 from treesens.grammar.parsing.parser import parse
-from treesens.records.settings import Settings, key_of
+from treesens.records.journal import key_of
 from treesens.solve.options import Options
 from treesens.solve.question import answer
 
@@ -231,31 +233,34 @@ def test_processes_that_are_kept_find_files_after_the_folder_was_changed(
 CHANGED = {
     "backend": "z3", "pipeline": "independent", "threads": 2, "memory_limit": 1 << 30, "seed": 1, "tolerance": 0.5,
     "absolute_tolerance": 0.5, "replay": "emulated", "certificates": "proofs", "require_certificate": True,
-    "time_limit": 1.0, "total_limit": 1.0, "share": False, "retry": True,
+    "time_limit": 1.0, "total_limit": 1.0, "share": False, "retry": True, "confirm": "z3", "core": True, "regions": False,
 }  # fmt: skip
 """Every setting, with a value that is not its default."""
+UNKEYED = {"time_limit", "total_limit", "share", "retry", "confirm", "core", "regions"}
+"""`check` adds what matters of these to its own keys."""
 
 
 def test_every_setting_that_can_change_an_answer_is_part_of_its_key() -> None:
     plain = Settings()
-    assert set(CHANGED) == {one.name for one in fields(Settings)}
+    assert set(CHANGED) | {"optimal"} == {one.field for one in declared(Settings, ~Door(0))}
     for name, value in CHANGED.items():
         changed = replace(plain, **{name: value})
         assert getattr(changed, name) != getattr(plain, name)
         kept = key_of("question", changed) == key_of("question", plain)
-        assert kept == (name in {"time_limit", "total_limit", "share", "retry"}), name
+        assert kept == (name in UNKEYED), name
         if name != "certificates":
             one = replace(plain, certificates="proofs")
             assert kept == (key_of("question", replace(one, **{name: value})) == key_of("question", one)), name
 
 
 def test_options_of_check_and_bench_reach_the_key() -> None:
-    alike = {one.name for one in fields(Settings)} & {one.name for one in fields(Options)}
-    assert set(CHANGED) - alike == {"replay", "total_limit", "share", "retry"}
+    alike = {one.field for one in declared(Options, ~Door(0))} - {"optimal"}
+    assert set(CHANGED) - alike == {"total_limit", "share", "retry"}
     for name in alike:
-        value = Path(CHANGED[name]) if name == "certificates" else CHANGED[name]
-        given = Settings.of(replace(Options(backend="native"), **{name: value}), "auto")
-        assert given == replace(Settings(), **{name: CHANGED[name]}), name
+        asked = replace(Options(backend="native"), **{name: CHANGED[name]})
+        assert key_of("question", asked) == key_of("question", replace(Settings(), **{name: CHANGED[name]})), name
+    exact = Options(backend="native", optimal=True)
+    assert key_of("question", exact) == key_of("question", Options(backend="native", tolerance=0.0))
 
 
 @pytest.mark.parametrize("failed", [0, 3])

@@ -27,11 +27,11 @@ from treesens.extensions.sweeps.conquer import Coordinator
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.part_certificates import with_part_certificates
 from treesens.extensions.sweeps.run import sweep
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Task, answer_task, ship
 from treesens.records.journal import Entry, Journal
 from treesens.records.questions import Question, document_of
-from treesens.records.settings import Settings
 from treesens.solve.options import Options
 
 Cluster = tuple[str, dict[int, subprocess.Popen[bytes]]]
@@ -276,8 +276,7 @@ def test_one_question_in_parts_on_a_cluster(cluster: Cluster, trained: Path, tmp
         session.question(asked),
         ship(document, True),
         executor,
-        Options(time_limit=60),
-        replay="emulated",
+        Options(time_limit=60, replay="emulated"),
         slice_seconds=0.1,  # a busy machine needs a part of it to begin
         first_seconds=0.0,
     )

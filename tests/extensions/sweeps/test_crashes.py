@@ -19,14 +19,15 @@ import pytest
 from tests.command import CLI
 from tests.commands.test_command_line import run
 from tests.extensions.sweeps.conftest import QUESTIONS
+from treesens.compiler.base.child import wait_for_news
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.on_processes import Worker
 from treesens.extensions.sweeps.run import sweep
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.spec import read_spec
 from treesens.extensions.sweeps.worker import Outcome, Shipment, Task
 from treesens.records.journal import Entry, Journal
 from treesens.records.questions import Document, Question, file_digest
-from treesens.records.settings import Settings
 from treesens.solve.options import Options
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -104,7 +105,7 @@ def test_a_killed_worker_loses_no_question(folder: Path) -> None:
 
 @posix
 def test_a_worker_is_ended_at_any_moment_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """loky's thread fails if its pool is killed while a task waits to be passed on, and prints a traceback."""
+    """No thread of ours fails, and prints a traceback, if a process is killed while a task is on its way."""
     document = searched_for_long(tmp_path)
     task = Task("question", document.digest, "q", Options("native", time_limit=0.05), record=False)
     said: list[object] = []
@@ -112,12 +113,16 @@ def test_a_worker_is_ended_at_any_moment_without_a_word(tmp_path: Path, monkeypa
     worker = Worker()
     for _ in range(2):
         worker.ask(Shipment(document), task)
-        assert not isinstance(worker.taken()[1], BaseException)
+        while (taken := worker.taken(120.0)) is None:
+            wait_for_news([worker.child], 1.0)
+        assert not isinstance(taken[1], Exception)
         worker.ask(Shipment(document), task)  # the process waits for it, and the thread is about to wake
-        thread = worker.pool._executor_manager_thread
-        worker.given_up(0.0)
-        thread.join(60)
-        assert not thread.is_alive()
+        listeners = worker.child._listeners
+        lost = worker.taken(0.0)
+        assert lost is not None
+        assert isinstance(lost[1], TimeoutError)
+        assert not any(listener.is_alive() for listener in listeners)
+    worker.end()
     assert not said
 
 

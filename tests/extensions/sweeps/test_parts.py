@@ -27,7 +27,7 @@ from treesens.extensions.certify.command import run_checker
 from treesens.extensions.sweeps.conquer import Coordinator, can_be_parted
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.part_certificates import with_part_certificates
-from treesens.extensions.sweeps.parts import Cut, Part, PartJournal, Splitter, within
+from treesens.extensions.sweeps.parts import Cut, Part, Splitter, checked_line, within
 from treesens.extensions.sweeps.worker import Outcome, ship
 from treesens.records.journal import Journal
 from treesens.records.questions import document_of
@@ -60,9 +60,13 @@ def search_of(text: str, folder: Path, executor: Executor | None = None, **optio
     document, session = document_of("q.sens", text, folder)
     (asked,) = session.asked()
     where = executor or Executor("inline")
-    settings = {"slice_seconds": 0.002, "first_seconds": 0.0, "replay": "emulated", **options}
+    settings = {"slice_seconds": 0.002, "first_seconds": 0.0, **options}
     return Coordinator(
-        session.question(asked), ship(document, False), where, Options(time_limit=60, tolerance=0.0), **settings
+        session.question(asked),
+        ship(document, False),
+        where,
+        Options(time_limit=60, tolerance=0.0, replay="emulated"),
+        **settings,
     )  # type: ignore[arg-type]
 
 
@@ -230,8 +234,7 @@ def about_a_large_model(folder: Path) -> Coordinator:
         session.question(asked),
         ship(document, False),
         Executor("local", 2),
-        Options(time_limit=120),
-        replay="emulated",
+        Options(time_limit=120, replay="emulated"),
         slice_seconds=0.2,
         first_seconds=0.0,
     )
@@ -324,7 +327,7 @@ def test_it_goes_on_from_its_journal(folder: Path, tmp_path: Path) -> None:
         again = search("largest", folder, journal=journal)
         result = again.run(Budget.of(60))
         assert says(result) == says(as_a_whole(again))
-        closed = [line for line in PartJournal(journal, again._key()).lines() if line["did"] == "none"]
+        closed = [line for line in journal.parts(again._key(), checked_line) if line["did"] == "none"]
         assert len({json.dumps(line["part"]) for line in closed}) == len(closed) == len(again.known.closed)
         third = search("largest", folder, journal=journal)
         assert says(third.run(Budget.of(60))) == says(result)
@@ -336,7 +339,6 @@ def test_parts_that_were_closed_at_another_tolerance_are_asked_again(folder: Pat
     with Journal(tmp_path / "kept.sqlite") as journal:
         rough = search("largest", folder, journal=journal)
         rough.options = replace(rough.options, tolerance=0.5)
-        rough.journal = PartJournal(journal, rough._key())
         rough.run(Budget.of(60))
         fine = search("largest", folder, journal=journal)
         result = fine.run(Budget.of(60))
@@ -363,7 +365,7 @@ def test_a_damaged_line_is_refused(text: str, folder: Path, tmp_path: Path) -> N
     with Journal(tmp_path / "kept.sqlite") as journal:
         one = search("largest", folder, journal=journal)
         with sqlite3.connect(journal.path) as other:
-            key = PartJournal(journal, one._key()).key
+            key = one._key()
             other.execute("INSERT INTO parts (key, line) VALUES (?, ?)", (key, text))
         with pytest.raises(DataError, match="name another file"):
             one.run(Budget.of(5))
@@ -373,14 +375,14 @@ def test_an_answer_in_a_journal_is_verified(folder: Path, tmp_path: Path) -> Non
     with Journal(tmp_path / "kept.sqlite") as journal:
         one = search("found", folder, journal=journal)
         one.run(Budget.of(60))
-        lines = PartJournal(journal, one._key()).lines()
+        lines = journal.parts(one._key(), checked_line)
         assert any(line["did"] == "found" for line in lines)
         with sqlite3.connect(journal.path) as other:
             other.execute("DELETE FROM parts")
         for line in lines:
             if line["did"] == "found":
                 line["values"][1] = line["values"][0]
-            PartJournal(journal, one._key()).write(line)
+            journal.keep_part(one._key(), line)
         with pytest.raises(DataError, match="an answer in it is none"):
             search("found", folder, journal=journal).run(Budget.of(5))
 

@@ -2,8 +2,8 @@
 
     python -m treesens_verify FILE.cert.xz --model MODEL.json
 
-It says in words what is claimed, and then `accepted` or why not. Nothing here imports anything of treesens: this folder is also
-the whole of the distribution `treesens-verify` (verify/). Why a certificate is a proof stands in docs/certificates.md.
+Prints the claim in words, and then `accepted` or the reason against it. Nothing here imports treesens: this folder is also
+the distribution `treesens-verify` (verify/). docs/certificates.md shows why a certificate is a proof.
 """
 
 from .attainable import parts_of

@@ -1,9 +1,9 @@
-"""A leaf of a proof without weights: the sums that parts of a statement can attain are gone through, all of them.
+"""A leaf of a proof without weights: all sums that the parts of a statement can attain are enumerated.
 
-Trees that share no variable, directly or through others, choose their leaves independently, so what two rows ask is a pair of
-sums, one choice per part. Parts that add to one row what they take from the other, in one proportion, have one bit for every
-sum that they attain together; of all other choices those are kept that no other one is as good as in both rows. Orders and
-clauses are left aside, which only leaves more inputs. Why this decides stands in docs/certificates.md.
+Trees that share no variable, directly or through others, choose their leaves independently, so each choice per part gives a
+pair of sums for two rows. Parts that add to one row what they take from the other, in one proportion, share a table with a
+bit per attainable sum; of all other choices the undominated ones are kept. Orders and clauses are ignored, which only
+admits more inputs. Proof: docs/certificates.md.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ MOST_BITS = 1 << 27  # of a table of sums, which is an integer
 
 
 def sums_refute(problem, domain):
-    """Whether no choice of cells of a domain gives every row at least 0."""
+    """True if no choice of cells of a domain gives every row at least 0."""
     rows = len(problem.constant)
     require(rows in (1, 2), "sums of parts are for one or two rows")
     found = [undominated(sums) for sums in sums_of_parts(problem, domain)]
@@ -37,7 +37,7 @@ def sums_refute(problem, domain):
 
 
 def reaches(table, step, start):
-    """Whether start + i * step is at least 0 in both rows, for a bit i of the table: the first row rises, the other falls."""
+    """True if start + i * step is at least 0 in both rows, for a bit i of the table: the first row rises, the other falls."""
     if step is None:
         return min(start) >= 0
     low, high = max(0, -(start[0] // step[0])), start[1] // -step[1]
@@ -45,7 +45,7 @@ def reaches(table, step, start):
 
 
 def parts_of(problem):
-    """The parts: variables that trees join, and the trees (point, number) that ask for them, or for nothing."""
+    """The parts: variables joined by trees, and the trees (point, number) that split on them, or on nothing."""
     owner = list(range(len(problem.domain)))
 
     def root(v):
@@ -68,21 +68,21 @@ def parts_of(problem):
 
 
 def sums_of_parts(problem, domain):
-    """Per part, what every choice of its cells adds to the rows."""
+    """Per part, the sums that each choice of its cells adds to the rows."""
     for variables, trees in parts_of(problem):
         cells = [[k for k in range(problem.sizes[v]) if domain[v] >> k & 1] for v in variables]
         yield {sum_of(problem, trees, dict(zip(variables, at))) for at in counted(problem, cells)}
 
 
 def counted(problem, cells):
-    """The choices of some cells, which are held against the limit on combinations."""
+    """The choices of some cells, counted against the limit on combinations."""
     for at in product(*cells):
         problem.hold(1)
         yield at
 
 
 def sum_of(problem, trees, at):
-    """What some trees, and the costs of their variables, add to each row at these cells."""
+    """The sums of some trees, and of the costs of their variables, in each row at these cells."""
     total = [sum(costs[v][k] for v, k in at.items() if v in costs) for costs in problem.costs]
     for p, t in trees:
         nodes, n = problem.tree(p, t), 0
@@ -95,7 +95,7 @@ def sum_of(problem, trees, at):
 
 
 def undominated(sums):
-    """The sums of which no other one is at least as good in every row."""
+    """The undominated sums: no other one is at least as good in every row."""
     kept = []
     for one in sorted(sums, reverse=True):
         if not kept or one[-1] > kept[-1][-1]:
@@ -104,7 +104,9 @@ def undominated(sums):
 
 
 def line_of(sums):
-    """The direction, in lowest terms, of which all differences of some undominated sums are multiples; None without one."""
+    """The direction, in lowest terms, of which all differences of some undominated sums are multiples; None if there is
+    none.
+    """
     moves = [(x[0] - sums[-1][0], x[1] - sums[-1][1]) for x in sums[:-1] if len(x) == 2]
     if not moves:
         return None

@@ -1,8 +1,8 @@
-"""All leaves of a proof at once: which boxes of trees they meet, as bits, and the sums of the best ones (boxes.py).
+"""All leaves of a proof at once: the boxes of trees that they meet, as bits, and the sums of the best ones (boxes.py).
 
-A node meets the boxes that its parent meets, but for those on the other side of its cut. Every side of a cut is a row of bits,
-one for each box, and so is every node; the nodes of a level are looked at together. Where a node has few boxes left,
-the tree below it goes on with these alone.
+A node meets the boxes that its parent meets, except those on the other side of its cut. Every side of a cut, and every
+node, is a row of bits, one per box; the nodes of a level are processed together. Where a node has few boxes left, the tree
+below it continues with these alone.
 """
 
 from bisect import bisect_left
@@ -21,9 +21,9 @@ WORD = np.dtype("<u8")  # 64 boxes, the first one in the lowest bit
 
 
 class Cuts:
-    """The tree of cuts, node by node in preorder: what is asked of a node, and the sides of the cut above it.
+    """The tree of cuts in preorder: the kind of each node, and the side of the cut above it.
 
-    `asked` are the leaves with the usual weights; others are judged at once by `bound(ends, weights, exponent)`.
+    `asked` are the leaves with the usual weights; `bound(ends, weights, exponent)` judges others at once.
     """
 
     def __init__(self, problem, ends, nodes, usual, bound):
@@ -79,8 +79,8 @@ class Cuts:
         self.side, self.second = place[side], place[second]
 
     def part(self, root, most):
-        """The nodes below one that are looked at together, level by level, with the places of their parents; and which of
-        them begin a part of their own. All are, if they are few; else those with many nodes below, and with next to none.
+        """The nodes below one that are processed together, level by level, with the places of their parents; and those that
+        begin a part of their own: all if they are few, otherwise those with many nodes below, and with next to none.
         """
         whole, small, size = min(WHOLE, most), max(min(SMALL, most // PARTS), 1), int(self.size[root])
         limit, held = max(size // PARTS, whole) if size > whole else 0, 1
@@ -98,7 +98,7 @@ class Cuts:
             levels.append((child, np.tile(inner, 2)[keep], later))
 
     def side_of(self, v, before, mine, second, i):
-        """The number of the side of a cut that some ends say; 0 if they are those before."""
+        """The number of the side of a cut with these ends; 0 if they equal those before."""
         (low, high, missing), (start, end, may) = before, mine
         if missing and not may:  # a box that held the missing value alone has to hold a cell now
             second[i] = self.number(v, ABOVE, start)
@@ -131,7 +131,7 @@ class Cuts:
 class Block:
     """Some boxes of a layer, or of a block, with a bit each. Every tree begins with a word of its own.
 
-    It stands for a layer: `factor`, `value` and `column` are by bit.
+    It replaces a layer: `factor`, `value` and `column` are by bit.
     """
 
     def __init__(self, layer, boxes, cuts):
@@ -158,7 +158,7 @@ class Block:
         return self.columns[v, i]
 
     def bits(self, sides):
-        """The boxes on the sides of some cuts, a row each; the side 0 has all."""
+        """The boxes on the sides of some cuts, a row each; side 0 has all."""
         rows = np.full((len(sides), self.bytes), 255, np.uint8)
         kinds = self.cuts.table[sides, :2]
         ends = np.flatnonzero(np.any(kinds[1:] != kinds[:-1], axis=1)) + 1
@@ -169,7 +169,7 @@ class Block:
         return rows
 
     def on(self, sides):
-        """The boxes on some sides of one variable and one kind."""
+        """The boxes on some sides of one variable and kind."""
         v, kind = self.cuts.table[sides[0], :2].tolist()
         mine = self.column(v, 0 if kind == BELOW else 1)
         cells = self.cuts.table[sides, 2].astype(mine.dtype)[:, None]
@@ -177,7 +177,7 @@ class Block:
         return packed(meets | self.column(v, 2) if kind == ABOVE_OR_MISSING else meets)
 
     def bounds(self, rows, constant):
-        """For every row the sum of the best boxes, the first ones of their trees; -1 if a tree lacks one that it must have."""
+        """For every row the sum of the best boxes, the first ones of their trees; -1 if a tree lacks a required box."""
         words = rows.view(WORD)
         found = words.take(self.begin, axis=1)
         total, lacks = (
@@ -212,12 +212,12 @@ class Block:
 
 
 def are_refuted(cuts, layer):
-    """Whether the bounds of all leaves that are asked are below 0."""
+    """True if the bounds of all usual leaves are below 0."""
     return all((bounds < 0).all() for _, bounds in bounds_of(cuts, layer))
 
 
 def bounds_of(cuts, layer):
-    """The leaves that are asked, some at a time, and their bounds."""
+    """The usual leaves in batches, with their bounds."""
     stack = [(layer, 0, None)]
     while stack:
         layer_of, root, row = stack.pop()

@@ -1,9 +1,9 @@
 """Proofs of deep trees with numpy: leaves that are weights alone, without messages. Only this file and bits.py need numpy.
 
-A box is a combination of leaves of one tree: a run of cells of every variable, and perhaps its missing value. What a domain
-has in between is taken to be there, and values are rounded upwards to units that fit 64 bits. Of rows that cancel only boxes
-above 0 are kept, since one that is not kept has no more than 0. All of this only makes bounds greater: what is accepted here
-the proof in core.py accepts, too, if it has the time. What is not accepted here is left to that one.
+A box is a combination of leaves of one tree: a run of cells of every variable, and perhaps its missing value. Gaps in a
+domain are treated as filled, and values are rounded upwards to units that fit 64 bits. Of rows that cancel only boxes above
+0 are kept, since the others add at most 0. All of this only raises bounds: core.py accepts every proof that is accepted
+here, if it has the time, and judges the others.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ MOST_CELLS = 1 << 24  # nodes of trees that are looked at together, times their 
 
 
 class BoxProof:
-    """Goes through a tree of cuts in preorder, as `Proof` does."""
+    """Walks a tree of cuts in preorder, as `Proof` does."""
 
     def __init__(self, problem):
         self.problem, self.layers, self.forests = problem, {}, {}
@@ -33,7 +33,7 @@ class BoxProof:
     def check(self, nodes):
         """Rejected if neither boxes nor the proof in core.py refute every leaf.
 
-        Whatever stops the boxes decides nothing: numpy's versions raise different errors where a number does not fit.
+        An error in the boxes decides nothing: numpy's versions raise different errors where a number does not fit.
         """
         try:
             require(self.suits(nodes), "messages, categories or costs")
@@ -42,7 +42,7 @@ class BoxProof:
             Proof(self.problem).check(nodes)
 
     def go_through(self, nodes):
-        """The leaves with the weights that most have are looked at together, all others one by one."""
+        """Processes the leaves with the most frequent weights together, all others one by one."""
         if self.problem.clauses or self.problem.orders:
             walk = Proof(self.problem)  # its cuts and its propagation
             walk.bound = self.bound
@@ -53,7 +53,7 @@ class BoxProof:
         require(not len(cuts.asked) or are_refuted(cuts, layer), "a leaf of the proof does not refute its cells")
 
     def suits(self, nodes):
-        """Whether all leaves are weights alone, all splits cut numbers, and no row has costs."""
+        """True if all leaves are weights alone, all splits cut numbers, and no row has costs."""
         plain = (
             self.problem.features
             and not any(self.problem.costs)
@@ -70,20 +70,20 @@ class BoxProof:
         return self.layers[key]
 
     def forest(self, p, trees):
-        """Some trees of the model of a point, which is the same for all weights."""
+        """Some trees of the model of a point, independent of weights."""
         key = id(self.problem.points[p]), *trees
         if key not in self.forests:
             self.forests[key] = Forest(self.problem, p, trees)
         return self.forests[key]
 
     def ends_of(self, v, cells):
-        """The first cell with a value, the one after the last, and whether it may be missing."""
+        """The first cell with a value, the one after the last, and True if the value may be missing."""
         missing = self.problem.sizes[v] - 1
         present = cells & (1 << missing) - 1
         return (lowest(present), highest(present) + 1, bool(cells >> missing)) if present else (0, 0, True)
 
     def bound(self, domain, weights, exponent, _):
-        """At most this is the weighted sum of what all rows have left, anywhere in the domain, in units of the layer."""
+        """An upper bound of the weighted slacks of all rows over the domain, in units of the layer."""
         return self.bound_at([self.ends_of(v, cells) for v, cells in enumerate(domain)], weights, exponent)
 
     def bound_at(self, ends, weights, exponent):
@@ -96,7 +96,7 @@ class BoxProof:
 
 
 class Layer:
-    """The boxes of all trees for some weights of the rows: by tree, and the most valuable ones first."""
+    """The boxes of all trees for some weights of the rows: by tree, the most valuable ones first."""
 
     def __init__(self, problem, weights, ends, forest_of):
         self.problem, self.ends, self.columns, self.tables = problem, ends, {}, {}
@@ -150,7 +150,7 @@ class Layer:
         return boxes.compress(meets)
 
     def bound(self, boxes):
-        """The sum of the best boxes, the first ones of their trees; -1 if a tree that has to have one has none left."""
+        """The sum of the best boxes, the first ones of their trees; -1 if a tree that needs a box has none left."""
         factor = self.factor.take(boxes)
         best = boxes.compress(np.concatenate((np.ones(min(len(factor), 1), bool), factor[1:] != factor[:-1])))
         if np.count_nonzero(self.must[self.factor[best]]) < np.count_nonzero(self.must):
@@ -186,7 +186,7 @@ class Boxes:
         self.at, self.value, self.tree = [n[order] for n in self.at], value[order], tree[order]
 
     def after(self, front):
-        """The combinations that follow: a split of a feature on which two points agree is one for both if they are at it."""
+        """The combinations after a split; a split on a feature on which two points agree is one for both if they are at it."""
         forest, found = self.forest, [[] for _ in front]
         feature, last = [forest.feature[n] for n in front], len(front) - 1
         both = (front[0] == front[last]) & self.shared[feature[0]] if last else np.zeros(len(front[0]), bool)
@@ -205,7 +205,7 @@ class Boxes:
         return [np.concatenate(mine) for mine in found]
 
     def meets(self, j, at, f):
-        """Whether some cell, or a missing value, of the variable of a feature at one point reaches all of its nodes."""
+        """True if some cell, or a missing value, of the variable of a feature at one point reaches all of its nodes."""
         found, apart = [one[f] for one in self.ends[j]], ~self.shared[f]
         for i, n in enumerate(at):
             for k in range(3 if self.missing else 2):
@@ -226,9 +226,9 @@ class Boxes:
 
 
 class Forest:
-    """Some trees of the model of a point, node by node, one after the other, and the cells that reach every node.
+    """Some trees of the model of a point, one after the other, and the cells that reach every node.
 
-    `features` are those that they use, and splits name them by their place. `levels` are the splits from the roots on.
+    `features` are the features they split on, and splits name them by position. `levels` are the splits from the roots on.
     """
 
     def __init__(self, problem, p, trees):
@@ -256,7 +256,7 @@ class Forest:
         self.reach([len(problem.cuts[f]) + 1 for f in self.features])
 
     def reach(self, cells):
-        """What reaches every node, level by level."""
+        """The cells that reach every node, level by level."""
         kind = kind_of_cells(max(cells, default=0))
         shape = len(self.leaf), len(cells)
         low, high, gone = np.zeros(shape, kind), np.zeros(shape, kind), np.ones(shape, bool)
@@ -278,7 +278,9 @@ class Forest:
         self.tables = [np.ascontiguousarray(table.T) for table in (low, high, gone)]
 
     def cells_of(self, i, feature, nodes):
-        """What reaches nodes, of one feature or one each: first cells (0), cells after the last (1), or missing values (2)."""
+        """The cells that reach nodes, of one feature or one each: first cells (0), cells after the last (1), or missing
+        values (2).
+        """
         return self.tables[i].ravel().take(nodes + feature * np.int64(len(self.leaf)))
 
     def ends(self, problem, p, ends):
@@ -287,7 +289,7 @@ class Forest:
         return [np.array([one[i] for one in mine], bool if i == 2 else self.tables[0].dtype) for i in range(3)]
 
     def greatest(self, values):
-        """Of every node the greatest value of a leaf at or below it."""
+        """Per node, the greatest value of a leaf at or below it."""
         top = np.zeros(len(self.leaf), np.int64)
         top[self.leaf] = joined(values, np.int64)
         for level in reversed(self.levels):
@@ -295,7 +297,7 @@ class Forest:
         return top
 
     def goes_along(self, shared):
-        """Of every node whether two points that reach it reach one leaf, as they agree on all features below."""
+        """Per node, True if two points that reach it reach one leaf, as they agree on all features below."""
         along = self.leaf | shared[self.feature]
         for level in reversed(self.levels):
             along[level] &= along[self.left[level]] & along[self.right[level]]
@@ -303,9 +305,9 @@ class Forest:
 
 
 class Values(dict):
-    """What some weights, one for each output, make of the numbers of a leaf: in units of 1 / 2^shift, rounded upwards.
+    """The values of leaves under some weights, one per output: in units of 1 / 2^shift, rounded upwards.
 
-    Most leaves of a forest hold the same few numbers, which are looked at once.
+    Most leaves of a forest hold the same few numbers, so each number is converted once.
     """
 
     def __init__(self, model, sums, shift):
@@ -320,7 +322,7 @@ class Values(dict):
 
 
 def batches(problem, points, trees):
-    """The trees, some at a time, so that the cells that reach their nodes can be held."""
+    """The trees in batches, so that the cells that reach their nodes fit into memory."""
     model, some, nodes, features = problem.points[points[0]], [], 0, set()
     for one in trees:
         more, used = nodes + model.trees[one[0]].size, features | model.uses[one[0]]
@@ -332,13 +334,13 @@ def batches(problem, points, trees):
 
 
 def problem_sums(problem, weights, p, t):
-    """How often some weights count every output of a tree at a point."""
+    """The number of times that some weights count each output of a tree at a point."""
     outputs = problem.points[p].outputs[t]
     return [sum(w * c.get((p, o), 0) for w, c in zip(weights, problem.coefficients)) for o in outputs]
 
 
 def kind_of_cells(largest):
-    """A type that holds every number of a cell up to this one. Each variable has its own: other ones may have more cells."""
+    """A type that holds every cell number up to this one. Each variable has its own."""
     return np.uint16 if largest < 1 << 16 else np.int32
 
 
@@ -351,6 +353,6 @@ def joined(arrays, kind):
 
 
 def check(certificate, data, read=read_model, **allowed):
-    """What `check` in core.py does, with numpy for proofs that suit."""
+    """`check` of core.py, with numpy for suitable proofs."""
     with no_circles():
         return check_by(certificate, data, read, prove=BoxProof, **allowed)

@@ -1,4 +1,4 @@
-"""What is asked of inputs besides a statement on cells: sums of values and of probabilities, and alternatives, all by value."""
+"""Constraints on inputs beyond a statement on cells: sums of values and of probabilities, and alternatives, all by value."""
 
 import math
 from bisect import bisect_right
@@ -10,7 +10,7 @@ from .numbers import exp_bounds, fraction, is_value, ln_bounds, require
 
 
 def holds(allowed, x, largest):
-    """Whether a set holds a value; a missing one is NaN."""
+    """True if a set holds a value; a missing one is NaN."""
     if math.isnan(x):
         return bool(allowed.get("missing"))
     inside = any((low is None or low <= x) and (high is None or x <= high) for low, high in allowed.get("runs", []))
@@ -31,15 +31,15 @@ def values_of(problem, inputs):
 
 
 class Given:
-    """Inputs x, by point and feature: NaN is missing. What an enclosure does not tell is taken not to hold if it has to be
-    `sure`, and to hold if not.
+    """Inputs x, by point and feature: NaN is missing. An undecided enclosure counts as false if it has to be `sure`, and as
+    true otherwise.
     """
 
     def __init__(self, problem, x, sure=True):
         self.problem, self.x, self.sure, self.known = problem, x, sure, {}
 
     def satisfies(self, asked):
-        """Whether all that is asked holds."""
+        """True if all constraints hold."""
         return (
             all(self.within(part) for part in asked.get("domain", []))
             and all(any(map(self.within, clause)) for clause in asked.get("clauses", []))
@@ -93,7 +93,7 @@ class Given:
         return nodes[at][0]
 
     def lies_in(self, cavities):
-        """Whether some features, `width` of them or fewer, have values that no row has in its cells of all of them."""
+        """True if for some features, at most `width`, no row has the values in its cells of all of them."""
         x = self.x[cavities["point"]]
         inside = [
             {i for i, allowed in enumerate(sets) if holds(allowed, x[f], self.problem.largest)}
@@ -104,7 +104,7 @@ class Given:
         return can_hit(apart, cavities["width"])
 
     def relation(self, relation):
-        """A sum of values: a term of a value that is missing has no value."""
+        """A sum of values; a term of a missing value has no value."""
         values = [self.value(*term) for term in relation["terms"]]
         if None in values:
             return False
@@ -124,7 +124,7 @@ class Given:
         return fraction(factor) * away**power
 
     def chance(self, chance):
-        """A sum of probabilities, by the least that it may be, or if it need not be sure by the most."""
+        """A sum of probabilities, by its lower end, or by its upper end if it need not be sure."""
         choose = min if self.sure else max
         total = sum(choose(fraction(factor) * end for end in self.ends(*term)) for factor, *term in chance["terms"])
         least = fraction(chance["least"])
@@ -148,7 +148,7 @@ class Given:
 
 
 def can_hit(sets, count):
-    """Whether `count` items, or fewer, have one of each set among them."""
+    """True if at most `count` items hit each set."""
     if not sets:
         return True
     often = Counter(chain.from_iterable(sets)).most_common(count)
@@ -165,7 +165,7 @@ def share(exponents):
 
 
 def on_lines(knots, x):
-    """What lines from knot to knot say of a number; the ends beyond the first and the last knot."""
+    """The value of lines from knot to knot at a number; the ends beyond the first and the last knot."""
     known = [(fraction(at), fraction(value)) for at, value in knots]
     place = bisect_right([at for at, _ in known], x)
     if place in (0, len(known)):

@@ -1,7 +1,7 @@
-"""Questions in cases: a whole question, with alternatives that no statement can say, and parts that leave no case out.
+"""Questions in cases: a whole question, with alternatives that no statement can express, and parts that cover all cases.
 
-Every case is made here, from the whole. A part answers a case if all that it asks is asked by the case as well: then it has
-every input of the case. What the parts say of themselves is not asked.
+The cases are derived here from the whole. A part answers a case if the case has all constraints of the part: then the part
+has every input of the case. The descriptions in parts are not used.
 """
 
 import json
@@ -17,14 +17,14 @@ MOST_CASES = 10_000
 
 
 def cases(whole, certificates, models_of, files=None):
-    """No inputs satisfy the whole question, line by line; Rejected if a case of it is answered by no part."""
+    """No inputs satisfy the whole question, line by line; Rejected if no part answers a case of it."""
     problem = checked(whole, models_of)
     check_none(whole, certificates, len(problem.features))
     return [*in_words(problem, files), *in_further_words(Words(problem), whole, "  ")]
 
 
 def checked(whole, models_of):
-    """The statement of a whole question, all of which has the right form."""
+    """The statement of a whole question, with all forms checked."""
     parts(whole, {"statement", *CASES}, "the whole question", BY_VALUE)
     parts(whole["statement"], STATEMENT, "the statement", LEARNT)
     models = listed(whole["statement"]["models"], "models")
@@ -36,7 +36,7 @@ def checked(whole, models_of):
 
 
 def check_none(whole, certificates, features):
-    """That every case of a question is answered by a part without inputs."""
+    """Checks that a part without inputs answers every case of a question."""
     answers = [Asked(one["statement"]) for one in certificates]
     require(all(one["claim"] == "none" for one in certificates), "a part of the question has inputs")
     free = range(features)
@@ -53,7 +53,8 @@ def check_none(whole, certificates, features):
 
 
 def check_found(whole, certificate):
-    """That inputs of a certificate are an answer of a question: they satisfy all that it asks, or that one of its cases asks.
+    """Checks that a certificate's inputs are an answer of a question: they satisfy its constraints, or those of one of its
+    cases.
 
     A feature without a set in the question itself is never missing, whatever an alternative says.
     """
@@ -73,7 +74,7 @@ def check_found(whole, certificate):
 
 
 def differs_in(varied, same_except, limits):
-    """Whether points that differ in some features (None: in any) keep the limits of a case."""
+    """True if points that differ in some features (None: in any) keep the limits of a case."""
     if varied is None:
         return same_except is None and not limits
     kept = all(len(varied.intersection(limit["features"])) <= limit["most"] for limit in limits)
@@ -81,14 +82,14 @@ def differs_in(varied, same_except, limits):
 
 
 def kinds(asked, name):
-    """What one of its lists asks, as texts."""
+    """The constraints of one of its lists, as texts."""
     return {text(item) for item in asked.get(name, [])}
 
 
 class Asked:
-    """What a statement asks, as sets of texts. `listed`: for which points and features it has sets.
+    """The constraints of a statement, as sets of texts. `listed`: the points and features with sets.
 
-    A case has sums beside the rest, and a statement among what else it asks.
+    A case has sums separately, a statement within its further constraints.
     """
 
     def __init__(self, statement):
@@ -106,16 +107,16 @@ class Asked:
         self.varied = None if varied is None else frozenset(varied)
 
     def has_all_of(self, other):
-        """Whether all that the other one asks is asked here. A feature without a set is never missing: both list the same.
+        """True if this has all constraints of the other one. A feature without a set is never missing: both list the same.
 
-        Trees beside a model may make a feature one of codes, so that the other one may not have more of them.
+        Trees next to a model may make a feature one of codes, so the other one may not have more of them.
         """
         alike = (self.points, self.listed) == (other.points, other.listed) and other.learnt <= self.learnt
         return alike and other.asked <= self.asked
 
 
 def plain_row(row, statement):
-    """A row without its name, which means nothing; an output of learnt trees is named by what they are."""
+    """A row without its name, which means nothing; an output of learnt trees is named by their content."""
     terms = [[c, p, *output_of(statement, p, o)] for c, p, o in row["terms"]]
     return {**{k: v for k, v in row.items() if k != "name"}, "terms": terms}
 

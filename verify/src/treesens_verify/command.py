@@ -1,4 +1,4 @@
-"""The command: reads files within limits, says what each claims, and whether it is accepted."""
+"""The command: reads files within limits, prints their claims, and accepts or rejects them."""
 
 import argparse
 import errno
@@ -28,14 +28,14 @@ def read(path, most=MOST_BYTES):
 
 
 def content(path, most, what):
-    """The bytes of a file, if they are not too many."""
+    """The bytes of a file within the limit."""
     found = bytes_of(path, most + 1)
     require(len(found) <= most, f"the {what} has more than {most} bytes")
     return found
 
 
 def bytes_of(path, most=-1):
-    """The bytes of a plain file. A pipe or a device could be waited for, or read, without an end: it raises an OSError."""
+    """The bytes of a plain file. OSError for a pipe or a device, whose reading might never end."""
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file: copy what it gives into one")
@@ -86,7 +86,7 @@ class Clock:
 
 
 def limit_memory(megabytes):
-    """A limit that the system keeps, where it has one: beyond it a MemoryError is raised."""
+    """Sets the system's memory limit, where it has one: beyond it a MemoryError is raised."""
     try:
         import resource
     except ImportError:  # no POSIX
@@ -96,7 +96,7 @@ def limit_memory(megabytes):
 
 
 def judge(path, asked, data, files):
-    """Says what a certificate, or a manifest with its parts, claims and whether it is accepted."""
+    """Prints the claim of a certificate, or of a manifest with its parts, and accepts or rejects it."""
     most = asked.megabytes * MEGABYTE // 16
     try:
         for line in (of_manifest if path.endswith(MANIFEST) else one)(path, asked, data, files, most):
@@ -116,13 +116,13 @@ def judge(path, asked, data, files):
 
 
 def one(path, asked, data, files, most):
-    """The lines of a certificate that is accepted."""
+    """The lines of an accepted certificate."""
     with Clock(asked.seconds):
         return checked(content(path, most, "certificate"), asked, data, files, most, read_model)[0]
 
 
 def checked(packed, asked, data, files, most, read_one):
-    """What an accepted certificate says, and its claim and statement; each content is checked once in a run."""
+    """The lines, claim and statement of an accepted certificate; each content is checked once in a run."""
     digest = hashlib.sha256(packed).hexdigest()
     if digest not in asked.known:
         certificate = unpacked(packed, most)
@@ -132,7 +132,7 @@ def checked(packed, asked, data, files, most, read_one):
 
 
 def accepted(certificate, asked, data, files, read_one):
-    """Checks a certificate; what it says, line by line."""
+    """Checks a certificate and returns its claim in lines."""
     prove = with_numpy() if asked.numpy else check
     problem = prove(certificate, data, read_one, entries=asked.entries, **allowed_by(asked))
     lines = list(in_words(problem, files))
@@ -140,7 +140,7 @@ def accepted(certificate, asked, data, files, read_one):
 
 
 def with_numpy():
-    """What checks with numpy, which nothing else here needs."""
+    """The numpy path, which nothing else here needs."""
     try:
         from .boxes import check as prove
     except ImportError as error:
@@ -212,9 +212,9 @@ def options():
 
 
 def listed(folder):
-    """What `sha256sum` writes of the files of a folder, by name: the model that it is has the SHA-256 of this list.
+    """The list that `sha256sum` writes of the files of a folder, by name; its SHA-256 is that of a model folder.
 
-    Names that begin with `.` or `_` do not count, and neither does what is no plain file.
+    Names that begin with `.` or `_`, and anything but plain files, do not count.
     """
     found = {}
     for place, folders, names in os.walk(folder):

@@ -1,6 +1,6 @@
-"""The core: a statement on cells, and a proof of it. What is trusted is this file, its numbers and its readers of models.
+"""The core: a statement on cells, and its proof. Trusted are this file, its numbers and its readers of models.
 
-Why this is a proof stands in docs/certificates.md, whose notation is used here.
+docs/certificates.md shows why this is a proof; its notation is used here.
 """
 
 import lzma
@@ -95,7 +95,7 @@ class Problem:
         return found
 
     def make_rows(self):
-        """Rows in whole numbers: what a row asks is constant + sum of coefficient * leaf + sum of costs >= 0."""
+        """Rows in whole numbers: constant + sum of coefficient * leaf + sum of costs >= 0."""
         scale = common(m.scale for m in self.points)
         self.units, self.constant, self.coefficients, self.costs = [], [], [], []
         for row in self.statement["rows"]:
@@ -121,7 +121,7 @@ class Problem:
             self.costs.append(costs)
 
     def level(self, bound):
-        """A fraction that the bound is not below, or if inputs are claimed to exist, not above."""
+        """A fraction that the bound does not fall below, or for claimed inputs does not exceed."""
         choose = max if self.found else min
         logs = (choose(fraction(c) * end for end in ln_bounds(fraction(a))) for c, a in bound["logs"])
         return fraction(bound["rational"]) + sum(logs)
@@ -141,7 +141,7 @@ class Problem:
         return (1 << bisect_right(cuts, test + 0.0)) - 1 | missing << len(cuts) + 1
 
     def make_factors(self, apart):
-        """A factor is a tree at a point, or at both points if they agree on some features, but for trees named in `apart`."""
+        """A factor is a tree at a point, or at both points if they agree on some features, except trees named in `apart`."""
         number = range(len(self.points))
         self.joint, self.factors = self.agree and self.points[0] is self.points[1], []
         self.entries, self.along, self.trees = {}, {}, {}
@@ -179,13 +179,13 @@ class Problem:
         require(self.free >= 0, "it needs more combinations of leaves than are allowed (--entries allows more)")
 
     def refutes(self, box):
-        """Whether an order, or a clause of two parts, excludes all of a box."""
+        """True if an order, or a clause of two parts, excludes all of a box."""
         if any(v in box and w in box and lowest(box[v]) > highest(box[w]) for v, w in self.orders):
             return True
         return any(len(c) == 2 and all(not cells & box.get(v, self.domain[v]) for v, cells in c) for c in self.clauses)
 
     def goes_along(self, t):
-        """Of every node of a tree: whether both points reach the same leaf below it, since they agree on all its features."""
+        """Per node of a tree, True if both points reach the same leaf below it, since they agree on all its features."""
         if t not in self.along:
             tree, along = self.tree(0, t), {}
             for n in range(len(tree) - 1, -1, -1):
@@ -223,7 +223,7 @@ def highest(cells):
 
 
 class Proof:
-    """Goes through a tree of cuts in preorder. A leaf keeps the messages of the leaf before it, but for the changes."""
+    """Walks a tree of cuts in preorder. A leaf keeps the messages of the leaf before it, apart from the changes."""
 
     def __init__(self, problem):
         self.problem, self.weights, self.messages, self.domain = problem, None, {}, None
@@ -249,7 +249,7 @@ class Proof:
         require(not stack, "a part of the domain is not dealt with")
 
     def bound(self, domain, weights, exponent, changes):
-        """At most this is the weighted sum of what all rows have left, anywhere in the domain."""
+        """An upper bound of the weighted slacks of all rows over the domain."""
         problem, before = self.problem, self.domain if weights == self.weights else None
         require(len(weights) == len(problem.constant), "one weight per row is needed")
         require(all(type(x) is int and x >= 0 for x in [*weights, exponent]) and exponent <= MOST_SHIFT, "no weights")
@@ -317,7 +317,7 @@ class Proof:
         return max([*found, 0] if cells & (1 << runs[0][0]) - 1 else found)
 
     def best_cell(self, v):
-        """The greatest of the costs of a cell minus the messages about it, over the cells of the domain."""
+        """The greatest value of costs minus messages of a variable, over the cells of the domain."""
         size = self.problem.sizes[v]
         steps = [0] * (size + 1)
         for about in self.messages.values():
@@ -333,7 +333,7 @@ class Proof:
 
 
 def model_of(stated, data, read=read_model, *, first_trees=False, trees_alone=False):
-    """A model as a statement names it, of files with the contents `data`."""
+    """The model that a statement names, from files with the contents `data`."""
     model = read(content_of(stated["sha256"], data), stated)
     first = f"it is about the first {stated['trees']} of {model.total} trees (--first-trees allows this)"
     require(first_trees or stated["trees"] == model.total, first)
@@ -353,8 +353,8 @@ def problem_of(certificate, data, read=read_model, *, entries=MOST_ENTRIES, **al
 def check(certificate, data, read=read_model, prove=None, **allowed):
     """Checks a certificate (a JSON object) against the bytes of model files. Raises Rejected with the reason.
 
-    `first_trees`: it may be about the first trees of a model; `trees_alone`: trees files count without the models that they are
-    made from; `entries`: so many combinations of leaves are held; `prove`: what goes through a proof, Proof by default.
+    `first_trees`: accepts claims about the first trees of a model; `trees_alone`: accepts trees files without their models;
+    `entries`: limit on combinations of leaves; `prove`: the class that walks a proof, Proof by default.
     """
     try:
         problem = problem_of(certificate, data, read, **allowed)

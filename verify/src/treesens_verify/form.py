@@ -1,6 +1,6 @@
-"""The form of a certificate: refuses whatever could be read in two ways, or would be proved but not said in words.
+"""The form of a certificate: rejects everything ambiguous, and everything that would be proved but not printed.
 
-Nothing here can make a certificate accepted. It only turns some away, each with its reason.
+Nothing here can make a certificate accepted.
 """
 
 import re
@@ -32,7 +32,7 @@ def index(x, end, what):
 
 
 def value(x, kind, what):
-    """A value that features of a number type can have; a whole number in JSON has to be one as well."""
+    """A value that features of a number type can have; integers in JSON are checked as well."""
     require(is_value(x, kind), f"{what} has a number that is no {kind}")
 
 
@@ -41,7 +41,7 @@ def text(x, what):
 
 
 def check_certificate(certificate):
-    """The parts of a certificate, the models that it names, and the proof; the statement needs the models (below)."""
+    """The parts of a certificate, its models, and the proof; the statement needs the models (below)."""
     require(type(certificate) is dict, "not a certificate of version 1")
     version, claim = certificate.get("version"), certificate.get("claim")
     known = certificate.get("format") == "treesens-certificate" and type(version) is int and version == 1
@@ -86,7 +86,7 @@ def check_node(node):
 
 
 def check_statement(statement, models):
-    """That every index, name and set of a statement about these models means one thing."""
+    """Checks that every index, name and set of a statement about these models is unambiguous."""
     points = listed(statement["points"], "points", (1, 2))
     for point in points:
         parts(point, {"name", "model"}, "a point")
@@ -170,8 +170,8 @@ def check_further(statement, models, asked):
 
 
 def check_curve(curve):
-    """What is made of a sum of scores s, or if it is `of_probability` of 1 / (1 + e^-s): nothing (null), 1 / (1 + e^(slope x +
-    intercept)), or lines from knot to knot, which never fall.
+    """A function of a sum of scores s, or if it is `of_probability` of 1 / (1 + e^-s): the identity (null), 1 / (1 +
+    e^(slope x + intercept)), or rising lines from knot to knot.
     """
     if curve is None:
         return
@@ -190,7 +190,7 @@ def check_curve(curve):
 
 
 def check_cavities(asked, points, features, kind):
-    """The cells of some rows: sets of each of some features, and of every row the number of the set that it is in, or null."""
+    """The cells of some rows: sets of each of some features, and per row the number of its set, or null."""
     parts(asked, {"point", "width", "features", "cells", "rows"}, "cavities")
     index(asked["point"], points, "cavities")
     require(type(asked["width"]) is int and asked["width"] > 0, "the width of cavities is no whole number from 1 on")
@@ -212,7 +212,7 @@ def check_limit(asked, end, what):
 
 
 def check_value(term, points, features, kind):
-    """[factor, point, feature], or a distance: then follow what it is from, its unit (null: 1 if unequal) and its power."""
+    """[factor, point, feature], or a distance, followed by its origin, its unit (null: 1 if unequal) and its power."""
     factor, p, f, *distance = listed(term, "a term of values", (3, 6))
     text(factor, "a term of values")
     index(p, points, "a term of values")
@@ -231,7 +231,7 @@ def check_value(term, points, features, kind):
 
 
 def check_learnt(statement, models, seen):
-    """That a point sees every model but those of learnt trees, which stand beside the others; how many outputs these have."""
+    """Checks that every model but learnt trees belongs to a point; returns the number of outputs of these trees."""
     others = listed(statement.get("learnt", []), "what is learnt")
     for i in others:
         index(i, len(models), "what is learnt")
@@ -267,7 +267,7 @@ def check_scores(terms, outputs):
 
 
 def check_row(row, outputs, features, kind):
-    """`outputs`: how many every point has."""
+    """`outputs`: the number of outputs of every point."""
     parts(row, {"terms", "costs", "bound", "strict"}, "a row", ["name"])
     require(type(row["strict"]) is bool, "a flag is neither true nor false")
     parts(row["bound"], {"rational", "logs"}, "a bound")

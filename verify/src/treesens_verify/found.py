@@ -1,4 +1,4 @@
-"""Inputs that are claimed to exist: everything that the statement asks, by value."""
+"""Inputs that are claimed to exist: all constraints of the statement, by value."""
 
 import math
 from bisect import bisect_right

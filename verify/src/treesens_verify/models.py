@@ -1,6 +1,6 @@
 """Readers of model files: XGBoost's JSON and UBJSON, and the trees that `treesens export` writes of any other model.
 
-What they take a model for is trusted: which way an input goes at a split, and what a leaf adds to which output.
+Their reading of a model is trusted: the side of each split, and the value and output of each leaf.
 """
 
 import gc
@@ -23,9 +23,10 @@ UBJSON = {"i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q", "d": ">f", "D":
 
 
 class Tree:
-    """A tree in columns: `splits` are features, tests, flags (missing goes left), left and right children of the nodes `at`.
+    """A tree in columns: `splits` are features, tests, flags (missing goes left), left and right children of the nodes
+    `at`.
 
-    All other nodes are leaves, each with its numbers. A node is an object of its own only if somebody asks for `nodes`.
+    All other nodes are leaves, each with its numbers. Objects for nodes are made on demand (`nodes`).
     """
 
     def __init__(self, size, at, splits, leaves):
@@ -45,7 +46,7 @@ class Tree:
         return [(tuple(next(leaves)),) if node is None else node for node in found]
 
     def checked(self, features):
-        """Children come later and have one parent, so that every way ends in a leaf and a tree is a tree."""
+        """Checks that children come later and have one parent, so that every path ends in a leaf and a tree is a tree."""
         feature, _, _, left, right = self.splits
         require({*map(type, chain(feature, left, right))} <= {int}, "an index is not a whole number")
         later = (
@@ -61,9 +62,9 @@ class Tree:
 class Model:
     """Trees whose splits have a feature and a test, and whose leaves hold one number per output of the tree.
 
-    x goes left iff x < test, or if the test is a set: iff it holds the category x. A margin is base + sum of leaves / average.
-    The file has `total` trees. `made_from` is the SHA-256 of the model that a trees file says to be made from; trees that are
-    `learnt` say how typical an input is of some rows, and are no model.
+    x goes left iff x < test, or if the test is a set: iff it holds the category x. A margin is base + sum of leaves /
+    average. The file has `total` trees. `made_from` is the SHA-256 of a trees file's original model. `learnt` trees score
+    how typical an input is of some rows, and are not a model.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Model:
 
 
 def beside(model, others):
-    """A model with learnt trees beside its own: their sums are further outputs, which follow its own."""
+    """A model with learnt trees: their sums are further outputs after its own."""
     trees, outputs, base = list(model.trees), list(model.outputs), list(model.base)
     for other in others:
         outputs += [tuple(len(base) + o for o in own) for own in other.outputs]
@@ -108,7 +109,7 @@ def beside(model, others):
 
 @contextmanager
 def no_circles():
-    """Python does not look for circles of objects: nodes are many objects without any, and looking takes as long as reading."""
+    """Suspends Python's search for cyclic objects, which would take as long as reading many nodes."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -119,7 +120,7 @@ def no_circles():
 
 
 def read_model(data, stated):
-    """A model file (bytes) as a certificate says to use it."""
+    """Reads a model file (bytes) as a certificate specifies."""
     with no_circles():
         return read_any(data, stated)
 
@@ -132,7 +133,7 @@ def read_any(data, stated):
 
 
 def read_json(data, parse_float=float):
-    """JSON in UTF-8 whose objects have no key twice."""
+    """JSON in UTF-8 without duplicate keys."""
     return json.loads(data.decode(), parse_float=parse_float, object_pairs_hook=object_of)
 
 
@@ -153,7 +154,7 @@ def content_of(sha256, data):
 
 
 def check_origin(made_from, data):
-    """That a trees file is needed: the model that it names is at hand, and is none that is read here itself."""
+    """Checks that a trees file is needed: its original model is given, and is of a kind that is not read here."""
     require(
         made_from in by_sha256(data),
         f"a trees file made from a model with the SHA-256 {made_from}, which is not among the model files",
@@ -164,7 +165,7 @@ def check_origin(made_from, data):
 
 
 def is_xgboost(data):
-    """Whether `read_xgboost` reads a file: a model of XGBoost whose leaves hold one number each."""
+    """True if `read_xgboost` reads a file: a model of XGBoost whose leaves hold one number each."""
     for read in (read_json, lambda data: Ubjson(data).whole()):
         try:
             _, trees, _ = trees_of(read(data))
@@ -220,7 +221,7 @@ def neutral_test(test):
 
 
 def read_xgboost(file, stated):
-    """A model of XGBoost; the first trees alone if fewer are stated. x < cut in float32."""
+    """A model of XGBoost, or its first trees if fewer are stated. x < cut in float32."""
     learner = file["learner"]
     model, trees, weights = trees_of(file)
     used, parameters = trees[: stated["trees"]], learner["learner_model_param"]
@@ -357,7 +358,7 @@ class Ubjson:
         return object_of(found) if kind == "{" else [x for _, x in found]
 
     def whole(self):
-        """The one value that the file is."""
+        """The single value of the file."""
         found = self.value()
         require(self.at == len(self.data), "something follows the model")
         return found

@@ -28,9 +28,9 @@ PACKED = {"float32": "f", "float64": "d"}
 
 
 def is_value(x, kind):
-    """Whether a feature of this number type can have exactly this number of JSON as its value.
+    """True if a feature of this number type can have exactly this JSON number as its value.
 
-    Every number that values are compared with has to be one: of any other one nobody could say which value it stands for.
+    Every number that values are compared with must have this property; any other number would be ambiguous.
     """
     if type(x) not in (int, float):
         return False
@@ -70,7 +70,7 @@ _short = functools.lru_cache(1 << 14)(_of_text)
 
 
 def common(denominators):
-    """The least common multiple. Many large denominators without a common factor would have one without an end."""
+    """The least common multiple, within a limit: that of many large denominators could be endless."""
     found = 1
     for one in {*denominators}:
         found = math.lcm(found, one)

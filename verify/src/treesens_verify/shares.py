@@ -1,8 +1,7 @@
-"""Shares: how much of a measure a question is about, between two numbers.
+"""Shares: two numbers with the share of a measure that a question affects between them.
 
-Boxes without inputs and boxes all of whose inputs are concerned lie apart from each other. What they do not hold is open. A
-measure draws features one after the other: a group of values by chances that depend on the group of an earlier draw, and then
-a set of it.
+Boxes without inputs and boxes of affected inputs are disjoint; the rest is open. A measure draws features one after the
+other: a group of values, with chances that depend on the group of an earlier draw, and then a set of the group.
 """
 
 from collections import namedtuple
@@ -23,7 +22,7 @@ Draw = namedtuple(
 
 
 def share(claim, part, models_of, files=None):
-    """The claim that between two numbers of a measure a whole question has an answer, line by line; Rejected if not."""
+    """The claim that the share of a whole question lies between two numbers, line by line; Rejected if not."""
     whole = claim["whole"]
     problem = checked(whole, models_of)
     seen = Measured(problem, whole, claim["measure"])
@@ -51,7 +50,7 @@ def share(claim, part, models_of, files=None):
 
 
 def apart(low, high, kind):
-    """That no value is on both sides of a cut."""
+    """Checks that no value is on both sides of a cut."""
     for side in (low, high):
         check_set(side, kind)
         parts(side, {"runs"}, "a side of a cut", ["missing"])
@@ -63,7 +62,7 @@ def apart(low, high, kind):
 
 
 def filled(entry):
-    """Whether a set holds a number at least, or a missing value."""
+    """True if a set holds a number, or a missing value."""
     whole = entry.get("whole")
     runs = [
         None in run or (ceil(run[0]) <= floor(run[1]) if whole else run[0] <= run[1]) for run in entry.get("runs", [])
@@ -72,7 +71,7 @@ def filled(entry):
 
 
 def lies_in(entry, allowed, largest):
-    """Whether all of a set lies in another one."""
+    """True if a set is contained in another one."""
     if entry.get("missing") and not allowed.get("missing"):
         return False
     if not all(holds(allowed, float(x), largest) for x in entry.get("values", [])):
@@ -101,7 +100,7 @@ class Measured:
         require(sorted(self.entries) == fixed, "a measure of other features than those that do not vary")
 
     def add(self, f, entries, *drawn):
-        """One draw: of a feature, or of nothing but a group that others depend on."""
+        """One draw: of a feature, or of a group alone, on which others depend."""
         after, chances = drawn or (None, [["1"]])
         if after is not None:
             index(after, len(self.draws), "what a feature is drawn after")
@@ -135,11 +134,11 @@ class Measured:
         return {**self.whole, "statement": stated}
 
     def allowed(self):
-        """What the question says of the features that do not vary, and of no other one."""
+        """The constraints on the features that do not vary, and on no other one."""
         return [(f, allowed) for _, f, allowed in self.problem.domains() if f in self.entries]
 
     def mass(self, inside, outside=()):
-        """The weight of all choices of sets that surely lie in the sides `inside`, and surely in none of those `outside`."""
+        """The weight of all choices of sets that are inside the sides `inside` and outside the sides `outside`."""
         found, waiting = Fraction(1), {}
         for i, (f, sets, after, chances) in reversed(list(enumerate(self.draws))):
             here = waiting.pop(i, None)
@@ -161,8 +160,8 @@ class Measured:
         return found
 
     def check_all(self, path, values, sets, certificates):
-        """That with some values of what varies every input of a box is an answer: of every row, none with these or others of
-        some sets is proved to miss it.
+        """Checks that with some values of the varied features every input of a box is an answer: a part proves for each row
+        that no input with values in these or given sets misses it.
         """
         stated, problem = self.statement, self.problem
         require(not any(self.whole[name] for name in CASES), "a box of answers of a question in cases")
@@ -195,7 +194,7 @@ class Measured:
             check_none({**box, "statement": missed}, [certificate], len(problem.features))
 
     def words(self, low, high, files=None):
-        """What is claimed."""
+        """The claim in words."""
         say, names = Words(self.problem), self.problem.statement["points"]
         free = ", ".join(say.features[f] for f in self.varied)
         what = f"with some values of {free} are an answer" if self.varied else "are an answer"
@@ -236,7 +235,7 @@ def decimal(x, end):
 
 
 def negated(row):
-    """What an input satisfies if and only if it misses a row."""
+    """The constraint that holds if and only if a row fails."""
     opposite = lambda x: str(-fraction(x))  # noqa: E731
     return {
         **row,

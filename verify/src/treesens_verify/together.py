@@ -1,6 +1,6 @@
-"""Manifests: certificates that make a claim together. Every part is checked; here is decided what follows from all of them.
+"""Manifests: certificates with a joint claim. Every part is checked; this file decides what follows from all of them.
 
-A claim holds by what the statements of its parts say, compared part by part. A manifest adds no fact of its own.
+A claim is derived from the statements of its parts, compared part by part. A manifest adds no fact of its own.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ KINDS = {
 
 
 def check_manifest(manifest):
-    """The form of a manifest: names of files beside it, and claims of known kinds."""
+    """Checks the form of a manifest: names of files next to it, and claims of known kinds."""
     parts(manifest, {"format", "version", "parts", "claims"}, "the manifest", ["about"])
     known = manifest["format"] == "treesens-manifest" and type(manifest["version"]) is int and manifest["version"] == 1
     require(known, "not a manifest of version 1")
@@ -55,10 +55,10 @@ def check_manifest(manifest):
 
 
 def together(claim, certificates, models_of, files=None):
-    """What accepted certificates say together, line by line; Rejected if it does not follow.
+    """The joint claim of accepted certificates, line by line; Rejected if it does not follow.
 
     `certificates` are all parts, `models_of(stated)` reads a model as a certificate states it. `files`: names of files by
-    their SHA-256. The lines say all of the statement that is claimed, so that nobody has to open the manifest.
+    their SHA-256. The lines contain the complete statement, so that the manifest need not be opened.
     """
 
     def part(i):
@@ -98,15 +98,15 @@ def together(claim, certificates, models_of, files=None):
 
 
 def statement_of(certificate):
-    """A statement without the names of its rows, which mean nothing, and without what else its inputs satisfy: these satisfy
-    the statement as well.
+    """A statement without the names of its rows, which mean nothing, and without further constraints on its inputs, which
+    satisfy the statement as well.
     """
     stated = {name: asked for name, asked in certificate["statement"].items() if name not in FURTHER}
     return {**stated, "rows": [{k: v for k, v in row.items() if k != "name"} for row in stated["rows"]]}
 
 
 def alike(certificates, *but):
-    """The statements, which say the same but for some of their parts."""
+    """The statements, which are equal but for some of their parts."""
     found = [statement_of(one) for one in certificates]
     rest = [{k: v for k, v in one.items() if k not in but} for one in found]
     require(all(one == rest[0] for one in rest), "parts of a claim differ in what they should have in common")
@@ -130,7 +130,7 @@ def same(stated, models_of, files=None):
 
 
 def equal(certificates, models_of, files=None):
-    """No score of one model is above, or below, that of the other one at the same input."""
+    """No score of one model exceeds, or falls below, that of the other one at the same input."""
     found, directions = alike(certificates, "rows"), set()
     first = found[0]
     require(len(first["points"]) == 2 and first["same_except"] == [], "the points are not one input")
@@ -189,7 +189,7 @@ def between(reached, beyond, models_of, files=None):
 
 
 def minimal_hitting_sets(sets):
-    """All smallest sets that have something in common with each one (Berge)."""
+    """All minimal sets that intersect each given one (Berge)."""
     found = {frozenset()}
     for one in sets:
         hit = {h for h in found if h & one}
@@ -200,7 +200,7 @@ def minimal_hitting_sets(sets):
 
 
 def border(features, certificates, models_of, files=None):
-    """Of all sets of features: those around the found ones have a pair, and all others lie inside of one that has none."""
+    """Exactly the supersets of the found sets have a pair: every other set lies inside one that is proved to have none."""
     found = alike(certificates, "same_except")
     problem = problem_of(found[0], models_of)
     every, names = chosen(features, problem), names_of(problem.features)
@@ -226,7 +226,7 @@ def border(features, certificates, models_of, files=None):
 
 
 def chosen(features, problem):
-    """Numbers of features that a claim speaks of."""
+    """The numbers of a claim's features."""
     for f in listed(features, "the features of a claim"):
         index(f, len(problem.features), "the features of a claim")
     require(len(set(features)) == len(features), "a feature twice")
@@ -234,8 +234,8 @@ def chosen(features, problem):
 
 
 class OfRow:
-    """Parts about a row. Its values are `row`, a set for a feature. A part has those of the features that it keeps: of its own
-    `kept`. All that it asks besides is its case.
+    """Parts about a row. Its values are `row`, a set for a feature. A part has those of the features in its `kept`; its
+    other constraints are its case.
     """
 
     def __init__(self, claim, certificates, models_of, files=None):
@@ -266,7 +266,7 @@ class OfRow:
         self.having = [k for k, c in zip(kept, certificates) if c["claim"] == "found"]
 
     def case(self, stated, kept):
-        """What a part asks besides the values that it keeps."""
+        """The constraints of a part beyond the values that it keeps."""
         rest = list(stated["domain"])
         for f in kept:
             require(f in self.values and [0, f, self.values[f]] in rest, "a part does not keep what it says")
@@ -278,11 +278,11 @@ class OfRow:
         return chosen(features, self.common)
 
     def domain(self):
-        """What all cases ask of single features, line by line."""
+        """The constraints of all cases on single features, line by line."""
         return stated_words(self.common, self.files, but=self.own)
 
     def words(self, case):
-        """What a case asks besides the domain."""
+        """The constraints of a case beyond the domain."""
         stated = self.common.statement
         mine = {name: [x for x in case[name] if x not in stated[name]] for name in ASKED}
         here = self.own.difference(f for _, f, _ in mine["domain"])
@@ -295,8 +295,8 @@ class OfRow:
 
 
 def holds_all_of(one, case):
-    """Whether one case has every input of another: all that it asks is asked there, and it says of as many features whether
-    they may be missing.
+    """True if one case has every input of another: the other has all constraints of the one, and lists as many features as
+    perhaps missing.
     """
     sure = {f for _, f, _ in one["domain"]}.union(f for _, f, allowed in case["domain"] if not allowed.get("missing"))
     asked = all(x in case[name] for name in ("rows", *ASKED) for x in one[name])
@@ -304,7 +304,7 @@ def holds_all_of(one, case):
 
 
 def reason(features, seen):
-    """Inputs that agree with a row on these features are none of the cases, and no feature can be left out."""
+    """Inputs that agree with a row on these features are in none of the cases, and each of the features is needed."""
     least, kinds = seen.chosen(features), []
     for k, case in seen.lacking:
         if k <= least and case not in kinds:
@@ -323,7 +323,7 @@ def reason(features, seen):
 
 
 def smallest(features, seen):
-    """A reason, and that none has fewer features: each holds a feature that every input of another class leaves free."""
+    """A reason, with no smaller one: each holds a feature that every input of another class leaves free."""
     said = reason(features, seen)
     least = min((len(one) for one in minimal_hitting_sets([seen.every - k for k in seen.having])), default=0)
     require(least >= len(features), "a reason may have fewer features")
@@ -334,7 +334,7 @@ def smallest(features, seen):
 
 
 def change(features, seen):
-    """Inputs that differ from a row in these features alone satisfy the rows, and none that keeps one of these, too."""
+    """Inputs that differ from a row in these features alone satisfy the rows, and none that keeps one of these does."""
     mine = seen.chosen(features)
     require(
         all(case == seen.cases[0] for case in seen.cases), "parts of a claim differ in what they should have in common"
@@ -353,7 +353,7 @@ def change(features, seen):
 
 
 def rows(certificates, models_of, files=None):
-    """Of inputs that are given by one set for each of their features: how many are, or have, an answer."""
+    """The number of inputs, each given by one set per feature, that are, or have, an answer."""
     found, bases, sets = [statement_of(one) for one in certificates], [], []
     features = len(models_of(found[0]["models"][0]).features)
     for stated in found:
@@ -377,16 +377,16 @@ OF_SETS = "The question, in which the features of the first point are as the set
 
 
 def which(rows):
-    """The rows that are counted, by the SHA-256 of the list: of what table they are no certificate says."""
+    """The counted rows, by the SHA-256 of their list; certificates do not say which table they come from."""
     texts = [json.dumps(row, separators=(",", ":"), sort_keys=True) for row in rows]
     digest = hashlib.sha256(f"[{','.join(texts)}]".encode()).hexdigest()
     return f"Rows may be equal (different ones: {len(set(texts))} of {len(texts)}). Their list in JSON has the SHA-256 {digest}"
 
 
 def answers(claim, part, models_of, files=None):
-    """How many of some rows have an answer of a whole question: each is given by one set for each feature, and has parts.
+    """The number of some rows with an answer of a whole question: each is given by one set per feature, and has parts.
 
-    The rows of a question about one input may be given by their values instead: then each is looked at.
+    The rows of a question about one input may be given by their values instead: then each is evaluated.
     """
     whole, count = claim["whole"], 0
     problem, seen = checked(whole, models_of), {}
@@ -427,7 +427,7 @@ def answers(claim, part, models_of, files=None):
 
 
 def is_answer(problem, whole, values):
-    """Whether one input satisfies a whole question, by value."""
+    """True if one input satisfies a whole question, by value."""
     require(len(problem.points) == 1, "a row of values is more than one input")
     for x in values:
         require(x is None or value(x, problem.number, "a value of a row") is None, "a value of a row")
@@ -469,7 +469,9 @@ def cover(tree, part, models_of, files=None):
 
 
 def check_cut(low, high, kind, codes, never_missing):
-    """Two sets that hold every value together: up to a float, and from the next one on; a missing value is in one of them."""
+    """Checks two sets that together hold every value: up to a float, and from the next one on; one of them holds a missing
+    value.
+    """
     for side in (low, high):
         check_set(side, kind)
         parts(side, {"runs"}, "a side of a cut", ["missing"])

@@ -1,4 +1,4 @@
-"""What a certificate claims, line by line: all of the statement, so that nobody has to open the file."""
+"""The claim of a certificate, line by line: the complete statement, so that the file need not be opened."""
 
 import json
 import unicodedata
@@ -10,14 +10,14 @@ MOST_NAMES = 12
 
 
 def in_words(problem, files=None):
-    """What a certificate claims. `files`: names of files by their SHA-256."""
+    """The claim of a certificate. `files`: names of files by their SHA-256."""
     yield ("These inputs exist" if problem.found else "No inputs exist") + ", in values as the models store them:"
     yield from stated_words(problem, files)
 
 
 def stated_words(problem, files=None, *, agreement=True, but=()):
-    """A statement line by line. What a claim says itself is left out: in which features two points may differ, and what
-    features (`but`) without a set may be.
+    """A statement line by line, without what the claim itself says: the features in which two points may differ, and the
+    values of features (`but`) without a set.
     """
     statement, say = problem.statement, Words(problem)
     yield from models_in_words(statement["models"], problem.models, files)
@@ -56,7 +56,7 @@ def in_further_words(say, asked, indent):
 
 
 def models_in_words(stated, models, files=None):
-    """Models as a statement, or a claim, names them: their files, how much of them it is about, and what is trusted."""
+    """The models of a statement or claim: their files, the number of trees used, and trusted assumptions."""
 
     def file(sha256):
         return f"{json.dumps((files or {}).get(sha256, 'a file'), ensure_ascii=False)}, SHA-256 {sha256}"
@@ -74,10 +74,10 @@ def models_in_words(stated, models, files=None):
 
 
 def names_of(features):
-    """Names of features, each of another look: identifiers as they are, and all others in quotation marks.
+    """Names of features that look different: identifiers as they are, and all others in quotation marks.
 
-    What has letters beyond ASCII can look like any other name, by another script, another normalisation, or signs that show
-    nothing; such a feature has its number, and so have those that share a name.
+    Letters beyond ASCII can look like others, by another script, another normalisation, or invisible signs; such a feature
+    gets its number, and so do those that share a name.
     """
     often = Counter(map(plain_name, features))
     return [
@@ -88,13 +88,15 @@ def names_of(features):
 
 
 def plain_name(name):
-    """A name without what no eye tells apart: its compatible form, without signs that show nothing."""
+    """The compatible form of a name, without invisible signs."""
     letters = unicodedata.normalize("NFKC", name)
     return "".join(c for c in letters if c.isprintable() and unicodedata.category(c) != "Cf")
 
 
 def together(domain):
-    """The sets of a domain, equal ones of a feature at several points as one: the points, the feature, and what is allowed."""
+    """The sets of a domain, equal ones of a feature at several points as one: the points, the feature, and the allowed
+    values.
+    """
     found = {}
     for p, f, allowed in domain:
         found.setdefault((f, json.dumps(allowed, sort_keys=True)), ([], f, allowed))[0].append(p)
@@ -110,7 +112,7 @@ class Words:
         self.features = names_of(problem.features)
 
     def free(self, p, but=()):
-        """What is asked of the features that no set of the domain is about; `but` for some, of which a claim says it itself."""
+        """The constraints on features without a set in the domain; `but` for some, which the claim states itself."""
         problem, listed = self.problem, {f for q, f, _ in self.problem.statement["domain"] if q == p}
         codes = problem.points[p].categories
         free = [f for f in range(len(self.features)) if f not in listed and f not in but]
@@ -131,7 +133,7 @@ class Words:
         return [indent + self.row(row) for row in asked["rows"]]
 
     def sets(self, asked, indent):
-        """What is asked of single features, in orders and in clauses."""
+        """The constraints on single features, in orders and in clauses."""
         found = [self.places(*part) for part in together(asked["domain"])]
         found += [f"{self.at(p, f)} <= {self.at(q, f)} (neither one is missing)" for p, q, f in asked["orders"]]
         found += [" or ".join(self.place(*part) for part in clause) or "false" for clause in asked["clauses"]]
@@ -151,7 +153,7 @@ class Words:
         return f"{self.at(p, f)} is {what}" if what else f"{self.at(p, f)} is in an empty set: false"
 
     def allowed(self, allowed):
-        """What a feature may be; nothing for an empty set."""
+        """The allowed values of a feature; nothing for an empty set."""
         what = []
         for low, high in allowed.get("runs", []):
             what.append(f"from {plain(low)} to {plain(high)}" if None not in (low, high) else one_end(low, high))
@@ -170,7 +172,7 @@ class Words:
         return f"{' + '.join(terms) or '0'} {'>' if row['strict'] else '>='} {row['bound']['rational']}{logs}"
 
     def relation(self, relation):
-        """A sum of values. What is missing makes a sum false, but for a distance."""
+        """A sum of values. A missing value makes a sum false, except for a distance."""
         terms = [f"{c} * {self.value(p, f, *distance)}" for c, p, f, *distance in relation["terms"]]
         return f"{' + '.join(terms) or '0'} {'<' if relation['strict'] else '<='} {relation['most']}"
 
@@ -200,7 +202,7 @@ class Words:
         return f"{' + '.join(terms) or '0'} {'>' if chance['strict'] else '>='} {chance['least']}"
 
     def curve(self, scores, curve):
-        """A function of a sum of scores; what a model makes of its scores is trusted, not proved."""
+        """A function of a sum of scores; that it is the model's is trusted, not proved."""
         inner = " + ".join(f"{c} * {self.score(p, o)}" for c, p, o in scores) or "0"
         if curve is None:
             return f"({inner})"
@@ -211,7 +213,7 @@ class Words:
         return f"(straight lines over {inner}: {knots})"
 
     def cavities(self, asked):
-        """That some rows have the cells of a point, so many at a time; that they are rows of a table is trusted, not proved."""
+        """Some rows have the cells of a point in any `width` features; that they are rows of a table is trusted, not proved."""
         width, count, point = asked["width"], len(asked["rows"]), self.names[asked["point"]]
         names = ", ".join(self.features[f] for f in asked["features"]) or "no features"
         yield f"{point} lies in no cavity: of any {width} of these, or fewer, one row has the values in its cells: {names}"
@@ -249,7 +251,7 @@ def plain(x):
 
 
 def in_full(problem, inputs):
-    """The inputs that are claimed to exist."""
+    """The claimed inputs."""
     say = Words(problem)
     for name, point in zip(say.names, inputs):
         values = (f"{f} {'missing' if x is None else '= ' + plain(x)}" for f, x in zip(say.features, point))

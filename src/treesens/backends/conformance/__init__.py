@@ -1,4 +1,4 @@
-"""The conformance kit for backends. Ships with the package, so that the author of a backend runs it on their own:
+"""The conformance kit for backends. Part of the package, so that authors can test their backends:
 
 from treesens.backends import conformance
 conformance.run("mine").raise_if_wrong()

@@ -1,8 +1,8 @@
 """Runs a backend over small modules and compares every fact it reports with brute force.
 
-What is asked of a backend is honesty, then power. A wrong fact is a failure: an `infeasible` if there is a solution, an
-`optimal` that is not, a bound below the optimum, a point that breaks an exact module. If a case is beyond what a backend
-can tell (tolerances, a licence, an op it declines) the check is `open` with the reason; nothing is skipped silently.
+A backend must be honest first, then powerful. A wrong fact is a failure: `infeasible` although a solution exists, a wrong
+`optimal`, a bound below the optimum, a point that violates an exact module. If a case is beyond a backend's abilities
+(tolerances, a licence, an op it declines), the check is `open` with the reason; nothing is skipped silently.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ NO_VERDICT = {
     Termination.NUMERICAL,
     Termination.MEMORY,
 }
-"""A backend may end a small case so; anything else without an answer is a failure."""
+"""Acceptable terminations of a small case; any other without an answer is a failure."""
 
 STARTED = frozenset(
     {"clauses", "facts-infeasible", "linear-tight", "table", "guide", "guide-infeasible", "maximum-of-scores"}
 )
-"""Cases on which starts are tried: a contradiction, a decision, a guide, objectives."""
+"""Cases with warm starts: a contradiction, a decision, a guide, objectives."""
 
 _SLOW_START_SECONDS = 8.0
-"""What a worker may need to import its library on a busy machine, on top of the limit and the grace period."""
+"""Seconds that a worker may need to import its library on a busy machine, in addition to the limit and the grace period."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def run(
 ) -> Report:
     """Checks one backend, by instance or by its registered name.
 
-    `isolated` solves in worker processes, which find the backend by name: by default if it is registered and no
-    `InProcessBackend`. `only` names the cases to run.
+    `isolated` solves in worker processes, which look up the backend by name: the default if it is registered and not an
+    `InProcessBackend`. `only` selects cases by name.
     """
     tested = get_backend(backend) if isinstance(backend, str) else backend
     reason = tested.available()
@@ -106,7 +106,7 @@ def _guarded(name: str, check: Callable[[], tuple[Outcome, str]]) -> Check:
 
 
 def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) -> Solved:
-    """One solve, in a worker or here, with its incumbents."""
+    """One solve, in a worker or in this process, with its incumbents."""
     seen: list[BoolArray] = []
     if not isolated:
         return Solved(artifact, backend.solve(artifact, limits, seen.append), tuple(seen))
@@ -117,8 +117,8 @@ def solve(backend: Backend, artifact: Artifact, limits: Limits, isolated: bool) 
 
 
 def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
-    """The assignment, completed: a backend may leave leaf indicators out, since the predicates decide them. None if it
-    satisfies the module in no way.
+    """The completed assignment: a backend may omit leaf indicators, which the predicates determine. None if it cannot satisfy
+    the module.
     """
     if assignment.shape != (module.variables,):
         return None
@@ -131,7 +131,7 @@ def feasible(module: Module, assignment: BoolArray) -> BoolArray | None:
 
 
 def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """One case through all precisions, as the engine asks: until an answer holds."""
+    """Runs one case through all precisions, like the driver, until an answer holds."""
     module = case.module
     verify(module)
     truth = brute_force(module)
@@ -158,7 +158,7 @@ def _check_case(backend: Backend, case: Case, isolated: bool, seconds: float) ->
 
 
 def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -> tuple[Outcome, str]:
-    """A solution to start from, and a start that is none: both may save time, and neither may change a fact."""
+    """Tries a solution and an invalid start: both may save time, and neither may change a fact."""
     module = case.module
     truth = brute_force(module)
     nothing = np.zeros(module.variables, bool)
@@ -178,7 +178,7 @@ def _check_start(backend: Backend, case: Case, isolated: bool, seconds: float) -
 
 
 def _emission(backend: Backend, module: Module, artifact: Artifact, precision: int) -> str | None:
-    """What is wrong with the artifact itself."""
+    """The artifact's error, if any."""
     if artifact.variables != module.variables:
         return f"the artifact has {artifact.variables} variables, the module {module.variables}"
     if backend.emit(module, precision=precision).text != artifact.text:
@@ -236,7 +236,7 @@ def _wrong_objective(
 
 
 def _check_time(backend: Backend, isolated: bool, seconds: float = 1.0) -> tuple[Outcome, str]:
-    """A module nobody solves in a second: the solver comes back in time and claims nothing that is not so."""
+    """A module that takes longer than a second: the solver must return in time and claim nothing false."""
     module = hard_module()
     artifact = backend.emit(module)
     started = time.monotonic()
@@ -251,7 +251,7 @@ def _check_time(backend: Backend, isolated: bool, seconds: float = 1.0) -> tuple
 
 
 def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str]:
-    """Far too little memory: whatever happens inside, no verdict comes out of it."""
+    """Far too little memory: whatever happens, no verdict may result."""
     module = hard_module()
     artifact = backend.emit(module)
     outcome = solve(backend, artifact, Limits(seconds=3.0, memory=limit), isolated=True).outcome
@@ -259,7 +259,7 @@ def _check_memory(backend: Backend, limit: int = 96 << 20) -> tuple[Outcome, str
 
 
 def _honest(module: Module, artifact: Artifact, outcome: RawOutcome) -> tuple[Outcome, str] | None:
-    """What is wrong with an outcome for the hard module, which has a planted solution."""
+    """The error in an outcome for the hard module, which has a planted solution."""
     if outcome.termination is Termination.INFEASIBLE and not artifact.restricted:
         return Outcome.FAILED, "infeasible, but a solution was planted"
     if outcome.assignment is None:

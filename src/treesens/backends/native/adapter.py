@@ -1,4 +1,4 @@
-"""From the IR to the flat arrays of the native engine, and back.
+"""Converts the IR to the flat arrays of the native engine, and back.
 
 order block, free Boolean   a variable (its cells; {0, 1})
 exactly-one block           a group per tree; copies of a tree carry one tree number and are joined by the engine
@@ -28,7 +28,7 @@ from treesens.errors import BackendError
 
 @dataclass(frozen=True)
 class Adapted:
-    """A problem with the way back, and whether any row was rounded outward (a witness must then be replayed)."""
+    """A problem with the mapping back, and a flag: True if any row was rounded outward (a witness must then be replayed)."""
 
     problem: SearchProblem
     places: Places
@@ -38,16 +38,16 @@ class Adapted:
     objective_shift: int
     objective_constant: int
     gap_shift: int
-    """The finest unit of rows of scores is 2**-gap_shift; if they were put into one unit, it is this one."""
+    """The finest unit of score rows is 2**-gap_shift; their common unit, if they have one."""
     coarsest_shift: int
-    """The coarsest unit of rows of scores, before anything was rounded, is 2**-coarsest_shift."""
+    """The coarsest unit of score rows, before rounding, is 2**-coarsest_shift."""
     objective_dropped: int = 0
     """Bits by which the objective was rounded up: its values count 2**objective_dropped units each."""
     row_dropped: tuple[int, ...] = ()
-    """Per row: it counts 2**row_dropped units of the module's row, and was rounded outward if that is more than one."""
+    """Per row: one unit is 2**row_dropped units of the module's row, rounded outward if that is more than one."""
 
     def assignment(self, cells: Int32Array, variables: int) -> BoolArray:
-        """Values of the module's predicates, members and free Booleans; leaf indicators stay false (nothing reads them)."""
+        """Values of the module's predicates, members and free Booleans; leaf indicators stay false (they are never read)."""
         result = np.zeros(variables, bool)
         known = np.flatnonzero(self.places.variable >= 0)
         result[known] = cells[self.places.variable[known]] <= self.places.position[known]
@@ -59,7 +59,7 @@ class Adapted:
 def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = False) -> Adapted:
     """The problem of a module without `Equal` ops. `hints` int32[H, points, features] are cells of promising inputs.
 
-    With `alike` the rows of scores are put into one unit, so that their slacks can be compared.
+    With `alike` the score rows get one common unit, so that their slacks can be compared.
     """
     places = places_of(module)
     groups = tree_groups(module)
@@ -69,7 +69,7 @@ def adapt(module: Module, hints: Int32Array | None = None, *, alike: bool = Fals
     problem = SearchProblem(
         size=np.array(places.size, np.int32),
         feature=np.array(places.feature, np.int32),
-        # Facts are clauses of one literal; every cell that an order block still has may be used.
+        # Facts are clauses of one literal; every remaining cell of an order block is allowed.
         allowed=np.ones(sum(places.size), np.uint8),
         group_tree=groups.tree,
         group_offset=groups.offset,
@@ -142,7 +142,7 @@ def _clauses(module: Module, places: Places, boxes: Boxes) -> dict[str, Any]:
 
 
 def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, int, int]], counts: list[int]) -> None:
-    """A leaf that may not be reached: outside each of its boxes in some variable."""
+    """A leaf that must not be reached: outside each of its boxes in some variable."""
     for box in range(*boxes.of[leaf].tolist()):
         before = len(out)
         for i in range(boxes.box_offset[box], boxes.box_offset[box + 1]):
@@ -155,7 +155,7 @@ def _forbid_leaf(leaf: int, places: Places, boxes: Boxes, out: list[tuple[int, i
 
 
 def _hints(module: Module, places: Places, hints: Int32Array | None) -> Int32Array:
-    """Cells of inputs as positions; an input in a cell that was dropped is moved to the nearest one that is left."""
+    """Cells of inputs as positions; an input in a dropped cell is moved to the nearest remaining one."""
     if hints is None or len(hints) == 0:
         return np.zeros((0, len(places.size)), np.int32)
     result = np.zeros((len(hints), len(places.size)), np.int32)

@@ -1,4 +1,4 @@
-"""The native engine as a backend: in this process (it is ours), exact, anytime."""
+"""The native engine as a backend: in this process, exact, anytime."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from treesens.compiler.result import NearMiss
 
 @dataclass(frozen=True)
 class NativeArtifact(Artifact):
-    """The problem itself; there is no text to write. `postsolve` undoes the merging of copies done here.
+    """The problem itself; no text is written. `postsolve` undoes the merging of copies done here.
 
-    A module without variables leaves nothing to search; it is kept as it is.
+    A module without variables needs no search; it is kept unchanged.
     """
 
     module: Module | None = None
@@ -45,7 +45,7 @@ class NativeArtifact(Artifact):
     postsolve: Postsolve | None = None
     merged_variables: int = 0
     merged: Module | None = None
-    """The module that `adapted` was made of."""
+    """The module from which `adapted` was made."""
 
 
 class NativeBackend(InProcessBackend):
@@ -63,7 +63,7 @@ class NativeBackend(InProcessBackend):
     def emit(
         self, module: Module, *, precision: int = 0, hints: Int32Array | None = None, alike: bool = False
     ) -> Artifact:
-        """`hints` int32[H, points, features]: cells of inputs worth trying first; `alike`: rows of scores keep one unit."""
+        """`hints` int32[H, points, features]: cells of inputs worth trying first; `alike`: score rows share one unit."""
         del precision
         asked = module
         if module.variables == 0:
@@ -113,7 +113,7 @@ class NativeBackend(InProcessBackend):
         except MemoryError as error:
             return RawOutcome(Termination.MEMORY, detail=str(error))
         except ValueError as error:
-            # The engine checks what it is given: a pipeline that drops reachable leaves leaves gaps between boxes.
+            # The engine checks its input: a pipeline that drops reachable leaves leaves gaps between boxes.
             return RawOutcome(Termination.UNSUPPORTED, detail=str(error))
         set_gap(solver, adapted, limits)
         result = solver.run_within(Budget.of(limits.seconds, stop))
@@ -121,7 +121,7 @@ class NativeBackend(InProcessBackend):
 
     def _outcome(self, artifact: NativeArtifact, adapted: Adapted, result: SearchResult) -> RawOutcome:
         if result.reason == "internal":
-            # Nothing that a search says which contradicts itself is used, not even its point.
+            # An inconsistent search result is discarded completely, including its point.
             return RawOutcome(Termination.CRASH, detail=f"internal error of the native engine: {result.fault}")
         assignment = None
         if result.assignment is not None and result.is_witness:
@@ -150,7 +150,7 @@ class NativeBackend(InProcessBackend):
             "prove_seconds": statistics.seconds_prove,
         }
         near = None
-        # Rows that were rounded have units of their own, and so may others have.
+        # Rounded rows have different units, and other rows may too.
         comparable = adapted.coarsest_shift == adapted.gap_shift and not adapted.relaxed
         if result.status == "open" and not adapted.problem.objective and comparable:
             unit = Unit(adapted.gap_shift)
@@ -161,10 +161,10 @@ class NativeBackend(InProcessBackend):
 
 
 def set_gap(solver: Solver, adapted: Adapted, limits: Limits) -> None:
-    """Says how near a bound is near enough, in units of the engine."""
+    """The engine's tolerance for the bound, in its own units."""
     unit = Unit(adapted.objective_shift - adapted.objective_dropped)
     reference = (adapted.objective_constant >> adapted.objective_dropped) + unit.floor(Fraction(limits.offset))
     absolute = min(unit.floor(Fraction(limits.tolerance.absolute)), 2**62)
-    # A little less than is allowed: what is shown of it is rounded.
+    # Slightly less than the tolerance: displayed values are rounded.
     relative = limits.tolerance.relative * (1 - 1e-6)
     solver.set_gap(relative=relative, absolute=max(1, absolute), reference=max(-(2**62), min(reference, 2**62)))

@@ -1,6 +1,6 @@
-"""One question, compiled once, asked in many boxes of cells: what is left in a box is all that the engine sees of it.
+"""One question, compiled once, and solved in many boxes of cells: the engine sees only the part inside the box.
 
-Cells are those of the question's grid; nothing is lowered again, dead leaves are dropped in the engine
+Cells are those of the question's grid; lowering is not repeated, dead leaves are dropped in the engine
 (`engine/problem/restricted.hpp`).
 """
 
@@ -33,8 +33,7 @@ _Facts_co = TypeVar("_Facts_co", bound="Ended", covariant=True)
 
 @dataclass(frozen=True)
 class LevelOutcome:
-    """The least level with a solution: no solution has one below `low`, that of `cells` has `high`. `none`: there is none
-    at all."""
+    """The least level with a solution: no solution is below `low`, that of `cells` has `high`. `none`: no solution exists."""
 
     cells: Int32Array | None
     low: int
@@ -50,15 +49,15 @@ class LevelOutcome:
 
 
 class BoxedQuestion:
-    """A question without an objective, whose cells at some places can be restricted anew each time.
+    """A question without an objective, whose cells can be restricted repeatedly at some places.
 
-    `decided` is the answer if the compiler finds a contradiction, `only` the one combination of cells if nothing is left to
-    search. Raises `BackendError` for what the engine takes in pieces only.
+    `decided` is the answer if the compiler finds a contradiction, `only` the single remaining combination of cells. Raises
+    `BackendError` if the engine cannot take the question as a whole.
     """
 
     def __init__(self, query: Query, places: Sequence[Place], *, verify_each: bool = False) -> None:
         grid = query.space.grid
-        # Every cell has its own cost, so that no pass may take two of them for the same.
+        # Every cell has its own cost, so that no pass may merge two of them.
         steps = tuple(CellCost(p, f, frozen(np.arange(grid[f].n_cells, dtype=np.int64)), 0) for p, f in places)
         self.query = replace(query, objective=Objective(LinearForm(costs=steps), False, "distance l1"))
         self.places = tuple(places)
@@ -89,11 +88,11 @@ class BoxedQuestion:
 
     @property
     def size(self) -> int:
-        """About how many bytes the problem takes, in Python and in the engine."""
+        """Approximate bytes of the problem, in Python and in the engine."""
         return 0 if self.only is not None or self.decided is not None else 2 * self.problem.n_bytes
 
     def fixed_cells(self) -> dict[Place, int]:
-        """The cells of the places that the question leaves no choice."""
+        """The cells of the places with only one allowed cell."""
         fixed = [place for place in self.places if place not in self._variable]
         if not fixed:
             return {}
@@ -108,9 +107,9 @@ class BoxedQuestion:
         seed: int = 0,
         memory: int | None = None,
     ) -> LevelOutcome:
-        """The least level of a solution: that of its cell of highest level, over int32[n_cells] per place (-1: forbidden).
+        """The least level of a solution: the highest level of its cells, over int32[n_cells] per place (-1: forbidden).
 
-        Places without choice count too: `low` and `high` are never below them.
+        Places with only one allowed cell count too: `low` and `high` are never below them.
         """
         base = max((int(levels[place][cell]) for place, cell in self.fixed_cells().items()), default=0)
         if self.only is not None:
@@ -149,7 +148,7 @@ class BoxedQuestion:
 
 
 def _without_objective(problem: SearchProblem) -> SearchProblem:
-    """The constraints alone."""
+    """The constraints without the objective."""
     row = problem.constraints
     unary, leaf = problem.unary_row != row, problem.coefficient_row != row
     before = np.concatenate(([0], np.cumsum(leaf)))
@@ -167,7 +166,7 @@ def _without_objective(problem: SearchProblem) -> SearchProblem:
 
 
 class _Pausing(Protocol[_Facts_co]):
-    """A search that goes on where it paused."""
+    """A resumable search."""
 
     def run(self, slice: float, seconds: float) -> None: ...
     def result(self) -> _Facts_co: ...
@@ -194,7 +193,7 @@ _COMPILED: Kept[BoxedQuestion] = Kept(16, lambda compiled: compiled.size)
 
 
 def boxed_question(query: Query, places: Sequence[Place], *, verify_each: bool = False) -> BoxedQuestion:
-    """The compiled question, the one that was made before if it differs in nothing but its name and its objective."""
+    """The compiled question, from the cache if it differs only in its name and its objective."""
     key = (query.points, query.constraints, tuple(places))
     return _COMPILED.of(
         (query.space, *query.models),

@@ -1,4 +1,4 @@
-"""The trees of a module for the native engine: groups of leaves, and the boxes over cells of every leaf."""
+"""The trees of a module for the native engine: groups of leaves, and every leaf's boxes of cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treesens.compiler.ir.module import leaf_implications
 from treesens.errors import BackendError
 
 MAX_BOXES = 4096
-"""Boxes of one leaf; more than that (many categorical guards on one path) is declined."""
+"""Maximum number of boxes of a leaf; more (many categorical guards on one path) are declined."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Groups:
     leaf_variable: Int32Array
     """The module variable of every leaf of the problem."""
     counted: BoolArray
-    """False for a leaf whose variable is in an earlier group too: its weight counts there."""
+    """False for a leaf whose variable already occurs in an earlier group, where its weight counts."""
 
 
 def tree_groups(module: Module) -> Groups:
@@ -63,7 +63,7 @@ class Boxes:
 
 
 def boxes_of(module: Module, places: Places, leaf_variable: Int32Array) -> Boxes:
-    """Boxes of every leaf: ranges from order literals, vectorised; runs from table members, one leaf at a time."""
+    """Boxes of every leaf: ranges from order literals, vectorised; runs from table members, leaf by leaf."""
     leaves, literals = leaf_implications(module)
     variable = literals >> 1
     is_member = np.isin(variable, np.fromiter(places.member, np.int64, len(places.member)))
@@ -106,7 +106,7 @@ def boxes_of(module: Module, places: Places, leaf_variable: Int32Array) -> Boxes
 
 @lru_cache(maxsize=4096)
 def _runs(mask: bytes) -> list[tuple[int, int]]:
-    """Runs of true cells of a mask bool[cells], given as its bytes: leaves of one model ask for the same ones."""
+    """Runs of true cells of a mask bool[cells], given as its bytes: the leaves of a model share masks."""
     first, last = runs_of(np.frombuffer(mask, bool))
     return list(zip(first.tolist(), last.tolist(), strict=True))
 

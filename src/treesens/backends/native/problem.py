@@ -1,4 +1,4 @@
-"""What the native engine takes: one frozen record of flat arrays.
+"""The native engine's input: one frozen record of flat arrays.
 
 Find one cell per variable such that every constraint ``c`` holds,
 
@@ -46,7 +46,7 @@ class SearchProblem:
 
     Attributes:
         size: [V] number of cells of each variable; its cells are 0 .. size-1.
-        feature: [V] the feature a variable stands for; copies of one feature for several points have the same number.
+        feature: [V] the feature of a variable; copies of one feature for several points have the same number.
             (Only used to recognise copies; any numbering will do.)
         allowed: [N] 1 where the cell of a variable may be used, variables one after the other.
         group_tree: [G] groups with the same number are the copies of one tree for several points and are joined.
@@ -60,7 +60,7 @@ class SearchProblem:
         objective: whether row C is an objective to be maximised (mode "objective").
         unary_row, unary_variable, unary_cell, unary_value: terms [x_v = k] of constraints, or of the objective (row C).
         clause_offset: [K+1] literals of each clause (a disjunction of "x_v in [low, high]").
-        hints: [H, V] start assignments for local search, for example data rows; the first ones are tried first.
+        hints: [H, V] start assignments for local search, for example data rows; in the order of trial.
     """
 
     size: Int32
@@ -90,7 +90,7 @@ class SearchProblem:
     hints: Int32 = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int32))
 
     def __post_init__(self) -> None:
-        """Brings arrays to their type without loss and makes them read-only; the extension checks the contents."""
+        """Converts arrays to their type without loss and makes them read-only; the extension checks the contents."""
         for field in dataclasses.fields(self):
             wanted = _TYPES.get(str(field.type))
             if wanted is None:
@@ -123,31 +123,31 @@ class SearchProblem:
         return sum(value.nbytes for value in self.arrays().values() if isinstance(value, np.ndarray))
 
     def arrays(self) -> dict[str, Any]:
-        """The fields by name, as the constructor of the extension takes them."""
+        """The fields by name, for the extension's constructor."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
 @dataclass
 class Places:
-    """Where the variables of a module are in the problem: order predicates, members of tables and free Booleans."""
+    """Positions of a module's variables in the problem: order predicates, members of tables and free Booleans."""
 
     variable: Int32Array
     """int32[module variables]: engine variable of a predicate, member or free Boolean; -1 for leaves."""
     position: Int32Array
     """int32[module variables]: position of a predicate in its order block."""
     member: dict[int, BoolArray]
-    """Of every member: which positions of its engine variable make it true."""
+    """Per member, the positions of its engine variable at which it is true."""
     size: list[int] = dataclasses.field(default_factory=list)
     feature: list[int] = dataclasses.field(default_factory=list)
 
     def ranges(self, literal: int) -> tuple[int, list[tuple[int, int]]]:
-        """The engine variable of a literal and the runs of positions if it is true."""
+        """The engine variable of a literal and the runs of positions at which it is true."""
         v = literal >> 1
         variable = int(self.variable[v])
         if variable < 0:
             raise BackendError("the native engine takes no clauses over leaf indicators")
         size = self.size[variable]
-        if v not in self.member:  # true up to its position: asked of every cost of every row
+        if v not in self.member:  # true up to its position: needed for every cost of every row
             position = int(self.position[v])
             first, last = (position + 1, size - 1) if literal & 1 else (0, position)
             return variable, [(first, last)] if first <= last else []

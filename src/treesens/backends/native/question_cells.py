@@ -1,4 +1,4 @@
-"""The cells of a question's own grid, in terms of the coarser ones that the engine searches for all questions about a model."""
+"""Maps the cells of a question's own grid to the coarser grid that the engine searches for all questions about a model."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from treesens.compiler.model.grid import FeatureGrid, Grid
 from treesens.compiler.query.query import CellSet, Query
 
 _NEVER = np.iinfo(np.int64).max
-"""What a forbidden cell costs."""
+"""The cost of a forbidden cell."""
 
 
 class QuestionCells:
-    """The cells of a question's own grid, and the ones of the grid that is searched in which they lie.
+    """The cells of a question's own grid, and the cells of the searched grid that contain them.
 
-    Arrays over all variables have the cells of one after those of the other. Scores see coarse cells only, and everything else
-    that a tree question says is about one variable: it has a solution in coarse cells exactly if these hold allowed cells of
-    one.
+    Arrays over all variables are concatenated by variable. Scores depend on coarse cells only, and all other constraints of a
+    tree question are about one variable: a solution in coarse cells exists exactly if these contain allowed cells of one.
     """
 
     def __init__(
         self, query: Query, coarse: Grid, variable: Int32Array, feature: Int32Array, sets: Sequence[CellSet]
     ) -> None:
-        """`variable` int32[points, features] and the `feature` of every variable; `sets` are what the question allows."""
+        """`variable` int32[points, features] and the `feature` of every variable; `sets` are the question's allowed cells."""
         self.query, self.variable, self.sets = query, variable, sets
         grid = query.space.grid
         self.start = np.concatenate(([0], np.cumsum(grid.n_cells[feature])))
@@ -37,7 +36,7 @@ class QuestionCells:
             self._first = np.concatenate([firsts[f] + self.start[v] for v, f in enumerate(feature.tolist())])
 
     def allowed(self) -> BoolArray | None:
-        """The cells that each variable may have, bool[cells of all variables]; None if one has none."""
+        """The allowed cells of each variable, bool[cells of all variables]; None if a variable has none."""
         allowed = np.ones(int(self.start[-1]), bool)
 
         def restrict(point: int, feature: int, mask: Any) -> None:
@@ -53,11 +52,11 @@ class QuestionCells:
         return allowed if np.logical_or.reduceat(allowed, self.start[:-1]).all() else None
 
     def coarse_allowed(self, allowed: BoolArray) -> BoolArray:
-        """Whether a coarse cell holds an allowed one."""
+        """True if a coarse cell contains an allowed one."""
         return allowed if self._first is None else np.logical_or.reduceat(allowed, self._first)
 
     def coarse_costs(self, cost: Int64Array) -> Int64Array:
-        """The least cost in a coarse cell, of costs >= 0 (-1: forbidden); points have the cheapest cells from now on."""
+        """The least cost in a coarse cell, of costs >= 0 (-1: forbidden); points use the cheapest cells afterwards."""
         self._chosen = np.where(cost < 0, _NEVER, cost)
         if self._first is None:
             return cost
@@ -65,7 +64,8 @@ class QuestionCells:
         return np.where(least == _NEVER, -1, least)
 
     def of_point(self, point: list[int]) -> Int32Array:
-        """A point of the engine as cells int32[points, features] of the question: of a coarse cell the cheapest allowed one."""
+        """Converts an engine point to cells int32[points, features] of the question: the cheapest allowed one of each coarse
+        cell."""
         cells = np.array(point, np.int32)
         if self._first is None:
             return cells[self.variable]

@@ -1,4 +1,4 @@
-"""The part of a question that is about scores alone: its constraints by kind, and bounds on sums of scores in whole numbers."""
+"""The part of a question about scores only: its constraints by kind, and integer bounds on sums of scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from treesens.compiler.query.query import (
 )
 
 _MOST_DROPPED = 20
-"""Bits of leaf values that may be rounded away: of the 60 that are left, sums of trees need some, too."""
+"""Bits of leaf values that may be rounded away: sums of trees also need some of the remaining 60."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class ScoreConstraints:
 
 
 def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConstraints | None:
-    """None if the question has parts of another kind, or neither bounds on scores nor a score that it optimises."""
+    """None if the question has other parts, or neither bounds on scores nor a score as its objective."""
     parts = ScoreConstraints([], [], [], None)
     same: list[SameExcept] = []
 
@@ -73,10 +73,10 @@ def score_constraints_of(query: Query, *, optimises: bool = False) -> ScoreConst
 
 @dataclass(frozen=True, eq=False)
 class IntegerRow:
-    """A bound on a sum of scores in whole numbers: what each leaf adds, by point, and how the bound is made.
+    """A bound on a sum of scores in integers: the leaves' terms by point, and the construction of the bound.
 
-    Where leaf values had to be `rounded`, the exact sum is greater by no more than `slack`: what the row excludes is excluded,
-    but a point that it allows has to be looked at. (It may be less: then there is no slack.)
+    If leaf values were `rounded`, the exact sum exceeds the rounded one by at most `slack`: what the row excludes is excluded,
+    but a point that it allows has to be checked. (The exact sum may be smaller: then there is no slack.)
     """
 
     values: dict[int, Int64Array]
@@ -87,21 +87,21 @@ class IntegerRow:
     rounded: bool
 
     def bound(self, row: AtLeast) -> int:
-        """What the leaves have to sum to."""
+        """The required sum of the leaves."""
         return (row.bound * Fraction(self.scale)).ceil(self.shift, strict=row.strict) - self.base - self.slack
 
     def most(self, level: int) -> Fraction:
-        """What the exact sum is at most where the leaves sum to no more than `level`."""
+        """The maximum exact sum if the leaves sum to at most `level`."""
         return (level + self.base + self.slack) * self.unit
 
     @property
     def unit(self) -> Fraction:
-        """What one of the whole numbers is."""
+        """The value of one integer unit."""
         return Unit(self.shift).size / self.scale
 
 
 def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> IntegerRow | None:
-    """Leaf values are rounded down as far as whole numbers would be too long; None if too little would be left."""
+    """Rounds leaf values down as far as needed to fit; None if too few bits would remain."""
     terms = _terms_of(query, form)
     finest = max(leaf_values(trees, output)[1] for _, trees, output, _, _ in terms)
     tried = (_row_at(query, form, forests, finest - drop) for drop in range(_MOST_DROPPED + 1))
@@ -109,7 +109,7 @@ def row_of(query: Query, form: LinearForm, forests: Sequence[Forest]) -> Integer
 
 
 def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: int) -> IntegerRow | None:
-    """In units of 2**-shift; None if whole numbers would be too long."""
+    """In units of 2**-shift; None if the integers would be too long."""
     scale = lcm(*(t.coefficient.denominator for t in form.scores))
     parts: list[tuple[int, Forest | None, Int64Array, int]] = []
     base, most, short, rounded = 0, 0, 0, False
@@ -119,7 +119,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
             leaves, slack = leaves >> (own - shift), trees.n_trees + 1
         factor = int(coefficient * scale) << max(0, shift - own)
         most += abs(factor) * (int(np.abs(leaves).max(initial=0)) * trees.n_trees + 1)
-        # Values are rounded down: what is subtracted is rounded up by that.
+        # Values are rounded down: a subtracted value is rounded up accordingly.
         short += max(factor, 0) * slack
         rounded = rounded or slack > 0
         base += factor * base_units(trees, output, min(own, shift))
@@ -132,7 +132,7 @@ def _row_at(query: Query, form: LinearForm, forests: Sequence[Forest], shift: in
 def _values_by_point(
     query: Query, forests: Sequence[Forest], parts: Sequence[tuple[int, Forest | None, Int64Array, int]]
 ) -> dict[int, Int64Array]:
-    """What every leaf of a point's trees adds: those of its model, and after them those of all forests."""
+    """The terms of every leaf of a point's trees: those of its model, then those of all forests."""
     counts = [query.models[query.points[p].model].n_leaves for p in range(len(query.points))]
     starts = np.cumsum([0, *(forest.ensemble.n_leaves for forest in forests)])
     values: dict[int, Int64Array] = {}
@@ -144,25 +144,25 @@ def _values_by_point(
 
 
 def _terms_of(query: Query, form: LinearForm) -> list[tuple[int, CellEnsemble, int, Fraction, Forest | None]]:
-    """Scores and forests of a sum: point, trees, output, coefficient, and the forest that the trees are of."""
+    """Scores and forests of a sum: point, trees, output, coefficient, and the trees' forest."""
     models = [query.models[p.model] for p in query.points]
     scores = [(t.point, models[t.point], t.output, t.coefficient, None) for t in form.scores]
     return [*scores, *((t.point, t.trees, 0, Fraction(t.coefficient), t.forest) for t in form.forests)]
 
 
 def forests_of(rows: Sequence[AtLeast]) -> list[Forest]:
-    """The forests that rows name, each once, in their order."""
+    """The forests in rows, each once, in order."""
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 
 def is_sum_of_scores(goal: Objective) -> bool:
-    """True if the trees alone say what is optimised."""
+    """True if the objective depends on the trees alone."""
     form = goal.form
     others = form.costs or form.changes or form.pairs or form.levels or form.forests
     return bool(form.scores) and not others and goal.nearest is None and not goal.values
 
 
 def upwards_of(goal: Objective) -> LinearForm:
-    """What is maximised: the sum of scores, or its negative."""
+    """The maximised quantity: the sum of scores, or its negative."""
     sign = 1 if goal.maximize else -1
     return replace(goal.form, scores=tuple(replace(t, coefficient=sign * t.coefficient) for t in goal.form.scores))

@@ -17,15 +17,15 @@ from treesens.compiler.legalise.rounding import Rounded, bits_beyond, round_row
 from treesens.compiler.query.forest import FOREST_ROW
 
 _BITS = SCORE_BITS - 1
-"""Coefficients, bound and what releases a row sum to less than 2**62, which is what the engine takes."""
+"""Upper bound of the sum of coefficients, bound and release term of a row, required by the engine."""
 
 
 class Rows:
     """Constraints and the objective as coefficients of leaves and terms of cells."""
 
     def __init__(self, module: Module, places: Places, groups: Groups, *, alike: bool = False) -> None:
-        """With `alike` all rows of scores are put into one unit, 2**-shift, so that slacks can be compared: the finest one of
-        them in which the longest row still fits.
+        """With `alike` all score rows get one unit, 2**-shift, so that slacks can be compared: the finest of their units in
+        which the longest row fits.
         """
         self.relaxed = False
         self.alike = alike
@@ -49,7 +49,7 @@ class Rows:
         for row in rows:
             self._constraint(row)
         if not self.bounds:
-            # The engine wants something to decide: 0 >= 0.
+            # The engine needs at least one row: 0 >= 0.
             self.bounds.append(0)
             self.weights.append(1)
         self.objective = module.optimises
@@ -61,7 +61,7 @@ class Rows:
             self._terms(len(self.bounds), module.objective.variables, rounded.coefficients)
 
     def _scores(self, row: Linear) -> bool:
-        """True if a row is about leaves whose slack counts: those of forests, in other units, have to hold as they are."""
+        """True if a row is about leaves whose slack counts: rows of forests, in other units, must simply hold."""
         return bool(np.any(self.leaf_of[row.variables] >= 0)) and row.name != FOREST_ROW
 
     def _narrow(self, coefficients: IntegerArray, bound: int, at_least: int = 0) -> Rounded:
@@ -78,7 +78,7 @@ class Rows:
         coefficients, bound = rounded.coefficients, rounded.bound
         number = len(self.bounds)
         if row.when != TRUE:
-            # sum + M * [when is false] >= bound, with M so large that nothing is asked then.
+            # sum + M * [when is false] >= bound, with M so large that the row is then always satisfied.
             least = int(coefficients[coefficients < 0].sum()) if len(coefficients) else 0
             release = max(0, bound - least)
             variable, runs = self.places.ranges(row.when ^ 1)

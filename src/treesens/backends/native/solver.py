@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _Facts = TypeVar("_Facts")
 
 HELP_BYTES = 2_000_000_000
-"""What the engine may use of memory if a pass asks it for help (bound-fixing, warm-start); past that it declines."""
-SLICE = 0.05  # seconds between two looks at signals
-_LOOK_SECONDS = 0.1  # between two looks at the limits of the work around a pass
-MOMENT = 0.05  # seconds of work for which no thread is started
-PAUSE = 0.1  # and so many more until it is broken off if it cannot pause, as if nothing had happened
+"""Memory limit of the engine when a pass uses it (bound-fixing, warm-start); beyond it, the engine declines."""
+SLICE = 0.05  # seconds between two checks for signals
+_LOOK_SECONDS = 0.1  # seconds between two checks of the limits around a pass
+MOMENT = 0.05  # seconds of work that run without a thread
+PAUSE = 0.1  # further seconds until work that cannot pause is aborted without effect
 UNKNOWN = 2**63 - 1
 Method = Literal["auto", "messages", "overlap", "both"]
 Status = Literal["open", "witness", "infeasible", "optimal"]
@@ -34,7 +34,7 @@ Reason = Literal["", "time", "nodes", "memory", "stopped", "internal"]
 
 @dataclass(frozen=True)
 class TierStatistics:
-    """How often a bound level was tried on a node, how often it pruned, and the sweeps that it took."""
+    """Per bound level: how often it was tried on a node, how often it pruned, and its sweeps."""
 
     tried: int
     pruned: int
@@ -65,20 +65,19 @@ class SearchStatistics:
 class SearchResult:
     """Termination, incumbent and bound are three separate facts.
 
-    Attributes:
-        status: ``witness`` (decide: an assignment that satisfies everything), ``infeasible`` (proved),
-            ``optimal`` (proved within the gap), or ``open``.
-        reason: why an ``open`` run ended.
-        assignment: [V] the best cells met: a witness, or the best near-miss; None while nothing satisfies the clauses.
-        is_witness: whether the assignment satisfies every constraint (exact integers).
-        slack: [C] exact slack of every constraint at the assignment.
-        objective: exact objective at the assignment (mode ``objective``), else None.
-        level: what is maximised: the objective, or the minimum slack over the rows with slack_weight; None without
-            assignment.
-        upper: no assignment (that satisfies the hard rows) has a larger level; None while nothing is proved.
-        bound_level: where the prover stopped.
-        fault: what the engine found to be wrong with itself, if the reason is ``internal``; then nothing is proved.
-        audited: pruned nodes that were looked at again.
+    status: ``witness`` (decide: an assignment that satisfies everything), ``infeasible`` (proved),
+        ``optimal`` (proved within the gap), or ``open``.
+    reason: why an ``open`` run ended.
+    assignment: [V] the best cells found: a witness, or the best near-miss; None while nothing satisfies the clauses.
+    is_witness: True if the assignment satisfies every constraint (exact integers).
+    slack: [C] exact slack of every constraint at the assignment.
+    objective: exact objective at the assignment (mode ``objective``), else None.
+    level: the maximised value: the objective, or the minimum slack over the rows with slack_weight; None without
+        assignment.
+    upper: no assignment (that satisfies the hard rows) has a larger level; None while nothing is proved.
+    bound_level: where the prover stopped.
+    fault: an internal inconsistency detected by the engine, if the reason is ``internal``; then nothing is proved.
+    audited: pruned nodes that were checked again.
     """
 
     status: Status
@@ -97,10 +96,10 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Fixing:
-    """What no solution can use.
+    """Cells and leaves that no solution uses.
 
     Attributes:
-        infeasible: nothing is left: there is no solution.
+        infeasible: True if no solution exists.
         cells: [N] False where no solution uses the cell; variables one after the other.
         leaves: [L] False where no solution reaches the leaf.
         sweeps, probes: work done.
@@ -116,14 +115,14 @@ class Fixing:
 class Solver:
     """One problem, one resumable state.
 
-    ``run`` goes on where the last call stopped. ``reset`` asks again with other bounds or another mode and keeps
-    factors, messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all
-    smaller bounds, a proof all larger ones). With several ``threads`` long searches are shared among them (ADR 0009):
-    the same verdicts and levels, but not always the same point; one thread repeats itself exactly. One pruned node in
-    ``audit`` is checked again by other means (0: none), for tests. ``method`` is who proves: ``messages``, ``overlap``
-    (deep trees), ``both`` in turns, or ``auto``: by the depth of the trees. ``together`` are the entries of factors of
-    several trees from the beginning (0: none ever), rather than only once a search is long (ADR 0013). With ``parts`` nodes so
-    deep become problems of their own from the beginning, rather than once a search looks long (ADR 0016).
+    ``run`` resumes where the last call stopped. ``reset`` starts again with other bounds or another mode and keeps factors,
+    messages, points and proofs; verdicts are carried over if they are monotone (a witness answers all smaller bounds, a proof
+    all larger ones). With several ``threads`` long searches are shared among them (ADR 0009): the same verdicts and levels, but
+    not always the same point; one thread is deterministic. One pruned node in ``audit`` is checked again independently (0:
+    none), for tests. ``method`` selects the prover: ``messages``, ``overlap`` (deep trees), ``both`` in turns, or ``auto``: by
+    the depth of the trees. ``together`` is the number of entries of joint factors from the beginning (0: never), rather than
+    only in a long search (ADR 0013). With ``parts``, nodes at that depth become separate problems from the beginning, rather
+    than only in a long search (ADR 0016).
 
     Raises:
         ValueError: the arrays are inconsistent.
@@ -160,14 +159,14 @@ class Solver:
         self._build = time.perf_counter() - start
 
     def set_gap(self, *, relative: float = 0.0, absolute: int = 1, reference: int = 0) -> None:
-        """Maximising stops when the bound is within the gap; the relative gap is taken of |level + reference|.
+        """Maximising stops when the bound is within the gap; the relative gap applies to |level + reference|.
 
         Takes effect before the first ``run`` and after a ``reset``.
         """
         self._engine.set_gap(relative=relative, absolute=absolute, reference=reference)
 
     def reset(self, bound: Sequence[int] | NDArray[np.int64] | None = None, *, mode: Mode | None = None) -> None:
-        """Asks again with other bounds, another mode, or both."""
+        """Restarts with other bounds, another mode, or both."""
         self.mode = mode or self.mode
         new = self.problem.bound if bound is None else np.ascontiguousarray(bound, dtype=np.int64)
         self._engine.reset(bound=new, mode=self.mode)
@@ -178,7 +177,7 @@ class Solver:
         self._engine.stop()
 
     def run(self, seconds: float | None = None, *, node_limit: int | None = None) -> SearchResult:
-        """Searches until there is an answer or a limit is met; KeyboardInterrupt passes and leaves a valid state."""
+        """Searches until an answer is found or a limit is reached; KeyboardInterrupt is raised with the state still valid."""
         self._stopped = False
         self._engine.clear_stop()
         limit = float("inf") if seconds is None else seconds
@@ -195,11 +194,11 @@ class Solver:
                 return self._result(facts)
 
     def run_within(self, budget: Budget) -> SearchResult:
-        """The same within a budget, whose event, or a KeyboardInterrupt, stops it within MOMENT + PAUSE seconds.
+        """The same within a budget; its event, or a KeyboardInterrupt, stops it within MOMENT + PAUSE seconds.
 
-        It is one run but for a moment before. A row of short ones would not do: at the end of the seconds of a run, what cannot
-        be halved is broken off and begins anew in the next one, such as setting up a prover. The moment pauses where the search
-        can go on as if nothing had happened: what is broken off by the clock makes another search of each run.
+        After a short first moment this is one single run. Consecutive short runs would fail: at the end of a run's time,
+        indivisible work such as setting up a prover is aborted and restarted in the next. The first moment pauses only where
+        the search can resume unchanged: work aborted by the clock would make every run's search different.
         """
         self._stopped = False
         self._engine.clear_stop()
@@ -218,8 +217,8 @@ class Solver:
     def fix(self, work: int, *, probe: bool = True) -> Fixing:
         """Cells and leaves whose max-marginal is negative at the bounds of the constraints: a proof, in exact integers.
 
-        An objective is not looked at. `work` is counted in entries touched (about a nanosecond each), so that the answer is
-        the same on every machine; `probe` tries runs of cells at the ends of every domain as well.
+        The objective is ignored. `work` is counted in entries touched (about a nanosecond each), so that the result is the same
+        on every machine; `probe` also tries runs of cells at the ends of every domain.
         """
         facts = self._beside(lambda: self._engine.fix(work=work, probe=probe))
         return Fixing(
@@ -234,16 +233,16 @@ class Solver:
         return beside(work, self.stop)
 
     def certify(self, seconds: float, *, level: int = 0, nodes: int = 1 << 40) -> ProofFacts:
-        """Proves anew that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
+        """Proves again that no point reaches the level, as a tree of cuts with multipliers and messages (docs/certificates.md).
 
-        The arrays are those of `engine/certify/proof.hpp`; `complete` is false where a limit was met, with the `reason`.
+        The arrays are those of `engine/certify/proof.hpp`; `complete` is False if a limit was reached, with the `reason`.
         """
         return certified(
             lambda limit: self._engine.certify(level=level, seconds=limit, node_limit=nodes), seconds, self.stop
         )
 
     def result(self) -> SearchResult:
-        """What is known now."""
+        """The current facts."""
         return self._result(self._engine.result())
 
     def _result(self, facts: SearchFacts) -> SearchResult:
@@ -284,7 +283,7 @@ class Solver:
 
 
 def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callable[[], None]) -> ProofFacts:
-    """A proof within some seconds. Most take a moment, in which a thread would cost as much as the proof."""
+    """A proof within some seconds. Most take so little time that a thread would cost as much as the proof."""
     found = prove(min(seconds, MOMENT))
     if found["complete"] or found["reason"] != "time" or seconds <= MOMENT:
         return found
@@ -292,8 +291,8 @@ def certified(prove: Callable[[float], ProofFacts], seconds: float, stop: Callab
 
 
 def beside(work: Callable[[], _Facts], stop: Callable[[], None], look: Callable[[], None] = check_in) -> _Facts:
-    """Work of the engine without pauses, in a thread of its own: this one notices a Ctrl-C, and what `look` does, ten times a
-    second (it raises if there is no time).
+    """Runs uninterruptible work of the engine in a thread: the main thread handles Ctrl-C, and calls `look`, ten times a second
+    (it raises if time runs out).
     """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)

@@ -1,9 +1,9 @@
-"""Questions about scores alone, handed to the engine without the IR in between: no lowering, no passes.
+"""Questions about scores only, passed to the engine without the IR: no lowering, no passes.
 
-Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum that is
-optimised: the engine gets the trees of the models as they are and drops what is dead itself (`engine/levels`). Scores whose
-sums are too long are rounded outward, so that a proof holds, and a point is looked at exactly. Everything else takes the
-compiled path, which means the same.
+Points with their models, one `SameExcept`, sets of cells, boxes to avoid, bounds on sums of scores and one such sum as the
+objective: the engine gets the models' trees unchanged and drops dead leaves itself (`engine/levels`). Scores whose sums are too
+long are rounded outward, so that a proof holds, and a point is checked exactly. All other questions take the compiled path,
+which has the same semantics.
 """
 
 from __future__ import annotations
@@ -47,29 +47,29 @@ if TYPE_CHECKING:
     from treesens._engine import PointTrees, RestrictedFacts
 
 _BYTES_PER_NODE = 50
-"""What the engine holds of the trees of a question."""
+"""The engine's representation of a question's trees."""
 _UNKNOWN = (1 << 63) - 1
-"""At least as much is said of a level that is not known."""
+"""Bound of an unknown level."""
 _LOOK = 12
-"""Work of the local search before the first proof, per node of the trees. Most answers turn up at once, and a proof that there
-is none often takes less time than a longer search for one.
+"""Work of the local search before the first proof, per tree node. Most answers turn up at once, and a proof that none exists
+often takes less time than a longer search.
 """
 _TREES = 1 << 20
-"""Most trees of a model."""
+"""Maximum number of trees of a model."""
 _ALL = -1
-"""The local search takes the turn that it wants."""
+"""The local search chooses its own amount of work."""
 _SHOWN = 1e-6
-"""Of a relative tolerance: a little less than is allowed, since what is shown of it is rounded."""
+"""Factor of a relative tolerance, slightly below 1, since displayed values are rounded."""
 _MOST = 1 << 62
-"""Absolute gaps and references of relative ones stay within this."""
+"""Limit of absolute gaps and of references of relative ones."""
 
 
 @dataclass(frozen=True)
 class TreeOutcome:
-    """A point of cells int32[points, features], or the proof that there is `none`; the engine's figures.
+    """A point of cells int32[points, features], or a proof that `none` exists; the engine's figures.
 
-    With neither the `reason` says why: `time`, `memory`, `stopped`, `internal`, or `rounding` if only rounded rows let the
-    point pass that was found. `near` is how near the search has come, if all rows count in the same units.
+    With neither, `reason` is one of `time`, `memory`, `stopped`, `internal`, or `rounding` if the point found satisfies only
+    rounded rows. `near` is the search's least violation, if all rows have the same unit.
     """
 
     cells: Int32Array | None
@@ -81,11 +81,11 @@ class TreeOutcome:
 
 @dataclass(frozen=True)
 class TreeOptimum:
-    """The best point that was found, cells int32[points, features], and what is proved of an objective.
+    """The best point found, cells int32[points, features], and the proved bound of an objective.
 
-    No point has a better value than `bound`, before unit and offset (None: nothing is proved), and where there is `none` there
-    is no point at all. `ended` says how the search did: `optimal`, `infeasible`, or the reason why it is open, as in
-    `TreeOutcome`; with `rounding` only rounded rows let the point pass.
+    No point has a better value than `bound`, before unit and offset (None: nothing is proved), and `none` means that no point
+    exists. `ended` is the termination: `optimal`, `infeasible`, or the reason why it is open, as in `TreeOutcome`; `rounding`
+    if the point satisfies only rounded rows.
     """
 
     cells: Int32Array | None
@@ -99,10 +99,10 @@ class TreeOptimum:
 
 
 class TreeQuestion:
-    """The trees and rows of a question as the engine has them; bounds and the allowed cells come when it is asked.
+    """A question's trees and rows in the engine's form; bounds and the allowed cells are set for each question.
 
-    They are on the `coarse` grid, which no constant of a question refines: questions about other rows, ranges and bounds have
-    the same one.
+    They are on the `coarse` grid, which no constant of a question refines: it is the same for questions about other rows,
+    ranges and bounds.
     """
 
     def __init__(
@@ -113,15 +113,15 @@ class TreeQuestion:
         rows: list[IntegerRow],
         goal: IntegerRow | None = None,
     ) -> None:
-        """With a `goal` the sum of its values is maximised."""
+        """With a `goal`, the sum of the goal's values is maximised."""
         points = range(len(query.points))
         features = len(query.space.names)
         varied = frozenset(range(features)) if parts.same is None else parts.same.varied
         self.coarse = coarse
-        # Every point has the trees of every forest, so that their numbers are the same for all points of a model.
+        # Every point gets the trees of every forest, so that their numbers are the same for all points of a model.
         self.forests = [forest.on(coarse.grid) for forest in forests_of(parts.rows)]
         self.optimises = goal is not None
-        self.constraints = max(1, len(rows))  # the engine wants something to decide: 0 >= 0
+        self.constraints = max(1, len(rows))  # the engine needs at least one row: 0 >= 0
         units = {(row.scale, row.shift) for row in rows}
         self.unit = None
         if len(units) == 1 and not any(row.rounded for row in rows):
@@ -150,7 +150,7 @@ class TreeQuestion:
 
     @property
     def groups(self) -> list[tuple[tuple[int, ...], int]]:
-        """The points and the tree of every group: points share a tree if all that it asks is the same of them."""
+        """The points and the tree of every group: points share a tree if they agree on all features it splits on."""
         return [(tuple(points), tree) for points, tree in self._problem.groups()]
 
     def _point(self, query: Query, point: int, rows: list[IntegerRow], goal: IntegerRow | None) -> PointTrees:
@@ -165,7 +165,7 @@ class TreeQuestion:
         }
 
     def cells(self, query: Query, parts: ScoreConstraints) -> QuestionCells:
-        """The cells of the question's own grid in terms of those that are searched."""
+        """Maps the question's own grid to the searched one."""
         return QuestionCells(query, self.coarse.grid, self.variable, self.feature, parts.sets)
 
     def search(
@@ -178,7 +178,7 @@ class TreeQuestion:
         look: int | None = None,
         threads: int = 1,
     ) -> RestrictedSearch | None:
-        """The engine's search; None if a domain is empty: the compiler says that better. The local search does no more than
+        """The engine's search; None if a domain is empty, which the compiler reports better. The local search does at most
         `look` units of work before the first proof (None: in proportion to the trees).
         """
         allowed = cells.allowed()
@@ -199,7 +199,7 @@ class TreeQuestion:
         )
 
     def decide(self, search: RestrictedSearch, cells: QuestionCells, budget: Budget) -> TreeOutcome:
-        """What the search finds within the budget."""
+        """The result of the search within the budget."""
         facts = run_search(search, budget)
         found = cells.of_point(facts["point"]) if facts["status"] == "witness" else None
         statistics = _statistics(facts)
@@ -223,7 +223,7 @@ def _statistics(facts: RestrictedFacts) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class RunningSearch:
-    """One question with its search, which goes on where it stopped."""
+    """One question with its resumable search."""
 
     trees: TreeQuestion
     cells: QuestionCells
@@ -232,7 +232,7 @@ class RunningSearch:
 
 
 def _first_leaves(parts: Sequence[CellEnsemble]) -> Int64Array:
-    """The first leaf of every tree of some models, one model after the other, and the end, int64[trees + 1]."""
+    """The first leaf of every tree of some models, concatenated, and the end, int64[trees + 1]."""
     counts = [np.bincount(part.ensemble.leaf_tree, minlength=part.n_trees) for part in parts]
     return np.cumsum([0, *np.concatenate(counts)], dtype=np.int64)
 
@@ -267,8 +267,8 @@ def decide_on_trees(
     look: int | None = None,
     threads: int = 1,
 ) -> TreeOutcome | None:
-    """Whether a question without an objective has an answer; None if it needs the compiled path. The engine looks
-    for an answer for `look` units of work before the first proof (None: in proportion to its trees).
+    """Decides a question without an objective; None if it needs the compiled path. The engine searches for an answer for `look`
+    units of work before the first proof (None: in proportion to its trees).
     """
     shared = not is_reused()
     try:
@@ -296,10 +296,10 @@ def maximise_on_trees(
     memory: int | None = None,
     threads: int = 1,
 ) -> TreeOptimum | None:
-    """The best value of a sum of scores; None where a question has another objective, or other parts.
+    """The best value of a sum of scores; None if the question has another objective, or other parts.
 
-    The search ends where value and bound are within the `tolerance`, absolute in units of the form; a relative one is taken of
-    the form and the `offset`.
+    The search ends when value and bound are within the `tolerance`, absolute in units of the form; a relative one applies to
+    the form plus the `offset`.
     """
     if query.objective is None or not is_sum_of_scores(query.objective):
         return None
@@ -343,8 +343,8 @@ def ask(
     look: int | None = None,
     threads: int = 1,
 ) -> RunningSearch | None:
-    """The search for a question; None if it needs the compiled path. One that is `shared` with other questions
-    proves nothing about the cells of this one's own grid.
+    """The search for a question; None if it needs the compiled path. One that is `shared` with other questions proves nothing
+    about this question's own cells.
     """
     question = None if query.objective is not None else bound_question(query, shared=shared)
     if question is None:
@@ -356,7 +356,7 @@ def ask(
 
 @dataclass(frozen=True, eq=False)
 class BoundQuestion:
-    """A question as the engine has it: the trees and rows of its shape, its own bounds int64[rows], and what it maximises."""
+    """A question in the engine's form: the trees and rows of its shape, its own bounds int64[rows], and its objective."""
 
     trees: TreeQuestion
     constraints: ScoreConstraints
@@ -365,22 +365,22 @@ class BoundQuestion:
     goal: IntegerRow | None = None
 
     def cells(self, query: Query) -> QuestionCells:
-        """The cells of the question's own grid in terms of those that are searched."""
+        """Maps the question's own grid to the searched one."""
         return self.trees.cells(query, self.constraints)
 
     def confirms(self, query: Query, cells: Int32Array) -> bool:
-        """True if cells int32[points, features] that the engine has found satisfy the exact rows, too."""
+        """True if cells int32[points, features] found by the engine also satisfy the exact rows."""
         rounded = [row for row, whole_row in zip(self.constraints.rows, self.rows, strict=True) if whole_row.rounded]
         if not rounded:
             return True
-        nowhere = np.full(cells.shape, np.nan)  # rows are about scores, which cells determine
+        nowhere = np.full(cells.shape, np.nan)  # rows depend on scores, which cells determine
         point = Inputs(nowhere, cells, scores_of_cells(query, cells))
         return all(holds(row, point) for row in rounded)
 
 
 @dataclass(frozen=True, eq=False)
 class _Built:
-    """The trees and rows of questions of one shape."""
+    """The trees and rows shared by questions of one shape."""
 
     trees: TreeQuestion
     rows: list[IntegerRow]
@@ -393,12 +393,12 @@ _BUILT: Kept[_Built | None] = Kept(32, lambda built: 0 if built is None else _BY
 def _build(
     query: Query, coarse: Coarse, parts: ScoreConstraints, upwards: LinearForm | None, *, shared: bool
 ) -> _Built | None:
-    """None if whole numbers cannot say the rows."""
+    """None if integers cannot express the rows."""
     forests = forests_of(parts.rows)
     rows = [row_of(query, row.form, forests) for row in parts.rows]
     whole = [row for row in rows if row is not None]
     goal = None if upwards is None else row_of(query, upwards, forests)
-    # A proof that others check is about exact rows.
+    # A proof for an independent checker is about exact rows.
     inexact = not shared and any(row.rounded for row in whole)
     if len(whole) < len(rows) or (upwards is not None and goal is None) or inexact:
         return None
@@ -406,14 +406,14 @@ def _build(
 
 
 def bound_question(query: Query, *, shared: bool = True, optimises: bool = False) -> BoundQuestion | None:
-    """The constraints of a question, made before or now; None if they need the compiled path.
+    """The constraints of a question, from the cache or new; None if they need the compiled path.
 
-    If it `optimises`, its objective, a sum of scores, is what the trees are built for as well.
+    If it `optimises`, the trees also include its objective, a sum of scores.
     """
     parts = score_constraints_of(query, optimises=optimises)
     if parts is None or query.rows is not None or query.explained is not None:
         return None
-    # Boxes to avoid are made of cells of the question's own grid.
+    # Boxes to avoid consist of cells of the question's own grid.
     coarse = query.space.coarse if shared and not parts.avoided else None
     coarse = coarse or Coarse(query.space.grid, query.models)
     upwards = upwards_of(query.objective) if optimises and query.objective is not None else None

@@ -42,7 +42,7 @@ class CbcBackend(MilpBackend):
         if model.num_solutions:
             by_name = {v.name: v.x for v in model.vars}
             assignment = round_values([by_name[name] for name in artifact.names])
-        # A time-out of python-mip has come back as infeasible (#161): believed only when time was left.
+        # python-mip has reported time-outs as infeasible (#161): accepted only if time was left.
         in_time = time.monotonic() - started < limits.seconds * 0.95
         if status in {known.INFEASIBLE, known.INT_INFEASIBLE} and assignment is None and in_time:
             return RawOutcome(Termination.INFEASIBLE, detail=status.name)

@@ -61,9 +61,9 @@ class CpSatBackend(Backend):
                 Fraction(limits.tolerance.absolute)
             )
             solver.parameters.absolute_gap_limit = nearest_double(allowed)
-        # A guide orders the search and answers nothing: the first feasible point ends it.
+        # A guide orders the search without being part of the answer: the first feasible point ends it.
         solver.parameters.stop_after_first_solution = artifact.surrogate
-        # Presolve (its probing, foremost) takes longer than deciding does (docs/encodings.md).
+        # Presolve (mainly its probing) takes longer than deciding (docs/encodings.md).
         solver.parameters.cp_model_presolve = artifact.optimises
         variables = [model.get_bool_var_from_proto_index(v) for v in range(artifact.variables)]
 
@@ -71,7 +71,7 @@ class CpSatBackend(Backend):
             for variable, value in zip(variables, artifact.warm_start, strict=True):
                 model.add_hint(variable, bool(value))
         if artifact.warm_start is not None and not artifact.optimises:
-            # Any solution will do: the start alone first, which takes no presolve and no search.
+            # Any solution suffices: the start alone is tried first, without presolve or search.
             solver.parameters.fix_variables_to_their_hinted_value = True
             status = solver.solve(model)
             if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -84,7 +84,7 @@ class CpSatBackend(Backend):
                 if on_incumbent is not None:
                     on_incumbent(np.array(self.response_proto.solution, np.int64).astype(bool))
 
-        # Stopped before it has begun CP-SAT reports a bound of 0: only what it has told on the way is a bound then.
+        # If stopped before it has begun, CP-SAT reports a bound of 0: then only bounds reported during the solve count.
         told: list[float] = []
         solver.best_bound_callback = told.append
         status = solver.solve(model, Incumbents() if on_incumbent is not None and artifact.has_objective else None)
@@ -115,13 +115,13 @@ class CpSatBackend(Backend):
 
 
 def _model_of(text: str) -> Any:
-    """The model that a text describes; None if CP-SAT does not read it."""
+    """The model of a text; None if CP-SAT does not read it."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     if hasattr(model.proto, "parse_text_format"):
         return model if model.proto.parse_text_format(text) else None
-    # Before OR-tools 9.15 the model is a message of protobuf, and its variables are kept apart.
+    # Before OR-tools 9.15 the model is a protobuf message, and its variables are stored separately.
     from google.protobuf import text_format
 
     try:

@@ -1,4 +1,4 @@
-"""Gurobi through gurobipy. The licence that comes with pip ends at 2000 variables and rows: larger is `unknown (licence)`."""
+"""Gurobi through gurobipy. pip's licence is limited to 2000 variables and rows: larger models are `unknown (licence)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HiGHS through highspy (< 1.15, which cannot live beside OR-tools: https://github.com/google/or-tools/issues/5246)."""
+"""HiGHS through highspy (< 1.15, which conflicts with OR-tools: https://github.com/google/or-tools/issues/5246)."""
 
 from __future__ import annotations
 

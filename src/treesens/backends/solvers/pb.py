@@ -1,8 +1,8 @@
-"""Pseudo-Boolean solvers through OPB text: any program that speaks the language of the PB competitions.
+"""Pseudo-Boolean solvers through OPB text: any program with the interface of the PB competitions.
 
-`TREESENS_PB_SOLVER` names the command (the file name is appended), e.g. `roundingsat` or `exact`; without it both are looked
-for on the PATH. The rows are exact integers, so `UNSATISFIABLE` is exact. An answer that is neither of the competition's
-lines is `unknown`: output that lacks the word UNSATISFIABLE is no witness.
+`TREESENS_PB_SOLVER` names the command (the file name is appended), e.g. `roundingsat` or `exact`; without it both are searched
+for on the PATH. The rows are exact integers, so `UNSATISFIABLE` is exact. Output without one of the competition's status lines
+is `unknown`: a missing UNSATISFIABLE does not make a witness.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CANDIDATES = ("roundingsat", "exact")
 
 
 def solver_command() -> list[str] | None:
-    """The command of the solver; None if there is none."""
+    """The solver's command; None if none is installed."""
     given = os.environ.get(VARIABLE)
     if given:
         return shlex.split(given)
@@ -43,7 +43,9 @@ class PbBackend(Backend):
         command = solver_command()
         if command is None:
             return f"no pseudo-Boolean solver: put roundingsat or exact on the PATH, or set {VARIABLE}"
-        return None if shutil.which(command[0]) else f"{VARIABLE} names {command[0]}, which is no program here"
+        return (
+            None if shutil.which(command[0]) else f"{VARIABLE} names {command[0]}, which is not an executable program"
+        )
 
     def emit(self, module: Module, *, precision: int = 0) -> Artifact:
         return write_opb(module, precision=precision)

@@ -1,1 +1,1 @@
-"""Writers of solver formats: text that any solver of the kind reads; none of them needs a solver to be written."""
+"""Writers of solver formats; no solver has to be installed."""

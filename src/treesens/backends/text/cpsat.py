@@ -1,4 +1,4 @@
-"""CP-SAT's model as protocol buffer text: Boolean constraints for what is Boolean, integer rows for scores.
+"""CP-SAT models as protocol buffer text: Boolean constraints where possible, integer rows for scores.
 
 Score rows are scaled to fit and rounded outward (legalise/rounding.py): at precision 0 to about 2**20 (small coefficients
 solve faster), from precision 1 on to as many bits as CP-SAT takes, which is exact for most models.
@@ -31,11 +31,11 @@ from treesens.compiler.legalise.rows import op_rows
 
 _INT_MAX = 9223372036854775807
 _BITS = (26, 60)
-"""Size of the sum of coefficients, by precision; CP-SAT wants it below 2**62."""
+"""Maximum sum of coefficients, by precision; CP-SAT requires it below 2**62."""
 
 
 def _literal(literal: int) -> int:
-    """CP-SAT writes not v as -v - 1."""
+    """CP-SAT encodes not v as -v - 1."""
     return literal >> 1 if literal & 1 == 0 else -(literal >> 1) - 1
 
 
@@ -72,7 +72,7 @@ def write_cpsat(module: Module, *, precision: int = 0) -> Artifact:
         check_in()
         match op:
             case LeafImplies() | LeafSum():
-                pass  # as implications above; exactly-one of the tree makes the aggregated rows
+                pass  # emitted as implications above; exactly-one of the tree makes the aggregated rows
             case Equal():
                 for a, b in steadily(zip(op.left.tolist(), op.right.tolist(), strict=True)):
                     lines += [_implies(_literal(a), _literal(b)), _implies(_literal(b), _literal(a))]

@@ -1,7 +1,7 @@
-"""The formats of solvers' texts: who writes each, and how it names variables, marks comments and counts its objective.
+"""Text formats of solvers: the writer of each, its variable names, comment marks and objective units.
 
-Writers, legends, comments about the value and readers of solutions all take the names of variables from `variable_names`, so
-that no two of them can count differently.
+Writers, legends, comments about the value and readers of solutions all take variable names from `variable_names`, so that they
+number variables consistently.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from treesens.errors import UsageError
 
 @dataclass(frozen=True)
 class TextFormat:
-    """One format. The name of variable number v is `prefix` and `first` + v."""
+    """One format. Variable number v is named `prefix` and `first` + v."""
 
     writer: str
     """`module:function` of (Module, precision) -> Artifact; empty for the IR itself, which is printed."""
     comment: str
-    """How a line of a comment begins."""
+    """The start of a comment line."""
     prefix: str = "x"
     first: int = 0
     minimised: bool = False
@@ -40,16 +40,16 @@ FORMATS: Final = {
 }
 """By the name that `emit --to` takes."""
 PLUGINS: Final = Registry(kind="format", group="treesens.targets", builtin=dict.fromkeys(FORMATS, ""), error=UsageError)
-"""The formats of other distributions, each a `TextFormat`; the names of FORMATS are taken."""
+"""Plug-in formats, each a `TextFormat`; the names of FORMATS are reserved."""
 
 
 def format_named(name: str) -> TextFormat:
-    """The format of a name. UsageError if there is none."""
+    """The format of a name. UsageError if it is unknown."""
     found: TextFormat = FORMATS[name] if name in FORMATS else PLUGINS.get(name)
     return found
 
 
 def variable_names(format: str, count: int) -> list[str]:
-    """The names of the first `count` variables in a text of this format, by their numbers."""
+    """The names of the first `count` variables in this format, by number."""
     known = format_named(format)
     return [f"{known.prefix}{number}" for number in range(known.first, known.first + count)]

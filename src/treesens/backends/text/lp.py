@@ -1,4 +1,4 @@
-"""CPLEX LP format: the same rows as the MPS writer, for people to read and any MILP solver to solve."""
+"""CPLEX LP format: the same rows as the MPS writer, readable by people and by any MILP solver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treesens.compiler.legalise.rows import to_rows
 
 _PER_LINE = 12
 _NOTHING = f"0 {variable_names('lp', 1)[0]}"
-"""A sum without terms, which readers do not take; the variable need not be one of the module's."""
+"""A sum without terms, which readers reject; the variable need not be one of the module's."""
 
 
 def _sum(x: list[str], variables: list[int], values: list[float]) -> str:

@@ -1,4 +1,4 @@
-"""Free MPS with 17 significant digits: what HiGHS, CBC, SCIP and Gurobi read. Variables are x0, x1, …; always minimises."""
+"""Free MPS with 17 significant digits, for HiGHS, CBC, SCIP and Gurobi. Variables are x0, x1, …; always minimises."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_mps(module: Module, *, precision: int = 0) -> Artifact:
         weights = Unit(module.objective.shift).doubles(module.objective.coefficients)
         objective = dict(zip(module.objective.variables.tolist(), (-weights).tolist(), strict=True))
     lines = [f"* {told(module)}", "NAME treesens", "ROWS", " N obj", *kinds, "COLUMNS"]
-    # Readers drop a model without columns, rows and contradictions included: one idle column keeps it.
+    # Readers drop a model without columns, including its rows and contradictions: one idle column keeps it.
     x = variable_names("mps", max(1, rows.variables))
     binary = rows.binary if rows.variables else np.ones(1, bool)
     lines += _columns(x, binary, entries, objective)
@@ -86,7 +86,7 @@ def _columns(
         if bool(binary[v]) != integral:
             integral = not integral
             lines.append(f" MARKER 'MARKER' '{'INTORG' if integral else 'INTEND'}'")
-        # Every column is named here even if it is empty, so that solvers number columns as the module does.
+        # Every column is named here even if it is empty, so that solvers number columns like the module.
         lines.append(f" {name} obj {objective.get(v, 0.0)!r}")
         while position < len(entries) and entries[position][1] == v:
             lines.append(f" {name} r{entries[position][0]} {entries[position][2]!r}")

@@ -1,6 +1,6 @@
 """OPB, the format of pseudo-Boolean solvers: exact integers of any size, nothing rounded. Variables are x1, x2, …
 
-A guide is left out: a solver cannot be told here to stop at the first solution, and would optimise what answers nothing.
+A guide is left out: the solver cannot be made to stop at the first solution, and would optimise it needlessly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from treesens.compiler.legalise.rows import to_rows
 
 
 def write_opb(module: Module, *, precision: int = 0) -> Artifact:
-    """The module as OPB. `precision` changes nothing: the rows are exact."""
+    """The module as OPB. `precision` has no effect: the rows are exact."""
     del precision
     rows = to_rows(module)
     x = variable_names("opb", max(1, rows.variables))

@@ -1,8 +1,8 @@
-"""SMT-LIB 2: Booleans, clauses for what is Boolean, exact integers for what is linear.
+"""SMT-LIB 2: Booleans and clauses for Boolean constraints, exact integers for linear ones.
 
-Clauses and implications stay clauses; exactly-one is a disjunction and pairwise exclusions through the guards (two leaves of
-a tree part at a node, so their guards exclude each other), spelt out for the pairs that no guard keeps apart. Rows are
-multiplied by 2**shift, so all numbers are whole; the logic is QF_LIA.
+Clauses and implications stay clauses; exactly-one is a disjunction plus pairwise exclusions through the guards (two leaves of a
+tree part at a node, so their guards exclude each other), written out for pairs that no guard separates. Rows are multiplied by
+2**shift, so all numbers are integers; the logic is QF_LIA.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _sum(x: list[str], variables: list[int], values: list[int]) -> str:
 
 
 def write_smt2(module: Module, *, precision: int = 0) -> Artifact:
-    """The module as SMT-LIB 2 text with `(check-sat)`; exact, so `precision` changes nothing."""
+    """The module as SMT-LIB 2 text with `(check-sat)`; exact, so `precision` has no effect."""
     del precision
     x = variable_names("smt2", module.variables)
     lines = ["(set-logic QF_LIA)", f"; {told(module)}"]
@@ -78,7 +78,7 @@ def _guards_of(module: Module) -> dict[int, set[int]]:
 
 
 def overlapping(leaves: list[int], guards: dict[int, set[int]]) -> list[tuple[int, int]]:
-    """Pairs of leaves of a tree that no guard and its negation keep apart; in a tree as lowered there are none."""
+    """Pairs of leaves of a tree that no guard and its negation separate; a freshly lowered tree has none."""
     negated = [{g ^ 1 for g in guards.get(leaf, ())} for leaf in leaves]
     found: list[tuple[int, int]] = []
     for i, a in enumerate(leaves):

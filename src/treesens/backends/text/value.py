@@ -1,7 +1,7 @@
-"""Objectives and names in a solver's text, and what every variable stands for: a table beside the text.
+"""Objectives and names in a solver's text, and the meaning of every variable: a table next to the text.
 
-Texts leave out the constant of an objective, count in units of their own, and some minimise where the question maximises.
-Variables and rows have generated names. The name of a question, which may come from a file, is a comment in safe letters.
+Texts omit the objective's constant, use their own units, and some minimise where the question maximises. Variables and rows
+have generated names. The name of a question, which may come from a file, is a comment in safe letters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.visible import label
 
 
 def value_line(module: Module, artifact: Artifact, objective: Objective | None) -> str:
-    """A comment with the value of the question for the objective z of the text; empty if z says nothing about it."""
+    """A comment with the question's value for the objective z of the text; empty if z does not determine it."""
     goal, known = module.objective, format_named(artifact.format)
     if objective is None or goal is None or not module.optimises or objective.nearest is not None:
         return ""
@@ -32,7 +32,7 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
     factor = sign * step * (-1 if known.minimised else 1) * objective.unit
     constant = sign * goal.constant * unit * objective.unit + objective.offset
     if max(abs(constant), abs(factor)) > float_info.max:
-        return ""  # no number that a solver prints
+        return ""  # not a number that a solver prints
     sum_ = f"{float(constant)!r} {'-' if factor < 0 else '+'} {float(abs(factor))!r} z"
     value = f"the root of {sum_}" if objective.kind == "distance l2" else sum_
     what = (
@@ -42,7 +42,7 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
 
 
 def with_value(module: Module, artifact: Artifact, objective: Objective | None) -> str:
-    """The text with that line behind the comment about the question, or at the top of a text without one."""
+    """The text with that line after the comment about the question, or at the top of a text without one."""
     line = value_line(module, artifact, objective)
     head, told_line, rest = artifact.text.partition(f"{told(module)}\n")
     return f"{head}{told_line}{line}{rest}" if told_line else line + artifact.text
@@ -52,7 +52,7 @@ _MOST_STEPS = 100
 
 
 def told(module: Module) -> str:
-    """One line for a comment: the question, what made the module, and whether its objective is part of the question."""
+    """One comment line: the question, the pipeline that made the module, and whether its objective belongs to the question."""
     steps = " -> ".join(map(label, module.provenance[:_MOST_STEPS]))
     guided = module.objective is not None and module.objective.surrogate
     return f"{label(module.name)}: {steps}" + (
@@ -61,7 +61,7 @@ def told(module: Module) -> str:
 
 
 def row_name(origin: str) -> str:
-    """The end of a row's name: what it comes from, at most 40 letters, digits and `_`."""
+    """The suffix of a row's name: its origin, at most 40 letters, digits and `_`."""
     return label(origin).translate(str.maketrans("-+.", "___"))[:40]
 
 
@@ -69,12 +69,12 @@ HEAD = "variable\tpoints\tmeaning\n"
 
 
 def legend(module: Module, query: Query, names: Sequence[str]) -> str:
-    """Tab-separated: a line per variable of a text whose names these are (`Artifact.names`), in the order of their numbers.
+    """Tab-separated: a line per variable of a text with these names (`Artifact.names`), by number.
 
-    Names beyond the variables of the module are those of rows that were made of it.
+    Names beyond the module's variables are auxiliary variables of rows.
 
-    A cell of a feature is an interval of values; `x < t` is what a variable of an order block says. A variable of more than
-    one block has a line for each.
+    A cell of a feature is an interval of values; a variable of an order block means `x < t`. A variable of more than one block
+    has a line for each.
     """
     lines: list[tuple[int, str, str]] = []
     for block in module.blocks:
@@ -99,7 +99,7 @@ def _points(module: Module, points: tuple[int, ...]) -> str:
 
 
 def _up_to(grid: FeatureGrid, cell: int) -> str:
-    """The values of a cell and of all before it; the missing value is after all others."""
+    """The values of a cell and of all cells before it; the missing value comes last."""
     if grid.categories:
         return f"<= {cell} (a code)" if cell < grid.categories else "is not missing"
     return f"< {grid.cuts[cell]:.17g}" if cell < len(grid.cuts) else "is not missing"

@@ -1,1 +1,1 @@
-"""What the constructs of `grammar/constructs/` mean: a file of the same name for each, with its function `bind`."""
+"""Semantics of the constructs of `grammar/constructs/`: one file of the same name each, with its function `bind`."""

@@ -1,6 +1,6 @@
-"""`P, Q avoid cavities(D, width = w)`: boxes of the models' own cells that hold no row.
+"""`P, Q avoid cavities(D, width = w)`: boxes of the models' own cells that contain no row.
 
-Boxes of at most three features are listed, up to the limit. All of them, and wider ones, are learnt where a search meets them.
+Boxes of at most three features are listed, up to the limit. Wider ones, or all of them, are learnt when a search meets them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treesens.data.rows import coarse_cells, fine_runs
 from treesens.grammar.constructs.avoid import Avoid, AvoidListed
 
 DEFAULT_LIMIT = 1500
-"""How many cavities are avoided if `limit` is not given."""
+"""Number of cavities that are avoided by default."""
 
 
 def bind(scope: Scope, node: Avoid | AvoidListed, positive: bool) -> Pending:
@@ -35,7 +35,7 @@ def bind(scope: Scope, node: Avoid | AvoidListed, positive: bool) -> Pending:
 
 
 def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
-    """No point lies in a box of at most `width` features that holds no row; the boxes are made of the models' own cells."""
+    """No point lies in a box of at most `width` features that contains no row; boxes consist of the models' own cells."""
     points = scope.every(scope.point, node.points)
     if node.width.value < 1:
         raise scope.fail("E212", "a cavity bounds at least one feature", node.width.span, "write `width = 1` or more")
@@ -58,7 +58,8 @@ def _without_rows(scope: Scope, node: Avoid, positive: bool) -> Pending:
 
 
 def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> Pending:
-    """No box of at most `width` features without a row; what is learnt of them serves all questions about the table."""
+    """No point lies in a box of at most `width` features without a row; learnt boxes are shared by all questions about the
+    table."""
     n_cells = scope.inputs.base.n_cells
     key = ("all cavities", node.data.text, min(node.width.value, len(n_cells)))
     if key not in scope.inputs.cache:
@@ -74,7 +75,7 @@ def _all_cavities(scope: Scope, node: Avoid, cells: Int32Array, point: int) -> P
 
 
 def _on(scope: Scope, space: q.Space, boxes: Boxes) -> Boxes:
-    """Boxes of the models' cells on the refined grid."""
+    """Boxes of the models' cells, converted to the refined grid."""
     low, high = np.array(boxes.low), np.array(boxes.high)
     for f in np.unique(boxes.feature):
         mine = boxes.feature == f

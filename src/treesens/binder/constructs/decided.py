@@ -1,7 +1,7 @@
-"""`decision(P) = OUTCOME`: the constraints of a declared decision, in their order, about one point.
+"""`decision(P) = OUTCOME`: the ordered constraints of a declared decision, about one point.
 
 A decision is the first outcome whose constraint holds, so that `decision(P) = O` is a formula: for some case of O its
-constraint holds, and none of those before it. Nothing behind this file knows of decisions but what is shown of an answer.
+constraint holds, and none of those before it. Apart from the display of answers, only this file handles decisions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def bind(scope: Scope, node: Decided | DecidedAlike, positive: bool) -> Pending:
 
 
 def outcomes(node: ast.Decision) -> list[str]:
-    """The outcomes of a decision, in the order of its text."""
+    """The outcomes of a decision, in file order."""
     return list(dict.fromkeys([*(case.outcome.text for case in node.cases), node.otherwise.text]))
 
 
@@ -39,7 +39,7 @@ def _is_one_of(scope: Scope, node: Decided, positive: bool) -> Pending:
 
 
 def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
-    """Two decisions have one outcome, or not. Their points may be one, if the decisions differ."""
+    """Two decisions have the same outcome, or not. Their points may be the same if the decisions differ."""
     sides = ((node.left, node.left_decision), (node.right, node.right_decision))
     (one, inner), (other, beside) = scope.every(lambda side: about(scope, *side, node.span), sides)
     if one is other and inner.aliases == beside.aliases:
@@ -57,7 +57,7 @@ def _alike(scope: Scope, node: DecidedAlike, positive: bool) -> Pending:
 
 
 def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -> tuple[ast.Decision, Scope]:
-    """The decision that is asked for, and the scope in which its point is that of the question."""
+    """The queried decision, and the scope that maps its point to the question's."""
     if scope.aliases:
         raise scope.fail("E220", "a decision asks for a decision", span, "write its constraint in its place")
     point, found = scope.point(name), scope.found.decision(decision, span)
@@ -74,14 +74,14 @@ def about(scope: Scope, name: ast.Name, decision: ast.Name | None, span: Span) -
 
 
 def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positive: bool) -> Pending:
-    """The decision is one of some outcomes (none of them, if not `positive`: it is one of the others).
+    """The decision is one of some outcomes (if `positive` is False: one of the others).
 
-    From the last case to the first: it is if this case holds and counts, or if it does not hold and the later ones say so.
+    From the last case to the first: true if this case holds and counts, or if it fails and the later cases are true.
     """
     if not positive:
         names = frozenset(outcomes(decision)) - names
     counts = decision.otherwise.text in names
-    rest: Pending | None = None  # yes or no, as `counts` says
+    rest: Pending | None = None  # true or false, as `counts` says
     for case in reversed(decision.cases):
         mine = case.outcome.text in names
         if rest is None and mine == counts:
@@ -94,7 +94,7 @@ def _reached(scope: Scope, decision: ast.Decision, names: frozenset[str], positi
 
 
 def shown(scope: Scope, constraints: Iterable[ast.Formula]) -> list[Callable[[q.Space], q.DecidedPoint]]:
-    """What a reader of an answer is told: each decision that a question asks for, with its cases."""
+    """For display with an answer: each decision that a question uses, with its cases."""
     asked: dict[tuple[str, str | None], tuple[ast.Name, ast.Name | None, Span]] = {}
     for node in nodes_in(tuple(constraints)):
         sides: list[tuple[ast.Name, ast.Name | None]] = []

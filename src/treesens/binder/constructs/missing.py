@@ -1,4 +1,4 @@
-"""`missing(P.f)`: the cell of missing values. An error for a feature whose domain has none, outside of decisions."""
+"""`missing(P.f)`: the cell of missing values. Outside of decisions, an error for a feature that is never missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def bind(scope: Scope, node: IsMissing, positive: bool) -> Pending:
 
 
 def is_missing(scope: Scope, node: ast.FeatureOf, positive: bool) -> Pending:
-    """Whether a value is missing. E210 if the feature always has one, but in a policy, which is made for other rows, too."""
+    """True if a value is missing. E210 if the feature always has a value, except in a policy, which is written for other rows
+    too."""
     point, feature = scope.point(node.point), scope.feature(node.feature)
     spec = scope.spec(feature)
     if spec.missing:

@@ -1,4 +1,4 @@
-"""`present(P.f)`: every cell but that of missing values. As `missing`, it is asked of what may be missing, and in decisions."""
+"""`present(P.f)`: all cells but that of missing values. As `missing`, it needs a feature that may be missing or a decision."""
 
 from __future__ import annotations
 

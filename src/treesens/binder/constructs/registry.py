@@ -1,4 +1,4 @@
-"""The meaning of a construct, found by the file that its node is in."""
+"""Finds the semantics of a construct by the file that defines its node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def meaning_of(node: ast.Predicate) -> Bind:
 
 @functools.cache
 def _bind_of(module: str) -> Bind:
-    """The function `bind` of the file of the same name here; of a plug-in it is in the module of the node."""
+    """The function `bind` of the file of the same name in this folder; for a plug-in, of the node's module."""
     folder, _, file = module.rpartition(".")
     own = folder == construct.__package__
     return cast("Bind", import_module(f"{__package__}.{file}" if own else module).bind)

@@ -1,12 +1,14 @@
-"""The kinds of options that studies have. A command reads each from its words, Python takes it as a value (docs/adr/0021).
+"""Declared options: one dataclass field per option, with its kind, default, range and sentence (docs/adr/0021, 0039).
 
-These are facts alone: nothing heavy is imported, so that help costs nothing.
+Commands, Python calls, SPEC files and pages are made from these declarations. They are facts alone: nothing heavy is
+imported, so that help costs nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+import enum
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,14 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words."""
+    """One of a few words. `old` are pairs of an earlier word and its present one."""
 
     words: tuple[str, ...]
+    old: tuple[tuple[str, str], ...] = ()
+
+    def present(self, word: Any) -> Any:
+        """The present word for an earlier one; anything else as it is."""
+        return next((new for old, new in self.old if isinstance(word, str) and word == old), word)
 
 
 @dataclass(frozen=True)
@@ -135,13 +142,107 @@ class TableFile:
 
 @dataclass(frozen=True)
 class OutputPath:
-    """The path of an output file or folder. `needs` is the package that writes it, if a plain installation lacks it."""
+    """The path of an output file or folder. `needs` is the package that writes it, if a plain installation lacks it, `made_by`
+    the service of the extension that does.
+    """
 
     folder: bool = False
     needs: str | None = None
+    made_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The name of a backend, or `auto`; with `or_library` also `library`."""
+
+    or_library: bool = False
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A pipeline: the name of one, or passes."""
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A size of memory in bytes; where it is written in words it is in megabytes."""
+
+    in_words = 1_000_000
 
 
 Kind: TypeAlias = (
     Text | ClassLabel | Flag | Whole | Number | Seconds | Choice | Chance | Percent | Names | Groups | Sizes | Numbers
     | RowNumbers | Ends | Directions | Budgets | Permitted | DomainFile | DecisionFile | InputFile | TableFile | OutputPath
+    | Solver | Passes | Bytes
 )  # fmt: skip
+
+REQUIRED = MISSING
+"""The default of an option that has to be given."""
+
+
+class Door(enum.Flag):
+    """Where an option can be given: at its own command (of a study, or `check`), in Python by signature or (NAMED) by name
+    alone, at `compare`, at `sweep`, in the SPEC of a sweep.
+    """
+
+    COMMAND = enum.auto()
+    PYTHON = enum.auto()
+    NAMED = enum.auto()
+    COMPARE = enum.auto()
+    SWEEP = enum.auto()
+    SPEC = enum.auto()
+    BOTH = COMMAND | PYTHON
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: `sentence` is its help, `more` what the page says besides. `name`, `short` and `also` are its words at the
+    command; there the default may be another one (`at_command`).
+    """
+
+    kind: Kind
+    sentence: str | None
+    name: str | None = None
+    short: str | None = None
+    metavar: str | None = None
+    door: Door = Door.BOTH
+    at_command: Any = None
+    more: str = ""
+    also: tuple[str, ...] = ()
+    last: bool = False
+    """After all others at a command."""
+
+
+def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
+    """A field of options: an option with a default, perhaps in other words."""
+    mine = option if sentence is None else replace(option, sentence=sentence)
+    mine = mine if more is None else replace(mine, more=more)
+    return field(default=default, metadata={"option": mine})
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A field of options with what it declares."""
+
+    field: str
+    option: Option
+    default: Any
+    """REQUIRED if there is none."""
+
+    @property
+    def flag(self) -> str:
+        """Its long word at the command."""
+        return "--" + (self.option.name or self.field).replace("_", "-")
+
+
+def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
+    """The options of a class that can be given at one of some doors, in their order."""
+    known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options) if "option" in f.metadata]
+    return sorted(
+        (one for one in known if one.option.door & door), key=lambda one: one.option.last and not door & Door.PYTHON
+    )
+
+
+def declaration(options: type[Any], name: str) -> Declared:
+    """The option of a class with a name."""
+    return next(one for one in declared(options, ~Door(0)) if one.field == name)

@@ -1,7 +1,7 @@
 """Processes that we start: they import nothing from the working directory, and none outlives its parent.
 
 A process that computes for nobody would go on until its own limit, if it has one. On Linux the kernel ends it with the thread
-that started it; elsewhere (and besides) a thread of its own watches.
+that started it; elsewhere a thread of its own sees the end of the pipe from its parent (`child.py`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-_WATCH_SECONDS = 0.3
 _PR_SET_PDEATHSIG = 1
 _SAFE = "PYTHONSAFEPATH"
 
@@ -54,20 +49,6 @@ def import_path() -> list[str]:
     return [os.path.abspath(path) for path in paths if path]
 
 
-@contextmanager
-def safe_children() -> Iterator[None]:
-    """For the time of the block children that other libraries start do not import from the working directory, either."""
-    before = os.environ.get(_SAFE)
-    os.environ[_SAFE] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SAFE]
-        else:
-            os.environ[_SAFE] = before
-
-
 def launched(command: list[str], seconds: float, memory: int | None) -> list[str]:
     """The command of a foreign program that ends with this process (Linux) and has limits of its own: seconds of CPU, bytes."""
     limits = [str(os.getpid()), str(int(seconds) + 1), str(memory or 0)]
@@ -84,29 +65,3 @@ def die_with_starter() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(3)
-
-
-def die_without_parent(parent: int) -> None:
-    """A thread of this process ends it when its parent, the process of that number, is gone (perhaps by now). Needs the
-    interpreter's lock from time to time.
-    """
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
-        os._exit(3)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def die_at_end_of(read: Callable[[], bytes]) -> None:
-    """A thread of this process ends it when a pipe from its parent is closed: on every system."""
-
-    def watch() -> None:
-        try:
-            while read():
-                pass
-        finally:
-            os._exit(3)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -16,13 +16,13 @@ from treesens.python.settings import check_seconds, path_of
 
 
 class SwingBudget:
-    """Keeps a model insensitive while it is trained: after every round it is proved that no two inputs that differ in the
-    features of `vary` alone are further than `swing` apart in raw score.
+    """Keeps a model insensitive during training: after every round it is proved that no two inputs that differ only in `vary`
+    are further than `swing` apart in raw score.
 
-    A round that breaks this is made again with a half and a quarter of the learning rate, and then without the features.
+    A round that breaks this is repeated with a half and a quarter of the learning rate, and then without the features.
     `vary` names features; a set of several, as in `[("race", "age")]`, changes together. The proof is about all inputs, with
-    missing values of all features (but categories with names), or about those that the `.sens` file `domain` says are possible.
-    A proof that takes longer than `time_limit` seconds counts as none. UsageError for features that the rows do not have, and
+    missing values of all features (but categories with names), or about those of the `.sens` file `domain`.
+    A proof that takes longer than `time_limit` seconds fails. UsageError for features that the rows do not have, and
     for boosters whose rounds change earlier ones (DART, random forests).
     """
 
@@ -60,7 +60,7 @@ class SwingBudget:
 
     @property
     def rounds(self) -> dict[str, int]:
-        """How many rounds of the last training asked for `other features`, and how many stayed `as it was`, became `smaller`,
-        or were made `without` the features of `vary`.
+        """The numbers of rounds of the last training by outcome: split on `other features`, stayed `as it was`, became
+        `smaller`, or were made `without` the features of `vary`.
         """
         return dict(Counter(self._trainings[-1].made)) if self._trainings else {}

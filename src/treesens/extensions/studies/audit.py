@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from treesens.compiler.base.option_kinds import Flag, InputFile, OutputPath, Sizes, Text
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import column, uncertified
 from treesens.extensions.studies.count import EstimateRecord, TraitRecord
 from treesens.extensions.studies.largest import Status
 from treesens.extensions.studies.shape import DIRECTIONS, SHAPES
@@ -57,7 +58,7 @@ class ScoredPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalPart:
-    """What is left among typical inputs."""
+    """The same question about typical inputs."""
 
     percent: float
     way: str
@@ -78,15 +79,15 @@ class SharePart:
     measure: str
     lower: float
     upper: float
-    estimate: EstimateRecord | None
+    estimate: EstimateRecord | None = uncertified(None)
     closed: bool
     reason: str | Absent = ABSENT
-    who: list[TraitRecord] | Absent = ABSENT
+    who: list[TraitRecord] | Absent = uncertified(ABSENT, ABSENT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShapePart:
-    """Whether the score is increasing or decreasing in a feature, and the largest reversals (see `ShapeRecord`)."""
+    """The shape of the score in a feature, and the largest reversals (see `ShapeRecord`)."""
 
     shape: Annotated[str, OneOf(SHAPES)]
     declared: Annotated[str, OneOf(DIRECTIONS)] | None
@@ -110,28 +111,28 @@ class ModelRecord:
 class AuditRecord:
     """One set of features, decision and gap; points in the user's own labels."""
 
-    varied: list[str]
+    varied: list[str] = column()
     protected: bool | Absent = ABSENT
-    gap: float | Absent = ABSENT
-    margin: float | Absent = ABSENT
+    gap: float | Absent = column(default=ABSENT)
+    margin: float | Absent = column(default=ABSENT)
     threshold: float | Absent = ABSENT
-    classes: list[str | int] | Absent = ABSENT
+    classes: list[str | int] | Absent = column(default=ABSENT)
     decision: str | Absent = ABSENT
-    outcomes: list[str] | Absent = ABSENT
+    outcomes: list[str] | Absent = column(default=ABSENT)
     question: str
-    rows: int
-    rows_flipped: int
-    rows_complete: bool
-    flipped_rows: list[int]
-    rows_flipped_down: int | Absent = ABSENT
-    rows_flipped_up: int | Absent = ABSENT
-    max_swing: float | None
-    max_swing_bound: float | None
-    max_swing_status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))] | None
+    rows: int = column()
+    rows_flipped: int = column(uncertified=0)
+    rows_complete: bool = uncertified(False)
+    flipped_rows: list[int] = uncertified([])
+    rows_flipped_down: int | Absent = uncertified(ABSENT, ABSENT)
+    rows_flipped_up: int | Absent = uncertified(ABSENT, ABSENT)
+    max_swing: float | None = column(place=2, uncertified=None)
+    max_swing_bound: float | None = column(place=2)
+    max_swing_status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))] | None = uncertified(None)
     max_swing_unit: Annotated[str, OneOf(UNITS)] | None
     tolerance: ToleranceRecord
     seconds: dict[str, float]
-    verdict: VerdictWord
+    verdict: VerdictWord = column(place=1)
     reason: str
     proof: str | None
     points: Points | None
@@ -141,17 +142,17 @@ class AuditRecord:
     raw_points: dict[str, list[float | None]] | Absent = ABSENT
     scores: dict[str, Any] | Absent = ABSENT
     in_numerical_band: bool | Absent = ABSENT
-    nearest_row: NearestRowRecord | Absent = ABSENT
-    region: dict[str, dict[str, list[Any]]] | Absent = ABSENT
+    nearest_row: NearestRowRecord | Absent = uncertified(ABSENT, ABSENT)
+    region: dict[str, dict[str, list[Any]]] | Absent = uncertified(ABSENT, ABSENT)
     rests_on: list[str] | Absent = ABSENT
     started_from: str | Absent = ABSENT
-    near_miss: NearMissRecord | Absent = ABSENT
+    near_miss: NearMissRecord | Absent = uncertified(ABSENT, ABSENT)
     notes: list[str] | Absent = ABSENT
     certificates: list[CertificateRecord] | Absent = ABSENT
     models: list[ModelRecord]
     share: SharePart | Absent = ABSENT
     typical: TypicalPart | Absent = ABSENT
-    shape: ShapePart | Absent = ABSENT
+    shape: ShapePart | Absent = uncertified(ABSENT, ABSENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +231,7 @@ class MeaningRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MendedSet:
-    """What it would cost to repair the model for one set of features, on rows that the repair has not seen."""
+    """The price of a repair for one set of features, on rows that the repair has not seen."""
 
     varied: list[str]
     method: str | None
@@ -303,7 +304,7 @@ DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions:
+class AuditOptions(shared.Certifying):
     """What is audited: `time_limit` in seconds for each set of features.
 
     With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap; with
@@ -338,8 +339,6 @@ class AuditOptions:
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, ())
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     tolerance: float = given(shared.TOLERANCE, RELATIVE)
     absolute_tolerance: float = given(shared.ABSOLUTE_TOLERANCE, 0.0)
     optimal: bool = given(shared.OPTIMAL, False)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesens.compiler.base.option_kinds import Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, NEGLIGIBLE, Precision
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import classes as class_words
+from treesens.extensions.studies.columns import column, names, seconds, size, uncertified
 from treesens.extensions.studies.study import Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile
+from treesens.report.share_words import estimated, interval
 
 if TYPE_CHECKING:
     from treesens.extensions.measure.measures import MeasureName
@@ -24,7 +26,7 @@ NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is pr
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountOptions:
+class CountOptions(shared.Certifying):
     """Which shares, and how precisely: `time_limit` in seconds for every question."""
 
     measure: MeasureName = given(shared.MEASURE, "uniform")
@@ -43,8 +45,6 @@ class CountOptions:
     negligible: float = given(NEGLIGIBLE_OPTION, NEGLIGIBLE)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per question.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def precision(self) -> Precision:
@@ -85,27 +85,29 @@ class BoxRecord:
 class CountRecord:
     """The share of one set of features, decision and gap."""
 
-    varied: list[str]
-    gap: float | Absent = ABSENT
-    margin: float | Absent = ABSENT
+    varied: list[str] = column("varied", names("varied"), place=-2)
+    gap: float | Absent = column("gap", size("gap"), default=ABSENT, right=True, hide_if_empty=True)
+    margin: float | Absent = column("margin", size("margin"), default=ABSENT, right=True, hide_if_empty=True)
     threshold: float | Absent = ABSENT
-    classes: list[str | int] | Absent = ABSENT
+    classes: list[str | int] | Absent = column("classes", class_words, default=ABSENT, hide_if_empty=True, place=-1)
     question: str
     measure: str
-    lower: float
-    upper: float
-    estimate: EstimateRecord | None
-    closed: bool
-    reason: str
+    lower: float = column("proved share", interval)
+    upper: float = column()
+    estimate: EstimateRecord | None = column("estimate", estimated, hide_if_empty=True, uncertified=None)
+    closed: bool = column()
+    reason: str = column(
+        "", lambda one: "" if one["closed"] else f"open: {one['reason']}", hide_if_empty=True, frame=False, place=2
+    )
     rows: int | Absent = ABSENT
     rows_outside: int | Absent = ABSENT
     rows_concerned: int | Absent = ABSENT
-    who: list[TraitRecord]
-    boxes: list[BoxRecord]
-    nodes: int | Absent = ABSENT
-    open_boxes: int | Absent = ABSENT
-    full_boxes: int | Absent = ABSENT
-    seconds: float
+    who: list[TraitRecord] = uncertified([])
+    boxes: list[BoxRecord] = uncertified([])
+    nodes: int | Absent = uncertified(ABSENT, ABSENT)
+    open_boxes: int | Absent = uncertified(ABSENT, ABSENT)
+    full_boxes: int | Absent = uncertified(ABSENT, ABSENT)
+    seconds: float = column("seconds", seconds, right=True, frame=False, place=1, spare=True)
 
 
 @dataclass(frozen=True, kw_only=True)

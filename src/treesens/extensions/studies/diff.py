@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from treesens.compiler.base.tolerance import RELATIVE
+from treesens.compiler.base.tolerance import RELATIVE, Closeness
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import Record, closed_words, column, number, uncertified
 from treesens.extensions.studies.shared_records import PriceRecord, ToleranceRecord
 from treesens.extensions.studies.study import Asking, Found, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Points, Value, VerdictWord
@@ -21,7 +21,7 @@ CHANGES = ("appears", "goes", "unknown", "stays", "never")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiffOptions:
+class DiffOptions(shared.Certifying):
     """What is compared: `time_limit` in seconds for every search, `set_limit` for every set of features and model."""
 
     gap: Sequence[str] = given(
@@ -48,8 +48,6 @@ class DiffOptions:
     )
     optimal: bool = given(shared.OPTIMAL, False, "Largest differences to the last unit: the tolerance is 0.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def near_enough(self) -> float:
@@ -57,17 +55,30 @@ class DiffOptions:
         return 0.0 if self.optimal else self.tolerance
 
 
+def status_words(record: Record) -> str:
+    """`optimal`, within which tolerance a bound is closed, or `open`."""
+    return closed_words(record) if record["status"] == Closeness.WITHIN else str(record["status"])
+
+
+def input_words(record: Record) -> str:
+    """The input, if it has a difference."""
+    from treesens.report.tables import value_text
+
+    values = (record["input"] or {}).items() if record["largest"] else ()
+    return ", ".join(f"{name} {value_text(value)}" for name, value in values)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScoreDifference:
     """The largest difference of one score in one direction; the input in the user's own labels."""
 
-    score: str
-    direction: str
-    largest: float | None
-    bound: float | None
-    status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))]
+    score: str = column("score", lambda record: str(record["score"]))
+    direction: str = column("direction", lambda record: str(record["direction"]))
+    largest: float | None = column("largest difference", number("largest"))
+    bound: float | None = column("proved bound", number("bound"))
+    status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))] = column("", status_words, frame=False)
     tolerance: ToleranceRecord | None
-    input: dict[str, Value] | None
+    input: dict[str, Value] | None = column("input", input_words, frame=False, spare=True)
     reason: str
 
 
@@ -98,9 +109,9 @@ class OutcomeChange:
     proof: str | None
     reason: str
     input: dict[str, Value] | None
-    rows: int | None
-    rows_changed: int | None
-    changed_rows: list[int] | None
+    rows: int | None = uncertified(None)
+    rows_changed: int | None = uncertified(None)
+    changed_rows: list[int] | None = uncertified(None)
     seconds: float
 
 
@@ -112,10 +123,10 @@ class OneSide:
     proof: str | None
     reason: str
     points: Points | None
-    rows_flipped: int
-    rows_complete: bool
-    max_swing: float | None
-    max_swing_bound: float | None
+    rows_flipped: int = uncertified(0)
+    rows_complete: bool = uncertified(False)
+    max_swing: float | None = uncertified(None)
+    max_swing_bound: float | None = uncertified(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +151,8 @@ class DiffRecord:
     verdict: Annotated[str, OneOf(("equal", "close", "different", "unknown"))]
     bound: float | None
     scores: list[ScoreDifference]
-    data: ChangedRows | None
-    prices: PriceRecord | None
+    data: ChangedRows | None = uncertified(None)
+    prices: PriceRecord | None = uncertified(None)
     sensitivities: list[SensitivityChange] | None
     outcomes: list[OutcomeChange] | None
     interrupted: bool

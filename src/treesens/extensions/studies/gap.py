@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.option_kinds import Number
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import classes as class_words
+from treesens.extensions.studies.columns import column, how, names, number, seconds
 from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord, TypicalRecord
 from treesens.extensions.studies.study import Asking, Option, Study, given
 from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
@@ -22,7 +23,7 @@ CLOSE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapOptions:
+class GapOptions(shared.Certifying):
     """Which gaps, and when a search ends: `time_limit` in seconds for each set of features."""
 
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
@@ -39,8 +40,6 @@ class GapOptions:
     threads: int = given(shared.THREADS, 2)
     jobs: int = given(shared.JOBS, 1)
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
 
 UNITS = ("raw score", "probability", "value")
@@ -51,22 +50,22 @@ UNITS = ("raw score", "probability", "value")
 class GapRecord:
     """The largest gap of one set of features and one decision; points in the user's own labels."""
 
-    varied: list[str]
+    varied: list[str] = column("varied", names("varied"))
     threshold: float | Absent = ABSENT
-    classes: list[str | int] | Absent = ABSENT
-    verdict: VerdictWord
-    largest_gap: float | None
-    largest_gap_bound: float | None
-    unit: Annotated[str, OneOf(UNITS)]
-    closed: bool
+    classes: list[str | int] | Absent = column("classes", class_words, default=ABSENT, hide_if_empty=True)
+    verdict: VerdictWord = column()
+    largest_gap: float | None = column("largest gap ({unit})", number("largest_gap"), right=True)
+    largest_gap_bound: float | None = column("proved bound", number("largest_gap_bound"), right=True)
+    unit: Annotated[str, OneOf(UNITS)] = column()
+    closed: bool = column()
     tolerance: ToleranceRecord
-    reason: str
+    reason: str = column("", how, place=2, spare=True)
     points: Points | None
     replay: str | None
     nodes: int
     typical: TypicalRecord | Absent = ABSENT
     certificates: list[CertificateRecord] | Absent = ABSENT
-    seconds: float
+    seconds: float = column("seconds", seconds, right=True, frame=False, place=1, spare=True)
 
 
 def total(asked: Asking[GapOptions]) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.option_kinds import ClassLabel, Groups, Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, Precision
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import uncertified
 from treesens.extensions.studies.count import DELTA_OPTION, EPSILON_OPTION, EstimateRecord
 from treesens.extensions.studies.study import REQUIRED, Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
@@ -44,7 +44,7 @@ SMALLEST_OPTION = Option(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupOptions:
+class GroupOptions(shared.Certifying):
     """Which groups, and what is counted: `time_limit` in seconds for every group."""
 
     by: Sequence[Sequence[str]] = given(BY, REQUIRED)
@@ -64,8 +64,6 @@ class GroupOptions:
     delta: float = given(DELTA_OPTION, DELTA)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per group.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def precision(self) -> Precision:
@@ -87,7 +85,7 @@ class GroupRecord:
     favourable_rows: int | Absent = ABSENT
     lower: float
     upper: float
-    estimate: EstimateRecord | None
+    estimate: EstimateRecord | None = uncertified(None)
     closed: bool
     ratio_lower: float | None
     ratio_upper: float | None

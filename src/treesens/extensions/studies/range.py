@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import Record, closed_words, column, number, seconds
 from treesens.extensions.studies.shared_records import CertificateRecord, ToleranceRecord
 from treesens.extensions.studies.study import Study, given
 from treesens.records.plain import ABSENT, Absent, OneOf, Points, VerdictWord
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RangeOptions:
+class RangeOptions(shared.Certifying):
     """Which scores, and how near their bounds have to be: `time_limit` in seconds for each end."""
 
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
@@ -31,8 +31,6 @@ class RangeOptions:
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds for each end.")
     threads: int = given(shared.THREADS, 2)
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def near_enough(self) -> Tolerance:
@@ -40,25 +38,37 @@ class RangeOptions:
         return Tolerance(0.0, 0.0) if self.optimal else Tolerance(self.tolerance, self.absolute_tolerance)
 
 
+def probability(record: Record) -> str:
+    """That of the class whose raw score it is."""
+    found = (record["scores"] or {}).get("prob")
+    if isinstance(found, dict):
+        found = found.get(str(record["class"]))
+    return "" if found is None or record["score"] == "probability" else f"{found:.6g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class RangeRecord:
     """One end of the range of a score; the input in the user's own labels."""
 
-    class_: str | int | None
-    score: str
+    class_: str | int | None = column(
+        "class", lambda record: "" if record["class"] is None else str(record["class"]), hide_if_empty=True
+    )
+    score: str = column("score", lambda record: f"{record['end']} {record['score']}")
     end: Annotated[str, OneOf(("smallest", "largest"))]
     verdict: VerdictWord
-    value: float | None
-    bound: float | None
+    value: float | None = column("reached", number("value"), right=True)
+    bound: float | None = column("proved bound", number("bound"), right=True)
     closed: bool
     status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))]
     tolerance: ToleranceRecord | None
-    reason: str
+    reason: str = column(
+        "", lambda record: closed_words(record) if record["closed"] else record["reason"], place=2, spare=True
+    )
     points: Points | None
-    scores: dict[str, Any] | None
+    scores: dict[str, Any] | None = column("probability", probability, right=True, hide_if_empty=True)
     replay: str | None
     certificates: list[CertificateRecord] | Absent = ABSENT
-    seconds: float
+    seconds: float = column("seconds", seconds, right=True, place=1, spare=True)
 
 
 STUDY = Study(

@@ -24,6 +24,7 @@ from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.base.option_kinds import Choice, Flag, InputFile, Names, OutputPath, RowNumbers, Whole
 from treesens.errors import UsageError
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import uncertified
 from treesens.extensions.studies.groups import FAVOURABLE
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
@@ -54,7 +55,7 @@ OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMA
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReasonOptions:
+class ReasonOptions(shared.Certifying):
     """Which denials, and what may be a reason: `time_limit` in seconds for each of them."""
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -70,8 +71,6 @@ class ReasonOptions:
     replay: str = given(shared.REPLAY, "emulated")
     time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per denial.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     out: Path | None = given(OUT, None)
 
 
@@ -86,7 +85,7 @@ class PrincipalReason:
     phrase: str
     value: Value
     instead: Value
-    rise: float | None
+    rise: float | None = uncertified(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +106,7 @@ class DenialRecord:
     reason: str
     proof: str | None
     replay: str | None
-    shap: list[str] | Absent = ABSENT
+    shap: list[str] | Absent = uncertified(ABSENT, ABSENT)
     seconds: float
 
 

@@ -1,47 +1,21 @@
-"""What is left of a study with `--require-certificate`: nothing that rests on work without an accepted certificate."""
+"""Studies with `--require-certificate`: nothing stays that rests on work without an accepted certificate.
+
+Fields of records that no claim covers declare their replacement (`columns.uncertified`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from treesens.compiler.result import Verdict
-from treesens.extensions.studies.audit import AuditRecord, SharePart
-from treesens.extensions.studies.count import CountRecord
-from treesens.extensions.studies.diff import DiffRecord, OneSide, OutcomeChange
+from treesens.extensions.studies.diff import DiffRecord
 from treesens.extensions.studies.groups import GroupRecord
-from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason
 from treesens.extensions.studies.report.audit_facts import Audit
-from treesens.extensions.studies.robust import RobustRecord, TargetRecord
 from treesens.extensions.studies.robust_search import Robustness
 from treesens.extensions.studies.study import Found
-from treesens.extensions.studies.why import WhyRecord
 from treesens.records.plain import ABSENT
-
-_ROWS = {"rows_flipped": 0, "rows_complete": False}
-"""That no row is known to flip."""
-_NO_SWING = {"max_swing": None, "max_swing_status": None}
-BESIDE: Mapping[type, Mapping[str, Any]] = {
-    AuditRecord: {
-        **_ROWS, **_NO_SWING, "flipped_rows": [], "rows_flipped_down": ABSENT, "rows_flipped_up": ABSENT,
-        "nearest_row": ABSENT, "region": ABSENT, "near_miss": ABSENT, "shape": ABSENT,
-    },
-    CountRecord: {
-        "estimate": None, "who": [], "boxes": [], "nodes": ABSENT, "open_boxes": ABSENT, "full_boxes": ABSENT,
-    },
-    DenialRecord: {"shap": ABSENT},
-    DiffRecord: {"data": None, "prices": None},
-    GroupRecord: {"estimate": None},
-    OneSide: {**_ROWS, "max_swing": None, "max_swing_bound": None},
-    OutcomeChange: {"rows": None, "rows_changed": None, "changed_rows": None},
-    PrincipalReason: {"rise": None},
-    RobustRecord: {"distance": None},
-    SharePart: {"estimate": None, "who": ABSENT},
-    TargetRecord: {"distance": None},
-    WhyRecord: {"shap": ABSENT},
-}  # fmt: skip
-"""What no claim of a study is about, by the class of a record, and what stands there instead."""
 
 
 def with_nothing_else(found: Found[Any], left: Collection[int]) -> Found[Any]:
@@ -61,8 +35,8 @@ def _bare(value: Any) -> Any:
     if not is_dataclass(value) or isinstance(value, type):
         return value
     known = {field.name: _bare(getattr(value, field.name)) for field in fields(value)}
-    gone = {name: other for name, other in BESIDE.get(type(value), {}).items() if known[name] is not ABSENT}
-    return replace(value, **{**known, **gone})
+    declared = {one.name: one.metadata["uncertified"] for one in fields(value) if "uncertified" in one.metadata}
+    return replace(value, **{**known, **{name: other for name, other in declared.items() if known[name] is not ABSENT}})
 
 
 def _unknown(record: DiffRecord) -> DiffRecord:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from treesens.compiler.base.option_kinds import Choice, Flag, Numbers, OutputPath, RowNumbers
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import column, how, number, uncertified
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 
@@ -31,7 +32,7 @@ OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class."
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustOptions:
+class RobustOptions(shared.Certifying):
     """Which rows and distances: `time_limit` in seconds for each row. `range` is the domain of every number; without it the
     ranges of the table's columns are. Distances are in widths of the domains.
     """
@@ -45,11 +46,13 @@ class RobustOptions:
         shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted` they are seconds per class of a row."
     )
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     radius: Sequence[float] = given(RADIUS, ())
     out: Path | None = given(OUT, None)
     plot: Path | None = given(shared.PLOT, None, "The curve as a picture (.svg, .png, .pdf), by matplotlib.")
+
+
+NONE = ("no other class in the domain", "no input of the domain")
+"""Why a row, and why one of its targets, has no other class."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ class TargetRecord:
 
     target: str | None
     verdict: VerdictWord
-    distance: float | None
+    distance: float | None = uncertified(None)
     bound: float | None
     closed: bool
     point: dict[str, Value] | None
@@ -69,15 +72,15 @@ class TargetRecord:
 class RobustRecord:
     """One row: its class, the nearest input of another one, and what is proved."""
 
-    row: int
-    class_: str
-    correct: bool | None
-    verdict: VerdictWord | None
-    distance: float | None
-    bound: float | None
-    closed: bool
+    row: int = column("row", lambda record: str(record["row"]), right=True)
+    class_: str = column("class", lambda record: str(record["class"]))
+    correct: bool | None = column()
+    verdict: VerdictWord | None = column()
+    distance: float | None = column("distance", number("distance", 9), right=True, uncertified=None)
+    bound: float | None = column("proved bound", number("bound", 9), right=True)
+    closed: bool = column()
     point: dict[str, Value] | None
-    reason: str
+    reason: str = column("", lambda record: NONE[record["row"] == ""] if record["verdict"] == "none" else how(record))
     targets: list[TargetRecord] | Absent = ABSENT
     seconds: float
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path
+
 from treesens.compiler.base.option_kinds import (
     Budgets,
     Chance,
@@ -9,18 +12,17 @@ from treesens.compiler.base.option_kinds import (
     DecisionFile,
     DomainFile,
     Ends,
-    Flag,
     Groups,
     Names,
-    Number,
     OutputPath,
     Percent,
     Seconds,
     Sizes,
     Whole,
 )
-from treesens.extensions.studies.study import Door, Option
+from treesens.extensions.studies.study import Door, Option, given
 from treesens.grammar.tree.words import MEASURES, TYPICAL_WAYS
+from treesens.solve import options as asked
 
 MOST_SEED = 2**31 - 1
 MOST_JOBS = 4096
@@ -76,27 +78,27 @@ PRICE_BY = Option(
 PLOT = Option(OutputPath(needs="matplotlib"), None, door=Door.COMMAND)
 TIME_LIMIT = Option(Seconds(), None, short="-t")
 SET_LIMIT = Option(Seconds(), "Seconds for every set of features and model.")
-TOLERANCE = Option(Number(0.0, 1.0), "The relative gap at which an optimum counts as proved.")
-ABSOLUTE_TOLERANCE = Option(Number(0.0, 1e300), "The same gap in the units of the objective.", door=Door.COMMAND)
-OPTIMAL = Option(Flag(), "Optima to the last unit: both tolerances are 0.", door=Door.COMMAND)
+TOLERANCE, OPTIMAL, SEED = asked.TOLERANCE, asked.OPTIMAL, asked.SEED
+ABSOLUTE_TOLERANCE = replace(asked.ABSOLUTE, door=Door.COMMAND)
 THREADS = Option(Whole(1, MOST_JOBS), "Threads of one search.")
 JOBS = Option(Whole(1, MOST_JOBS), "Sets at a time.", short="-j")
-SEED = Option(Whole(0, MOST_SEED), None)
-REPLAY = Option(
-    Choice(("auto", "emulated", "library")),
-    "Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
+REPLAY = replace(
+    asked.REPLAY,
+    sentence="Replay witnesses in the library itself (auto: where it is installed), or in its arithmetic.",
     at_command="auto",
+    more="",
 )
-CERTIFICATE = Option(
-    OutputPath(folder=True),
-    "A folder for certificates of the answers, which anybody can check (docs/certificates.md).",
-    name="certificate",
-    more="[Certificates](certificates.md) says of what.",
-    door=Door.COMMAND,
-)
-REQUIRE = Option(
-    Flag(),
-    "What has no accepted certificate is left out, and the exit code is then never 0.",
+CERTIFICATE = replace(asked.CERTIFICATE, more="[Certificates](certificates.md) says of what.")
+REQUIRE = replace(
+    asked.REQUIRE,
+    sentence="What has no accepted certificate is left out, and the exit code is then never 0.",
     more="Needs `--certificate`.",
-    door=Door.COMMAND,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certifying:
+    """The options of a study whose findings can have certificates."""
+
+    certificates: Path | None = given(CERTIFICATE, None)
+    require_certificate: bool = given(REQUIRE, False)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
-from enum import Flag, auto
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
-from treesens.compiler.base.option_kinds import Kind
+from treesens.compiler.base.option_kinds import REQUIRED, Declared, Door, Option, declared, given
 from treesens.extensions.studies.assumed import Assumed, assumed_of, without_assumed
 from treesens.records.plain import Document, ModelFile, plain
 
@@ -24,63 +23,11 @@ if TYPE_CHECKING:
     from treesens.extensions.studies.running import Memory
     from treesens.frontends.base import LoadedModel
 
+__all__ = [
+    "REQUIRED", "Asking", "Declared", "Door", "Found", "Option", "Study", "declared", "given", "results_document", "told_of",
+]  # fmt: skip
 OptionsT = TypeVar("OptionsT")
 RecordT = TypeVar("RecordT")
-REQUIRED = MISSING
-"""The default of an option that has to be given."""
-
-
-class Door(Flag):
-    """Where an option can be given."""
-
-    COMMAND = auto()
-    PYTHON = auto()
-    BOTH = COMMAND | PYTHON
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option: `sentence` is its help, `more` what the page says besides. `name`, `short` and `also` are its words at the
-    command; there the default may be another one (`at_command`).
-    """
-
-    kind: Kind
-    sentence: str | None
-    name: str | None = None
-    short: str | None = None
-    metavar: str | None = None
-    door: Door = Door.BOTH
-    at_command: Any = None
-    more: str = ""
-    also: tuple[str, ...] = ()
-
-
-def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
-    """A field of options: an option with a default, perhaps in other words."""
-    mine = Option(**{**vars(option), **({} if sentence is None else {"sentence": sentence})})
-    mine = mine if more is None else Option(**{**vars(mine), "more": more})
-    return field(default=default, metadata={"option": mine})
-
-
-@dataclass(frozen=True)
-class Declared:
-    """A field of options with what it declares."""
-
-    field: str
-    option: Option
-    default: Any
-    """REQUIRED if there is none."""
-
-    @property
-    def flag(self) -> str:
-        """Its long word at the command."""
-        return "--" + (self.option.name or self.field).replace("_", "-")
-
-
-def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
-    """The options of a class that can be given at a door, in their order."""
-    known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options)]
-    return [one for one in known if one.option.door & door]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from treesens.compiler.base.option_kinds import Directions, Flag, Names, OutputPath, Permitted, RowNumbers, Whole
 from treesens.extensions.studies import shared_options as shared
+from treesens.extensions.studies.columns import column, uncertified
 from treesens.extensions.studies.study import Asking, Door, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, Value, VerdictWord
 
@@ -49,7 +50,7 @@ PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhyOptions:
+class WhyOptions(shared.Certifying):
     """Which rows and reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features;
     how people may change (`fixed`, `direction`, `permitted`); and what is wanted beside. `time_limit` is in seconds per row,
     and once more for each distance.
@@ -68,8 +69,6 @@ class WhyOptions:
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     out: Path | None = given(OUT, None)
     plot: Path | None = given(shared.PLOT, None, PLOT_WORDS)
 
@@ -101,24 +100,24 @@ class WhyRecord:
     gives another one, if not all are.
     """
 
-    row: int
-    class_: str
+    row: int = column()
+    class_: str = column()
     class_name: str | Absent = ABSENT
     decision: str | Absent = ABSENT
-    sufficient: dict[str, Value] | None
+    sufficient: dict[str, Value] | None = column()
     minimal: bool
-    smallest: bool
+    smallest: bool = column(place=2)
     reasons: list[dict[str, Value]] | Absent = ABSENT
     complete: bool | Absent = ABSENT
-    contrast: list[str] | None
+    contrast: list[str] | None = column(place=1)
     changeable: bool | Absent = ABSENT
     point: dict[str, Value] | None
     box: dict[str, list[Any]] | Absent | None = ABSENT
     radius: DistanceRecord | Absent = ABSENT
     recourse: DistanceRecord | Absent = ABSENT
-    shap: ShapRecord | Absent = ABSENT
+    shap: ShapRecord | Absent = uncertified(ABSENT, ABSENT)
     decisions: int
-    reason: str
+    reason: str = column(place=2)
     seconds: float
 
 

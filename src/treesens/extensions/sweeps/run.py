@@ -1,4 +1,4 @@
-"""A sweep: questions in, answers into the journal. This process alone writes; workers only answer."""
+"""A sweep: questions in, answers into the journal. Only this process writes; workers only answer."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treesens.compiler.result import Verdict
 from treesens.extensions.sweeps.executor import Executor
 from treesens.extensions.sweeps.order import Plan
+from treesens.extensions.sweeps.settings import Settings
 from treesens.extensions.sweeps.worker import Outcome, Points, Shipment, Task, resident, ship
-from treesens.records.journal import Entry, Journal
+from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Question
-from treesens.records.settings import Settings, key_of
-from treesens.solve.options import Options
 
 
 @dataclass
 class Summary:
-    """What came of a sweep: numbers of questions. `left` are those that were not asked, or not to the end."""
+    """The result of a sweep: numbers of questions. `left` counts those not started or not finished."""
 
     questions: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -51,7 +49,7 @@ def sweep(
     stop: threading.Event | None = None,
     on_answer: OnAnswer | None = None,
 ) -> Summary:
-    """Asks what the journal does not know. KeyboardInterrupt ends it; every answer that had come is kept."""
+    """Solves the questions missing from the journal. KeyboardInterrupt ends it; all received answers are kept."""
     return _Sweep(questions, settings, executor, journal, stop, on_answer).run()
 
 
@@ -95,7 +93,7 @@ class _Sweep:
         return self.summary
 
     def _recall(self) -> None:
-        """What the journal knows; it counts for what is open as if it had come just now."""
+        """Takes answers from the journal; they count for open questions like new ones."""
         known: list[tuple[Question, Entry]] = []
         for digest, key in self.keys.items():
             entry = self.journal.known(key, self.settings.time_limit)
@@ -108,12 +106,12 @@ class _Sweep:
             self._count(question, entry)
         for question, entry in known:
             if entry.verdict == Verdict.FOUND:
-                self._offer(question, self.journal.record(entry.key, self.settings.time_limit))
+                self._offer(question, self._record(entry))
             elif entry.verdict == Verdict.NONE:
                 self._decide(question, entry)
 
     def _shipments(self) -> Mapping[str, Shipment]:
-        """The documents with open questions; with the contents of their files where workers may not see these."""
+        """The documents with open questions; with file contents where workers may not see the files."""
         documents = {q.document.digest: q.document for q in self.plan.open.values()}
         return {digest: ship(document, self.executor.remote) for digest, document in documents.items()}
 
@@ -125,24 +123,11 @@ class _Sweep:
         if taken is None:
             return None
         question, helper = taken
-        s = self.settings
         return Task(
             key=self.keys[question.digest],
             document=question.document.digest,
             question=question.name,
-            options=Options(
-                s.backend,
-                s.passes,
-                s.time_limit,
-                s.threads,
-                s.memory_limit,
-                s.seed,
-                certificates=None if s.certificates is None else Path(s.certificates),
-                require_certificate=s.require_certificate,
-                tolerance=s.tolerance,
-                absolute_tolerance=s.absolute_tolerance,
-            ),
-            replay=s.replay,
+            options=replace(self.settings, pipeline=self.settings.passes),
             regions=False,
             try_first=None if helper is None else self.pairs[helper],
             tried_of="" if helper is None else self.questions[helper].name,
@@ -150,7 +135,7 @@ class _Sweep:
         )
 
     def _take_in(self, outcome: Outcome) -> None:
-        """An answer: kept, counted, and used for what is open."""
+        """Stores an answer, counts it, and applies it to open questions."""
         question = self.questions[self.by_key[outcome.key]]
         self.summary.asked += 1
         self.summary.cpu += outcome.cpu
@@ -181,7 +166,7 @@ class _Sweep:
         )
         held = resident()
         self.summary.rss = max(self.summary.rss, held)
-        self.journal.write(entry, self.settings.time_limit, record, held)
+        self.journal.keep(entry, self.settings.time_limit, record, held)
         self._count(question, entry)
         return entry
 
@@ -191,6 +176,12 @@ class _Sweep:
         if self.on_answer is not None:
             self.on_answer(question, entry)
 
+    def _record(self, entry: Entry) -> dict[str, Any]:
+        """The record of an answer in the journal."""
+        record = self.journal.record(entry.key, self.settings.time_limit)
+        assert record is not None
+        return record
+
     def _offer(self, question: Question, record: dict[str, Any]) -> None:
         if question.family is None or not self.settings.share:
             return
@@ -198,11 +189,11 @@ class _Sweep:
         self.plan.found(question)
 
     def _decide(self, question: Question, entry: Entry) -> None:
-        """A proof that there is no pair holds for every harder question."""
+        """A `none` holds for every harder question."""
         decided = self.plan.none(question)
         if not decided:
             return
-        record = self.journal.record(entry.key, self.settings.time_limit)
+        record = self._record(entry)
         for other in decided:
             self.summary.implied += 1
             said = {
@@ -221,7 +212,7 @@ class _Sweep:
 
 
 def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """The record of a question that came back without an answer."""
+    """The record of a question that came back unanswered."""
     return {
         "query": question.name,
         "verdict": str(Verdict.UNKNOWN),

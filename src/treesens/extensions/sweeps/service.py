@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InParts:
-    """Where parts are asked, and the journal that they are kept in."""
+    """Where parts run, and their journal."""
 
     executor: Executor
     journal: Journal | None
@@ -37,7 +37,6 @@ class InParts:
         file: Path,
         asked: list[ResolvedQuestion],
         options: Options,
-        replay: str,
         trust_pickle: bool,
         interruption: Interruption,
         progress: Progress,
@@ -49,9 +48,8 @@ class InParts:
             if interruption.happened:
                 return
             progress.start(number, query.name)
-            mine = replace(options, library_predict=query.library_predicts(replay))
-            budget = mine.budget(interruption.event)
-            ask = partial(self._answer, shipment, query, mine, replay, budget, progress)
+            mine = query.replayed(options)
+            ask = partial(self._answer, shipment, query, mine, mine.budget(interruption.event), progress)
             yield query, faults.answer(query, mine, ask)
 
     def _answer(
@@ -59,7 +57,6 @@ class InParts:
         shipment: Shipment,
         query: ResolvedQuestion,
         options: Options,
-        replay: str,
         budget: Budget,
         progress: Progress,
     ) -> Result:
@@ -70,9 +67,7 @@ class InParts:
         if reason:
             result = answer_question(query, options, budget, progress=progress.say)
             return replace(result, notes=(*result.notes, f"asked in one process: {reason}"))
-        search = Coordinator(
-            query, shipment, self.executor, options, replay=replay, journal=self.journal, say=progress.say
-        )
+        search = Coordinator(query, shipment, self.executor, options, journal=self.journal, say=progress.say)
         result = search.run(budget if options.certificates is None else budget.share(0.5))
         if search.parted:
             result = located(query, result, options)
@@ -86,7 +81,7 @@ class InParts:
 
 
 def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipment:
-    """What workers read: the file of the questions, and for those of a cluster the models that it names."""
+    """The input of workers: the file of the questions, and for clusters the models that it names."""
     from treesens.extensions.sweeps.worker import ship
 
     return ship(_document(file, trust_pickle), executor.remote)
@@ -95,7 +90,7 @@ def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipme
 def in_parts(
     workers: int | None, on: str | None, *, jobs: int, confirm: str | None
 ) -> Callable[[Journal | None], InParts] | None:
-    """Where options ask for parts; None if questions are asked as a whole. UsageError for what does not go together."""
+    """The executor if options request parts; None if questions run as a whole. UsageError for contradictory options."""
     if workers is None and on is None:
         return None
     from treesens.extensions.sweeps.executor import parse_executor
@@ -111,14 +106,12 @@ def side_by_side(
     file: Path,
     asked: list[ResolvedQuestion],
     options: Options,
-    replay: str,
-    confirm: str | None,
     trust_pickle: bool,
     jobs: int,
     interruption: Interruption,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    """Several questions at a time; answers come in the order of the file, whichever is ready first."""
+    """Several questions at a time; answers come in file order, whichever is ready first."""
     from treesens.extensions.sweeps.executor import Executor
     from treesens.extensions.sweeps.worker import Shipment, Task
 
@@ -129,7 +122,7 @@ def side_by_side(
         query = None if interruption.happened else next(waiting, None)
         if query is None:
             return None
-        return Task(query.name, document.digest, query.name, options, replay, confirm, record=False)
+        return Task(query.name, document.digest, query.name, options, record=False)
 
     ready: dict[str, Result] = {}
     left = list(asked)

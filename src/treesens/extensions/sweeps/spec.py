@@ -7,7 +7,7 @@ import random
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -16,13 +16,15 @@ from typing import Any
 
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.option_kinds import Bytes, Door, Number, Seconds
 from treesens.compiler.model import Task
-from treesens.errors import DataError
+from treesens.errors import DataError, UsageError
+from treesens.extensions.sweeps.settings import Settings, settings_of
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.parsing.parser import load as load_text
 from treesens.grammar.tree import ast
+from treesens.python.settings import taken
 from treesens.records.questions import Document, Question, document_of, questions_of
-from treesens.records.settings import Settings
 
 _EXAMPLE = """\
 models = ["models/*.json"]
@@ -42,21 +44,12 @@ _BLOCK = {
     "factors": "ratios of probabilities, for classes",
     "classes": '"all", or a list of pairs [from, to]',
 }
-_RUN = (
-    "backend", "pipeline", "time_limit", "total_limit", "threads", "memory_limit", "seed", "tolerance", "absolute_tolerance",
-    "replay", "share",
-)  # fmt: skip
-_MAY_BE_ZERO = ("seed", "tolerance", "absolute_tolerance")
-
-
 _MOST_SETS = 1_000_000
-_LARGEST = 2**31
-"""Seconds, threads, megabytes and seeds are smaller."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a SPEC file asks for: its questions, and how they are to be asked."""
+    """The content of a SPEC file: its questions and settings."""
 
     questions: list[Question]
     settings: Settings
@@ -78,7 +71,7 @@ class _Place:
 
 
 def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
-    """The questions of a SPEC. DataError with place and remedy; models and data are opened once and let go."""
+    """The questions of a SPEC. DataError with place and remedy; models and data are opened once and released."""
     if path.suffix == ".sens":
         document, session = document_of(str(path), load_text(path).text, path.parent, trust_pickle=trust_pickle)
         told = tuple(item.render() for item in session.warnings)
@@ -95,7 +88,7 @@ def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
     blocks = data.pop("sweep", [{}])
     if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
         raise place.error("sweep", "`sweep` is no list of tables", "write [[sweep]] before each of them")
-    _known(data, {*_BLOCK, *_RUN, "sweep"}, place)
+    _known(data, {*_BLOCK, "sweep"}, place)
     shared = {key: value for key, value in data.items() if key in _BLOCK}
     questions: list[Question] = []
     warnings: list[str] = []
@@ -115,33 +108,21 @@ def _known(data: dict[str, Any], names: set[str], place: _Place) -> None:
 
 
 def _settings(data: dict[str, Any], place: _Place) -> Settings:
+    """The settings of the sweep, which are removed from `data`. Memory sizes are in megabytes."""
     given: dict[str, Any] = {}
-    kinds = {field.name: str(field.type) for field in fields(Settings)}
-    for key in _RUN:
+    for one in settings_of(Door.SPEC):
+        key, kind = one.field, one.option.kind
         if key not in data:
             continue
         value = data.pop(key)
-        kind = kinds[key]
-        number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-        number = number and (isinstance(value, int) or value.is_finite()) and abs(value) < _LARGEST
-        allowed = number and (value > 0 or (key in _MAY_BE_ZERO and value == 0)) and (key != "tolerance" or value <= 1)
-        if "float" in kind and allowed:
-            given[key] = float(value)
-        elif "int" in kind and allowed and isinstance(value, int):
-            given[key] = value * 1_000_000 if key == "memory_limit" else value
-        elif (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
-            given[key] = value
-        else:
-            words = {"bool": "true or false", "str": "a text in quotes"}.get(
-                kind, f"a positive number below {_LARGEST}"
-            )
-            if key == "tolerance":
-                words = "a number from 0 (the last unit) to 1"
-            raise place.error(key, f"`{key}` is {str(value)[:40]}", f"write {words}")
-    if given.get("replay") == "native":
-        given["replay"] = "library"  # its old name
-    if given.get("replay", "auto") not in {"auto", "emulated", "library"}:
-        raise place.error("replay", f"there is no replay `{given['replay']}`", "write auto, emulated or library")
+        value = float(value) if isinstance(value, Decimal) else value
+        if isinstance(kind, Bytes) and isinstance(value, int):
+            value *= kind.in_words
+        try:
+            value = taken(one, value)
+        except UsageError as error:
+            raise place.error(key, error.message, error.remedy) from None
+        given[key] = float(value) if isinstance(kind, Number | Seconds) else value
     return Settings(**given)
 
 
@@ -210,7 +191,7 @@ def _relative(path: Path, base: Path) -> str:
 
 
 def _sets(block: dict[str, Any], place: _Place, model: LoadedModel, seed: int) -> list[tuple[str, ...]]:
-    """The sets of features that may vary, each once."""
+    """The sets of features that may vary, without repetition."""
     names = model.ensemble.feature_names
     used = model.ensemble.used_features
     groups: list[tuple[str, ...]] = []

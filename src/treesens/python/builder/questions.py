@@ -33,7 +33,7 @@ from treesens.python.builder.terms import Constraint, Quantity, formula_of, quan
 
 if TYPE_CHECKING:
     from treesens.python.answer import Answer, Answers
-    from treesens.python.questions import CallOptions
+    from treesens.solve.options import CallOptions
 
 Nearness: TypeAlias = Literal["likelihood", "cavities", "both", "distance"]
 Choice: TypeAlias = "str | Sequence[str]"

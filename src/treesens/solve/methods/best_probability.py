@@ -1,9 +1,9 @@
-"""The best sum of probabilities: is there an answer as good as this value? By halving, one decision after the other.
+"""The best sum of probabilities: a sequence of decisions ("is a given value reachable?") by bisection.
 
-An answer raises the value that is reached, and a decision without an answer lowers the bound. The next one is asked halfway
-between the two, or below one that was left open: there an answer is easier to find. The decisions are those of Kelley's cutting
-planes (`probability_rows.py`). One probability alone rises with its score, and is asked as a score. A sum begins at the
-best sum of the scores: it is nearly always a good answer, and a bound of the difference of two scores is one of their sigmoids.
+An answer raises the reached value, and a decision without an answer lowers the bound. The next decision lies halfway between
+the two, or below one that was left open, where an answer is easier to find. The decisions use Kelley's cutting planes
+(`probability_rows.py`). A single probability is monotone in its score, and is optimised as a score. A sum begins at the best
+sum of the scores, nearly always a good answer; a bound of the difference of two scores is one of their sigmoids.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from treesens.solve.method import OpenQuestion
 from treesens.values.relations import better_than
 
 _SHARE = 0.25
-"""Of the time that is left, for one decision."""
+"""Share of the remaining time for one decision."""
 _LESS = Fraction(1023, 1024)
-"""Of what is allowed, so that rounding to doubles does not pass it."""
+"""Share of the tolerance that is used, so that rounding to doubles does not exceed it."""
 _ENOUGH = 2
-"""Proofs one after the other, after which the value that is known is asked about itself."""
+"""Number of consecutive proofs after which the reached value itself is tested."""
 _LEAST = 0.1
-"""Seconds that a decision has at least."""
+"""Minimum seconds of a decision."""
 _FIRST = 1.0
-"""Seconds that the best sum of scores has at most."""
+"""Maximum seconds for the best sum of scores."""
 _BITS = 64
 _CLOSE = Fraction(1, 1 << 60)
-"""Sums of probabilities are known as closely as this, or as is allowed."""
+"""Precision of a sum of probabilities, unless the tolerance is larger."""
 
 
 class BestProbability:
-    """One search. Values are turned so that more is better: `value` is reached by `best`, `bound` is proved."""
+    """One search. Values are signed so that more is better: `value` is reached by `best`, `bound` is proved."""
 
     def __init__(self, question: OpenQuestion, budget: Budget) -> None:
         self.question, self.query, self.budget = question, question.query, budget
@@ -67,7 +67,7 @@ class BestProbability:
         self.premises: list[str] = []
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` if the question without its objective is."""
+        """The answer with value and bound; `none` or `unknown` if that is the verdict of the question without its objective."""
         assert self.goal.probability is not None
         score = score_of(self.goal.probability, maximize=self.goal.maximize)
         if score is not None:
@@ -81,7 +81,7 @@ class BestProbability:
         return self._result()
 
     def _by_margins(self, row: ProbabilitySum) -> Result | None:
-        """Begins at the best sum of the scores that the probabilities rise with; None if they are functions of several."""
+        """Starts from the best sum of the scores that the probabilities increase with; None for functions of several."""
         goal = scores_of(row, maximize=self.goal.maximize)
         if goal is None:
             return None
@@ -90,9 +90,9 @@ class BestProbability:
         if told is not None and told.bound is not None and (apart := _difference_of(row)):
             outward = next_up if goal.maximize else next_down
             limit = Fraction(outward(outward(told.bound, NumberType.FLOAT64), NumberType.FLOAT64))
-            # s(u) - s(v) is largest, of all u - v <= d with d >= 0, at u = d / 2 = -v: there it is 2 s(d / 2) - 1.
+            # Of all u - v <= d with d >= 0, s(u) - s(v) is largest at u = d / 2 = -v, where it is 2 s(d / 2) - 1.
             half = max(self.sign * limit / apart, Fraction(0)) / 2
-            # Whether more than 0 is reached is left to a decision, which is exact.
+            # An exact decision settles if more than 0 is reached.
             bound = max(apart * (2 * share_bounds(-half, _BITS)[1] - 1), 2 * _CLOSE)
             if bound < self.bound:
                 self.bound = bound
@@ -100,7 +100,7 @@ class BestProbability:
         return found
 
     def _by_score(self, score: Objective) -> Result:
-        """One probability is as good as its score is."""
+        """A single probability is optimised as its score."""
         found = self._ask(replace(self.query, objective=score), self.budget)
         if self.best is None or self.value is None:
             return found
@@ -117,9 +117,9 @@ class BestProbability:
         return self._result()
 
     def _halve(self) -> None:
-        """Decisions until value and bound are close, or until the time is up.
+        """Decides values until value and bound are close, or until time runs out.
 
-        What was left open lies between `below` and `above`: answers are looked for below it, and proofs above it, in turns.
+        Undecided values lie between `below` and `above`: searches alternate between answers below and proofs above.
         """
         below, above, proved = self.bound, self.bound, 0
         while self.value is not None and not self.budget.over:
@@ -128,16 +128,16 @@ class BestProbability:
             if all(finished):
                 break
             if below == self.bound:
-                # The value has stayed while the bound fell: perhaps it is the best one.
+                # The value has not changed while the bound fell: it may be the best one.
                 wanted = self.value + close if proved >= _ENOUGH else (self.value + below) / 2
             else:
                 upper = finished[0] or (not finished[1] and self.bound - above > below - self.value)
                 wanted = (above + self.bound) / 2 if upper else (self.value + below) / 2
-            # Of a value of 0 nothing is allowed, and nothing has to be: more than 0 is a question of its own.
+            # A value of 0 has no relative tolerance and needs none: "more than 0" is a separate question.
             strict = wanted == _CLOSE
             wanted = Fraction(0) if strict else wanted
             found = self._decide(wanted, strict=strict)
-            # What rests on the library's rounding alone is no bound: other sums are judged in exact arithmetic.
+            # A proof in the library's rounding alone gives no bound: other sums are judged in exact arithmetic.
             if found.verdict is Verdict.NONE and found.proof is not Proof.LIBRARY:
                 proved += 1
                 whole = below == self.bound
@@ -154,17 +154,17 @@ class BestProbability:
                 below, above = min(below, wanted), (wanted if below == self.bound else max(above, wanted))
 
     def _allowed(self, value: Fraction) -> Fraction:
-        """How far the bound may be from a value that counts as the best one."""
+        """The largest distance of the bound from a value that counts as optimal."""
         allowed, shown = self.question.options.closeness, abs(value + self.sign * self.goal.offset)
         return max(_CLOSE, _LESS * max(Fraction(allowed.relative) * shown, Fraction(allowed.absolute)))
 
     def _decide(self, wanted: Fraction, *, strict: bool) -> Result:
-        """Whether there is an answer as good as this value, or better if `strict`."""
+        """Decides if an answer reaches this value, or exceeds it if `strict`."""
         constraint = better_than(self.goal, self.sign * wanted, strict=strict)
         return self._ask(replace(self.query, objective=None, constraints=(*self.query.constraints, constraint)))
 
     def _ask(self, query: Query, budget: Budget | None = None) -> Result:
-        """The budget, or a part of the time, for one question; a better answer is kept."""
+        """Answers one question within the budget, or a part of it; keeps a better answer."""
         part = budget or self.budget.share(_SHARE).at_least(_LEAST)
         found = self.question.ask(query, self.question.options, part)
         self.attempts += found.attempts
@@ -197,7 +197,7 @@ class BestProbability:
 
 
 def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The score that one probability rises with, minus its exponent, as an objective; None for sums and for several classes."""
+    """The score that a single probability increases with (minus its exponent) as an objective; None for sums and multiclass."""
     if len(row.terms) != 1:
         return None
     (term,) = row.terms
@@ -210,9 +210,9 @@ def score_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
 
 
 def scores_of(row: ProbabilitySum, *, maximize: bool) -> Objective | None:
-    """The sum of the scores that the probabilities rise with, weighted as they are; None for quotients of several.
+    """The weighted sum of the scores that the probabilities increase with; None for quotients of several.
 
-    The share of a class rises with the mean lead over the others. A single sigmoid has one exponent, minus its score.
+    A class's share increases with its mean lead over the others. A single sigmoid has one exponent, minus its score.
     """
     parts: list[tuple[Fraction, ScoreTerm]] = []
     offset = Fraction(0)
@@ -242,5 +242,5 @@ def _difference_of(row: ProbabilitySum) -> Fraction | None:
 
 
 def search_best_probability(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """Entry point named in `solve/methods/registry.py`."""
     return BestProbability(question, budget).run()

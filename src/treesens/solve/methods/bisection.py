@@ -1,8 +1,8 @@
-"""The best largest distance by decisions: is there an answer as good as this value? (linf, by the native engine)
+"""The best largest distance (linf) by decisions on the native engine: is a given value reachable?
 
-A largest distance is no sum, and a search that maximises a ladder of levels proves little before it is through. Decisions are
-fast, and a dozen of them close in on the best value. If no relation holds values back, the best value is the best distance of a
-cell, or of a pair of cells, and one of these is decided at a time; if one does, and there are few values, it is one of theirs.
+A largest distance is not a sum, and maximising a ladder of levels proves little before it ends. Decisions are fast, and a dozen
+of them close in on the best value. Without relations the best value is the best distance of a cell, or of a pair of cells, and
+each decision is about one of these; with relations and few values, it is one of the values' distances.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from treesens.values.relations import relates_values
 from treesens.values.verify import Witness, verify_cells
 
 MOST_PAIRS = 20_000
-"""Values or cells, and pairs of them, whose distances are listed; beyond them the interval is halved instead."""
+"""Values or cells, and pairs of them, whose distances are listed; for more, the interval is halved."""
 
 _SHARE = 0.5
 _LEAST = 1.0
-"""Of the time that is left, for one decision; and seconds that it has at least."""
+"""Share of the remaining time for one decision, and its minimum in seconds."""
 
 
 @dataclass
 class Bisection:
-    """Values are those of the objective; `better` the best one that was found, `worse` one that is proved out of reach.
+    """Objective values: `better` is the best one found, `worse` one that is proved out of reach.
 
-    For a distance that is minimised everything is turned around, so that more is always better.
+    For a minimised distance all signs are flipped, so that more is always better.
     """
 
     query: Query
@@ -49,7 +49,7 @@ class Bisection:
         self.sign = 1 if self.goal.maximize else -1
         space, terms = self.query.space, self.goal.distances
         if relates_values(self.query):
-            # Relations keep values from being as good as their cells allow: the best distance may be that of any two values.
+            # Relations may prevent the best values of the cells: the best distance may be that of any two values.
             found = distances_of_values(space, terms, MOST_PAIRS)
         else:
             found = distances_reached(space, terms, self.goal.maximize, MOST_PAIRS)
@@ -57,12 +57,12 @@ class Bisection:
         self.best: Result | None = None
         self.reached = Fraction(0)
         self.granted: Fraction | None = None
-        """The best mark that cells grant: values may fall short of it."""
+        """The best mark that the cells allow; values may be worse."""
         self.proofs: list[Result] = []
         self.ceiling: Fraction | None = None
 
     def run(self) -> Result:
-        """The answer with value and bound; `none` or `unknown` where already the plain question is."""
+        """The answer with value and bound; `none` or `unknown` if that is the verdict without the objective."""
         first = self.ask(replace(self.query, objective=None), self.left())
         if first.verdict is not Verdict.FOUND:
             return first
@@ -73,7 +73,7 @@ class Bisection:
         return self._result()
 
     def _next(self) -> Fraction | None:
-        """The value to ask about next; None if nothing lies between what is reached and what is ruled out."""
+        """The next value to decide; None if nothing lies between the reached value and the refuted one."""
         at_least = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is not None:
             low = bisect_right(self.marks, at_least)
@@ -83,14 +83,14 @@ class Bisection:
         return None if ceiling - at_least <= self.close else (at_least + ceiling) / 2
 
     def _top(self) -> Fraction:
-        """What no distance passes: a row may lie outside of the domain, more than its width away."""
+        """An upper bound of the distance: a row may lie outside the domain by more than the domain's width."""
         low, high = objective_range(self.query)
         assert low is not None
         assert high is not None
         return -low if self.sign < 0 else high
 
     def _decide(self, mark: Fraction) -> bool:
-        """Asks about one value; False where there was no answer."""
+        """Decides one value; False if no answer was found."""
         assert self.goal.reaching is not None
         wanted = (*self.query.constraints, self.goal.reaching(self.sign * mark))
         seconds = max(_LEAST, _SHARE * self.left())
@@ -103,7 +103,7 @@ class Bisection:
         return found.verdict is not Verdict.UNKNOWN
 
     def _keep(self, found: Result, mark: Fraction | None) -> None:
-        """The better of two answers, with values as good as their cells allow."""
+        """The better of two answers, with the best values that their cells allow."""
         assert found.witness is not None
         again = verify_cells(
             self.query, found.witness.cells, near=self.options.near, library_predict=self.options.library_predict
@@ -118,7 +118,7 @@ class Bisection:
             self.granted = mark
 
     def _bound(self) -> Fraction:
-        """The best value that is not ruled out."""
+        """The best value that is not refuted."""
         at_least = self.reached if self.granted is None else max(self.reached, self.granted)
         if self.marks is None:
             return self._top() if self.ceiling is None else max(at_least, self.ceiling)

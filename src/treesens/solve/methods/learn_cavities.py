@@ -1,7 +1,8 @@
-"""Questions about all cavities: answered with the known ones, and learnt from every candidate that lies in another one.
+"""Questions about all cavities: answered with the known ones, learning from every candidate that lies in an unknown one.
 
-The question that avoids the known cavities alone is asked of any method. If that has no answer, neither has the question.
-A candidate in an unknown cavity teaches the largest maximal boxes around it, and the search goes on. Boxes are finitely many.
+The question that avoids only the known cavities goes to any method. If that question has no answer, neither has the original. A
+candidate in an unknown cavity adds the largest maximal boxes around it, and the search continues. The number of boxes is
+finite.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from treesens.solve.methods.nearest_pair import distance_of
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SHARE = 0.5
-"""Of the time that is left, for one search for the best answer; whatever its candidate is, its bound holds."""
+"""Share of the remaining time for one optimising search; its bound holds even if its candidate is rejected."""
 _EVERY = 4
-"""How many searches there are for one that looks for a candidate whose cells hold many rows."""
+"""One in this many searches looks for a candidate whose cells hold many rows."""
 _BRIEF = 0.5
 """Seconds for such a search."""
 
@@ -60,7 +61,7 @@ class _Learning:
         raise AssertionError("counting does not end")
 
     def _candidate(self, query: Query, weaker: Query, *, among_rows: bool) -> Result:
-        """What the weaker question has: any answer, or one whose cells hold many rows."""
+        """The answer to the weaker question: any answer, or one whose cells hold many rows."""
         if among_rows:
             result = self._ask(replace(weaker, objective=density(query)), self.budget.within(_BRIEF))
             if result.verdict is not Verdict.UNKNOWN:
@@ -68,7 +69,7 @@ class _Learning:
         return self._ask(weaker, self.budget)
 
     def best(self, found: Result) -> Result:
-        """The best answer of all, if there is time; else the best known one, `found` or better, with the best bound."""
+        """The optimum, if time allows; else the best known answer, `found` or better, with the best bound."""
         query, goal = self.question.query, self.question.query.objective
         assert goal is not None
         self._keep(found.witness)
@@ -93,7 +94,7 @@ class _Learning:
         return conclude_found(replace(result, witness=self.known, objective=shown))
 
     def done(self, result: Result) -> Result:
-        """A result with all that was tried for it."""
+        """A result with all attempts made for it."""
         note = f"{self.learnt} cavities were learnt"
         notes = (*result.notes, note) if self.learnt else result.notes
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
@@ -115,7 +116,7 @@ class _Learning:
         return replace(result, verdict=Verdict.UNKNOWN, reason=reason, witness=None, objective=None, proof=None)
 
     def _learn(self, query: Query, candidate: Witness) -> int:
-        """Learns the cavities that hold a candidate; how many were new."""
+        """Learns the cavities that contain a candidate; returns how many were new."""
         x, new = inputs_of(query, candidate.values), 0
         try:
             with working_within(self.budget):
@@ -128,7 +129,7 @@ class _Learning:
         return new
 
     def _beside_rows(self, query: Query, weaker: Query, candidate: Witness) -> Witness | None:
-        """An answer in the region of a candidate, with as many cells as possible of one row."""
+        """An answer in a candidate's region that shares as many cells as possible with one row."""
         region = RegionFinder(weaker).region(candidate.cells)
         avoided = list(all_cavities_in(query.constraints))
         for cells in () if region is None else towards_rows(region, candidate.cells, avoided[0]):
@@ -160,7 +161,7 @@ class _Learning:
 
 
 def search_cavities(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """Entry point named in `solve/methods/registry.py`."""
     learning = _Learning(question, budget)
     found = learning.decide(replace(question.query, objective=None))
     if question.query.objective is not None and found.verdict is Verdict.FOUND:
@@ -169,13 +170,13 @@ def search_cavities(question: OpenQuestion, budget: Budget) -> Result:
 
 
 _SHIFT = 16
-"""Logarithms of numbers of rows are whole multiples of 2**-16: they only guide."""
+"""Logarithms of row counts are multiples of 2**-16: they only guide the search."""
 _TRIED = 20
-"""Rows whose cells are tried."""
+"""Number of rows whose cells are tried."""
 
 
 def density(query: Query) -> Objective:
-    """How many rows share each cell of the points, in logarithms: points among many rows lie in few cavities."""
+    """Logarithms of the number of rows in each cell of the points: points among many rows lie in few cavities."""
     costs: list[CellCost] = []
     for constraint in query.constraints:
         if isinstance(constraint, AvoidCavities):
@@ -190,10 +191,10 @@ def density(query: Query) -> Objective:
 
 
 def towards_rows(region: Region, cells: Int32Array, constraint: AvoidCavities) -> Iterator[Int32Array]:
-    """Cells int32[points, features] of a region that agree with a row in the most features; the best rows first."""
+    """Cells int32[points, features] of a region that agree with a row in the most features, best rows first."""
     cavities, point = constraint.cavities, constraint.point
     ends = np.append(constraint.start, len(constraint.coarse))
-    choice: list[dict[int, int]] = []  # of each feature: a cell of the region for each coarse cell
+    choice: list[dict[int, int]] = []  # per feature, a cell of the region for each coarse cell
     reached = np.zeros(cavities.rows.shape, bool)
     for column, f in enumerate(cavities.features):
         owner = constraint.coarse[ends[f] : ends[f + 1]]

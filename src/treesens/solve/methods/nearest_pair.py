@@ -1,9 +1,9 @@
 """The nearest pair: minimise the distance of a point to the nearest row of a table, with a proved lower bound.
 
-Rows that are answers themselves come first (distance 0 is optimal). If there is none, the rows whose scores come closest to
-it are asked about one by one, and then best-first branch and bound goes over groups of rows: for a group the native engine
-minimises the distance to the range of its values, which bounds the distance to each of them from below; the pair found gives an
-upper bound; a group that may still be better is split. The bound of the answer is the least one of all groups that are left.
+Rows that are answers themselves come first (distance 0 is optimal). Otherwise, the rows with the closest scores are tried one
+by one, and then best-first branch and bound runs over groups of rows. For a group, the native engine minimises the distance to
+the range of its values, which bounds the distance to each row from below; the pair found gives an upper bound; a group that may
+contain a better pair is split. The answer's bound is the least bound of all remaining groups.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treesens.backends.native.incremental import IncrementalSearch
 from treesens.binder.ladders import distance_to_row
 from treesens.compiler.base.arrays import FloatArray, Int32Array, Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
-from treesens.compiler.base.tolerance import Closeness
+from treesens.compiler.base.tolerance import EXACT, Closeness
 from treesens.compiler.query.domain import pick_value
 from treesens.compiler.query.evaluate_rows import holds_everywhere, many_inputs
 from treesens.compiler.query.query import NearestRows, Query
@@ -38,25 +38,25 @@ from treesens.values.relations import relates_values
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _SLICE = 2.0
-"""Most seconds on one group before it is split."""
+"""Maximum seconds on one group before it is split."""
 
 _ROW_SLICE = 0.25
-"""Most seconds on one row while there are others."""
+"""Maximum seconds on one row while others remain."""
 
 _SINGLE_ROWS = 0.5
-"""Share of the time for single rows before groups of rows are asked about."""
+"""Share of the time for single rows before groups of rows."""
 
 _MOVED_ROWS = 0.65
-"""Share of the time for moves of single features from the most promising rows."""
+"""Share of the time for single-feature moves from the most promising rows."""
 
 _TRIED = 50
 _ROWS_AT_ONCE = 1024
 _CLOSE = 1e-6
 _CLOSING = 2.0
-"""Most seconds on groups that are as near to the best pair as the tolerance says."""
+"""Maximum seconds on groups that are within the tolerance of the best pair."""
 
 _MOMENT = 0.02
-"""Fewest seconds for one group of rows."""
+"""Minimum seconds for one group of rows."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class _NearestPair:
 
     def run(self) -> Result:
         if not self.nearest.features:
-            # The distance is one over no features: every pair is best.
+            # The distance is over no features: every pair is optimal.
             settled = self._any_pair(self.budget)
             return self._result(0.0, "native") if settled is None else settled
         order = self._rows_themselves()
@@ -120,7 +120,7 @@ class _NearestPair:
         return self._result(bound, "native")
 
     def _any_pair(self, part: Budget) -> Result | None:
-        """Some pair, where cells alone do not tell whether there is one; the answer if there is none."""
+        """Some pair, if cells alone do not show that one exists; the answer if none exists."""
         found = self.answer(self.plain, self.options, part.at_least(_MOMENT))
         if found.verdict is Verdict.NONE:
             return found
@@ -129,7 +129,7 @@ class _NearestPair:
         return None
 
     def _in_one_combination(self) -> Result:
-        """The answer if the domain is one combination of cells: there is nothing to search but values."""
+        """The answer if the domain is a single combination of cells: only values remain to be searched."""
         if (settled := self._any_pair(self.budget.share(1 / 4))) is not None:
             return settled
         bound = math.inf
@@ -152,7 +152,7 @@ class _NearestPair:
         return 0.0 if bound is None else bound
 
     def _move_rows(self, order: Int64Array) -> None:
-        """Pairs by moves of single features: from the best pair towards its row, and from the most promising rows."""
+        """Finds pairs by single-feature moves: from the best pair towards its row, and from the most promising rows."""
         near = self.neighbours
         if near is None or len(order) == 0:
             return
@@ -171,11 +171,11 @@ class _NearestPair:
                 self._offer(found[0], int(row))
 
     def _legal_cells(self) -> Int32Array:
-        """Some legal cell of every feature, int32[features]."""
+        """A legal cell of every feature, int32[features]."""
         return np.array([int(np.flatnonzero(legal)[0]) for legal in self.query.space.legal], np.int32)
 
     def _rows_one_by_one(self, engine: IncrementalSearch, order: Int64Array) -> None:
-        """The row nearest to the first pair, and then the most promising ones for a share of the time."""
+        """Tries the row nearest to the first pair, then the most promising rows for a share of the time."""
         part = self.budget.share(_SINGLE_ROWS)
         waiting = iter(order)
         rows_asked: set[int] = set()
@@ -188,7 +188,7 @@ class _NearestPair:
                 self._group(engine, np.array([row]), min(_ROW_SLICE, max(_MOMENT, self.budget.left())))
 
     def _rows_themselves(self) -> Int64Array:
-        """Offers rows that are pairs; returns all rows, those that come closest to one first."""
+        """Offers rows that are pairs; returns all rows, those closest to a pair first."""
         shape = flip_question(self.plain)
         count = len(self.rows.values)
         if shape is None:
@@ -227,7 +227,7 @@ class _NearestPair:
         return index[places]
 
     def _rows_as_inputs(self) -> None:
-        """Offers a row that satisfies a question about one input whose distance is over all features."""
+        """Offers a row that satisfies a one-input question whose distance covers all features."""
         features = list(self.nearest.features)
         space = self.query.space
         if len(self.query.points) > 1 or len(features) < len(space.names):
@@ -253,7 +253,7 @@ class _NearestPair:
                     return
 
     def _offer(self, cells: Int32Array, row: int | None = None) -> None:
-        """A pair of cells, with values near a row (the nearest to the cells where none is named)."""
+        """A pair of cells, with values near a row (by default the row nearest to the cells)."""
         if row is None:
             points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
             row = int(np.argmin(self.rows.to_point(points)))
@@ -264,7 +264,7 @@ class _NearestPair:
         if isinstance(verdict, Witness):
             self._keep(verdict)
         if self.best.value < before and self.neighbours is not None:
-            # The better pair may come nearer still.
+            # The better pair's values may come nearer still.
             back = self.neighbours.back(cells[self.neighbours.question.upper], row, self.budget.left)
             if back is not None and back[1] < self.best.value:
                 closer = verify_cells(self.plain, back[0], near=near, library_predict=self.options.library_predict)
@@ -284,9 +284,9 @@ class _NearestPair:
                 self.on_better(witness)
 
     def _group(self, engine: IncrementalSearch, group: Int64Array, seconds: float) -> float:
-        """Asks about a group; returns a lower bound on the distance of its rows that no pair can beat."""
+        """Searches a group; returns a lower bound on its rows' distance."""
         if len(group) == 1 and relates_values(self.plain):
-            # Not more than the best known needs to be ruled out, and there is nothing to split.
+            # Only a pair better than the best known has to be refuted, and a single row cannot be split.
             return self._row_on_values(int(group[0]), self.budget.share(1 / 4).at_least(seconds))
         costs = dict(zip(self.nearest.features, self.rows.distances(group), strict=True))
         norm, most = self.nearest.norm, self.best.value
@@ -297,7 +297,7 @@ class _NearestPair:
         found = engine.solve(squared, limit, seconds, self.budget.stop)
         if found.cells is not None:
             self._offer(found.cells, self._row_near(group, found.cells))
-        # Pairs outside the cells that were allowed are no better than the best known.
+        # Pairs outside the allowed cells are no better than the best known.
         bound = min(
             float(math.ceil(found.bound - _CLOSE)) if norm == "l0" and found.bound < math.inf else found.bound, limit
         )
@@ -306,9 +306,9 @@ class _NearestPair:
     def _largest(
         self, engine: IncrementalSearch, group: Int64Array, costs: dict[int, FloatArray], seconds: float
     ) -> float:
-        """The largest distance: bisection on the distances of cells, every step a question without costs.
+        """The largest distance: bisection on the distances of cells, each step a question without costs.
 
-        No pair is nearer than the least radius that is not ruled out; a group that can be split needs it only roughly.
+        No pair is nearer than the least radius not refuted; a group that can be split needs it only approximately.
         """
         every = np.unique(np.concatenate([c[np.isfinite(c)] for c in costs.values()]))
         radii = np.append(every[every < self.best.value], min(self.best.value, every[-1]))
@@ -329,17 +329,17 @@ class _NearestPair:
         return float(radii[low])
 
     def _row_near(self, group: Int64Array, cells: Int32Array) -> int:
-        """The row of a group that is nearest to cells."""
+        """The group's row nearest to the cells."""
         if len(group) == 1:
             return int(group[0])
         points = [self._typical(cells[self.nearest.point], c) for c in range(len(self.nearest.features))]
         return int(group[np.argmin(self.rows.to_point(points)[group])])
 
     def _search(self, engine: IncrementalSearch) -> float:
-        """Best first over groups of rows; returns the least bound of what is left.
+        """Best-first search over groups of rows; returns the least remaining bound.
 
-        Every group keeps its bound until it is asked about: none is dropped for being close. As soon as all of them are as near
-        to the best as the tolerance says, a moment is spent on closing them.
+        Every group keeps its bound until it is searched: none is dropped for being close. Once all are within the tolerance of
+        the best pair, a little time is spent on closing them.
         """
         number = itertools.count()
         queue = [(0.0, 0, next(number), np.arange(len(self.rows.values)))]
@@ -368,18 +368,18 @@ class _NearestPair:
         return min(stuck, least, self.best.value)
 
     def _is_near(self, bound: float) -> bool:
-        """True if a bound is as near to the best pair as the tolerance says."""
+        """True if a bound is within the tolerance of the best pair."""
         best = self.best.value
         return best < math.inf and (
             bound >= best or self.options.closeness.closeness(best, bound) is not Closeness.OPEN
         )
 
     def _close_row(self, row: int, bound: float, part: Budget) -> float:
-        """A better bound for one row (there is nothing to split), by questions of its own: near enough first, then exact."""
+        """A better bound for one row (which cannot be split) by separate questions: approximate first, then exact."""
         if not relates_values(self.plain) and not self._is_near(bound):
             bound = max(bound, self._row_on_values(row, part.share(1 / 4)))
         if bound < self.best.value and self._is_near(bound):
-            exact = replace(self.options, tolerance=0.0, absolute_tolerance=0.0)
+            exact = self.options.asking_for(EXACT)
             bound = max(bound, self._row_on_values(row, part.within(_CLOSING).share(1 / 2), exact))
         return bound
 
@@ -410,7 +410,7 @@ def answer_nearest(
     *,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The answer to a question that minimises the distance to the nearest row; the time limit keeps the best pair.
+    """The answer to a question that minimises the distance to the nearest row: the best pair found within the time limit.
 
     `answer` answers the same question without the objective, or about one row.
     """
@@ -423,5 +423,5 @@ def answer_nearest(
 
 
 def search_nearest(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """Entry point named in `solve/methods/registry.py`."""
     return answer_nearest(question.ask, question.query, question.options, budget, on_better=question.on_better)

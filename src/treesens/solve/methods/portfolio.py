@@ -1,9 +1,9 @@
 """One search over cells, by one backend or by a portfolio.
 
-`auto` is the portfolio: the native engine first, then the exact solvers race beside it in worker processes.
+`auto` is the portfolio: the native engine first, then also the exact solvers, racing it in worker processes.
 
-The first proof or verified witness wins; the losers are killed at once. A question with an objective is not over with the
-first witness: the race goes on until somebody proves optimality or the time is up, and the best witness of all runners is kept.
+The first proof or verified witness wins; the losers are killed at once. With an objective, the race goes on until a runner
+proves optimality or time runs out, and the best witness of all runners is kept.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from math import inf
 
 from treesens.backends.base import Artifact, Backend, Limits, RawOutcome, Termination, get_backend
 from treesens.backends.native.backend import NativeBackend
-from treesens.backends.solver_processes import start_loading
-from treesens.backends.worker import Worker, run_all
+from treesens.backends.worker import Worker, run_all, start_loading
 from treesens.compiler.base.budget import Budget, Flag, OutOfTime, working_within
 from treesens.compiler.base.interruption import Hurry
 from treesens.compiler.passes.base import size_of
@@ -43,22 +42,22 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness
 
 RACERS = ("cpsat", "highs", "z3")
-"""Solvers of the default installation, in the order in which cores are given to them."""
+"""Solvers of the default installation, in the order in which they are given cores."""
 HEAD_START = 2.0
-"""Seconds that the native engine has to itself: it decides most questions in milliseconds, a worker needs half a second to
+"""Seconds that the native engine runs alone: it decides most questions in milliseconds, while a worker needs half a second to
 start."""
 WORTH_A_WORKER = 0.5
-"""Seconds that have to be left for a solver: its worker takes as many to start."""
+"""Minimum seconds left for a solver: its worker takes as many to start."""
 NONZEROS_PER_SECOND = 100_000
-"""What passes, a writer and a reader get through: solvers do not start where the module alone would take the time."""
+"""Throughput of passes, a writer and a reader: solvers do not start if the module alone would use up the time."""
 _ANSWERS = frozenset((Termination.SATISFIED, Termination.OPTIMAL, Termination.INFEASIBLE))
 _COMES_BACK = 1.0
-"""Seconds in which the engine ends after it was asked to stop, on a busy machine."""
+"""Seconds within which the engine stops after a stop request, on a busy machine."""
 
 
 @dataclass
 class EngineRun:
-    """The native engine in a thread (it releases the interpreter lock); `over` is set when it has come back."""
+    """The native engine in a thread (it releases the interpreter lock); `over` is set when it has returned."""
 
     backend: NativeBackend
     artifact: Artifact
@@ -82,13 +81,13 @@ class EngineRun:
             self.over.set()
 
     def is_set(self) -> bool:
-        """True if the race is over for the others: not if the engine came back without an answer (its memory was full)."""
+        """True if the other runners lose; False if the engine returned without an answer (out of memory)."""
         if not self.over.is_set():
             return False
         return self.outcome is None or self.outcome.termination in _ANSWERS
 
     def result(self) -> RawOutcome:
-        """The outcome, after asking the engine to stop if it has not."""
+        """The outcome; requests the engine to stop if it still runs."""
         self.end()
         if self.error is not None:
             raise self.error
@@ -96,10 +95,10 @@ class EngineRun:
         return self.outcome
 
     def end(self) -> None:
-        """Asks the engine to stop, and waits until it has.
+        """Requests the engine to stop, and waits until it has.
 
-        An interruption is told when the engine has come back, or does not in `_COMES_BACK`: Python takes a thread whose `join`
-        was interrupted for ended, and a process that ends while the engine works is aborted.
+        An interruption is raised after the engine returns or `_COMES_BACK` has passed: Python treats a thread whose `join` was
+        interrupted as ended, and a process that exits while the engine works aborts.
         """
         self.stop.set()
         interruption: KeyboardInterrupt | None = None
@@ -114,7 +113,7 @@ class EngineRun:
 
 
 class _Either:
-    """Set when one of several flags is; `run_all` polls it."""
+    """Set when one of several flags is set; `run_all` polls it."""
 
     def __init__(self, *flags: Flag | None) -> None:
         self.flags = [flag for flag in flags if flag is not None]
@@ -124,7 +123,7 @@ class _Either:
 
 
 def search_compiled(question: OpenQuestion, budget: Budget) -> Result:
-    """The question through the IR, as a method. `refuted` says which candidates failed for want of values."""
+    """A method that solves the question through the IR. `refuted` lists candidates that failed for lack of values."""
     query, options = question.query, question.options
     if options.backend == "auto":
         return race(query, options, budget, on_better=question.on_better)
@@ -148,7 +147,7 @@ def race(
 ) -> Result:
     """The portfolio on one question.
 
-    The engine works on the short pipeline `native`; the pipeline for the solvers runs only where they are needed.
+    The engine works on the short pipeline `native`; the solvers' pipeline runs only if they are needed.
     """
     start = time.perf_counter()
     compilation = _compiled(query, pipeline_for("auto", options.pipeline), options, budget)
@@ -161,7 +160,7 @@ def race(
 
 
 def _compiled(query: Query, pipeline: str, options: Options, budget: Budget) -> Compilation | None:
-    """The question through a pipeline; None if the budget is over first."""
+    """Compiles the question with a pipeline; None if the budget runs out first."""
     try:
         with working_within(budget.at_least(FIRST_MOMENT)):
             return compile_query(query, pipeline, verify_each=options.verify_each)
@@ -209,8 +208,8 @@ class _Race:
         return self._result()
 
     def _go_on(self, engine: EngineRun | None) -> None:
-        """The race against the solvers. To compile and write for them takes long; a Ctrl-C that cannot wait for it leaves the
-        engine's answer.
+        """The race against the solvers. Compiling and writing for them takes long; a Ctrl-C in that time keeps the engine's
+        answer.
         """
         try:
             self._race_solvers(engine)
@@ -221,7 +220,7 @@ class _Race:
         self._clear_of_band()
 
     def _clear_of_band(self) -> None:
-        """Asks the engine for an answer that the library confirms, if it has come to one that only exact arithmetic does."""
+        """Requests an answer that the library confirms, if the engine's holds only in exact arithmetic."""
         if self._decided() or self._stopped() or self._cleared or not self.ledger.best.wants_clearance:
             return
         self._cleared = True
@@ -258,7 +257,7 @@ class _Race:
         too_large = size_of(self.compilation.module).nonzeros > NONZEROS_PER_SECOND * left
         if left < WORTH_A_WORKER or too_large:
             if too_large:
-                words = "the module is too large to be handed to a solver in the time that is left"
+                words = "the module is too large for a solver to read in the remaining time"
                 self.ledger.note("solvers", "skipped", words=words)
             if engine is not None:
                 self._wait(engine.over, max(0.0, left))
@@ -274,7 +273,7 @@ class _Race:
         for worker, outcome in run_all(workers, stop=either):
             if outcome.termination is Termination.INTERRUPTED and outcome.assignment is None:
                 continue
-            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.seconds)
+            self._judge(by_name[worker.backend], artifacts[worker.backend], outcome, worker.child.seconds)
             if self._decided():
                 break
         if engine is not None:
@@ -285,15 +284,15 @@ class _Race:
         for worker in workers:
             if worker.backend not in judged:
                 words = "the time was up" if self.winner is None else "another runner was faster"
-                self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.seconds})
+                self.ledger.note(worker.backend, "stopped", words=words, seconds={"solve": worker.child.seconds})
 
     def _racers(self, seats: int) -> list[Backend]:
-        """Solvers that can run here, as many as there are cores for."""
+        """Installed solvers, at most one per core."""
         return [b for b in map(get_backend, RACERS) if b.available() is None][:seats]
 
     def _written_for(self, backends: list[Backend], engine: EngineRun | None) -> dict[str, Artifact]:
-        """The models of solvers by their names: none if the compiler decides the question, or if the engine answers or the time
-        is up before they are written.
+        """The solvers' models by solver name: empty if the compiler decides the question, or if the engine answers or time runs
+        out before they are written.
         """
         try:
             with working_within(self.budget, least=WORTH_A_WORKER, unless=engine):
@@ -308,13 +307,13 @@ class _Race:
             return {}
 
     def _for_solvers(self) -> Compilation:
-        """The question as the solvers get it, compiled when it is first needed."""
+        """The solvers' compilation of the question, made on first use."""
         if self.solvers is None:
             self.solvers = compile_query(self.compilation.query, self.options.pipeline)
         return self.solvers
 
     def _judge(self, backend: Backend, artifact: Artifact, outcome: RawOutcome, seconds: float) -> None:
-        """What the facts of one runner add to the race."""
+        """Adds the facts of one runner to the race."""
         compilation = self.compilation if isinstance(backend, NativeBackend) else self._for_solvers()
         before = self.ledger.best.witness
         result = self.ledger.record_facts(
@@ -325,7 +324,7 @@ class _Race:
             self.on_better(self.ledger.best.witness)
         if result is None:
             return
-        # Of two with the same value the one that proves more wins: a runner that was stopped has its start and no bound.
+        # Of two equal values the one with the stronger proof wins: a stopped runner has only its start and no bound.
         contradiction = result.verdict is Verdict.UNKNOWN
         if self.winner is None or contradiction or better or _bound(result) != _bound(self.winner):
             self.winner, self.won_by = result, backend.name

@@ -1,8 +1,8 @@
-"""Questions about sums of probabilities: by linear relaxations that every wrong candidate makes tighter (Kelley's method).
+"""Questions about sums of probabilities: linear relaxations that every wrong candidate tightens (Kelley's method).
 
-A question without these sums that follows from the question is asked in its place, of any backend. If that has no answer,
-neither has the question. A candidate is judged exactly and by the library, on the question itself; one that breaks a sum of
-probabilities is ruled out, with all others that the proof covers, and the search goes on. There are finitely many scores.
+A relaxation without these sums, implied by the question, goes to any backend. If it has no answer, neither has the question. A
+candidate is judged on the question itself, exactly and by the library; one that violates a sum of probabilities is cut off,
+with all others that the proof covers, and the search continues. The number of scores is finite.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treesens.values.verify import Rejected, Witness, verify_values
 Ask = Callable[..., Result]
 
 LINES = "lines above probabilities (floating point)"
-"""What a proof about a mean of several models rests on besides (`compiler/query/curves.py`)."""
+"""Additional evidence of a proof about a mean of several models (`compiler/query/curves.py`)."""
 
 
 @dataclass
@@ -40,12 +40,12 @@ class _Cutting:
     on_better: Callable[[Witness], None] | None
     cuts: list[Constraint] = field(default_factory=list)
     lines: list[tuple[ProbabilitySum, Constraint]] = field(default_factory=list)
-    """What cuts say of single sums."""
+    """Cuts on single sums."""
     attempts: list[Attempt] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def search(self, query: Query) -> tuple[Result, Rejected | None]:
-        """The answer to a question that is at least as strong as that of this search, and why its last candidate is none."""
+        """The answer to a question at least as strong as that of this search, and why its last candidate was rejected."""
         while True:
             constraints = (*map(relaxed, query.constraints), *self.cuts)
             result = self.ask(replace(query, constraints=constraints), self.options, self.budget.at_least(LEAST))
@@ -81,11 +81,11 @@ class _Cutting:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def settle(self, query: Query) -> Result:
-        """The answer; if only the library's rounding stands against it, one that is clear of it."""
+        """The answer; if only the library's rounding rejects it, one that clears the numerical band."""
         result, rejected = self.search(query)
         if rejected is None or not rejected.numerical:
             return result
-        # What a harder question rules out may still answer this one.
+        # An answer refuted by the stronger question may still satisfy this one.
         kept = list(self.cuts)
         clear, _ = self.search(harden(query))
         self.cuts = kept
@@ -94,7 +94,7 @@ class _Cutting:
         return replace(result, reason=f"numerical band: {result.reason}")
 
     def best(self, candidate: Result) -> Result:
-        """The best answer of all, if there is time; the known one with the best bound otherwise."""
+        """The optimum, if time allows; otherwise the known answer with the best bound."""
         goal = self.query.objective
         assert goal is not None
         result, _ = self.search(self.query)
@@ -109,7 +109,7 @@ class _Cutting:
         return replace(candidate, objective=replace(shown_objective(goal, value, None), bound=bound))
 
     def done(self, result: Result) -> Result:
-        """A result with all that was tried for it."""
+        """A result with all attempts made for it."""
         note = f"{len(self.cuts)} rows were added to the linear relaxation of its probabilities"
         notes = (*result.notes, note) if self.cuts else result.notes
         lines = any(
@@ -117,7 +117,7 @@ class _Cutting:
             for row in rows_in(self.query.constraints)
         )
         if lines and result.proof is not None:
-            # Its rows are lines whose constants floats have found, moved outward by more than these are off.
+            # The cuts are lines whose floating-point constants are moved outward by more than their error.
             search = (
                 f"{'infeasible by' if result.verdict is Verdict.NONE else 'bound of'} {result.backend} ({result.proof})"
             )
@@ -144,12 +144,12 @@ def answer_probabilities(
 
 
 def lines_of(ask: Ask, query: Query, options: Options, budget: Budget) -> list[tuple[ProbabilitySum, Constraint]]:
-    """What the search for an answer, which there is not, finds to follow from sums of probabilities, each by itself."""
+    """Consequences of single sums of probabilities, which the search for an answer also finds."""
     cutting = _Cutting(ask, replace(query, objective=None), options, budget, None)
     cutting.search(cutting.query)
     return cutting.lines
 
 
 def search_probabilities(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """Entry point named in `solve/methods/registry.py`."""
     return answer_probabilities(question.ask, question.query, question.options, budget, on_better=question.on_better)

@@ -1,12 +1,12 @@
 """Refinement: excludes cells without values that satisfy the relations, and refines step objectives, until all is proved.
 
-A search over cells knows of relations between values what single cells allow. Where the cells it finds hold no values that
-satisfy all relations at once, they are ruled out, with as many others as the proof covers, and it searches again. Where the
-objective is a ladder, its steps close in on the best answer.
+A search over cells enforces relations between values only as far as single cells allow. If the cells it finds hold no values
+that satisfy all relations at once, they are excluded, with as many others as the proof covers, and the search repeats. For a
+ladder objective, the steps are refined towards the best answer.
 
-Stronger questions turn a distance between two points into bounds on single features. A sum over all features ties every feature
-to every other one, so that a local search can hardly move; bounds on single features with the same consequence leave each one
-free in its own range. Whatever answers a stronger question answers the question; that none answers it says nothing.
+Stronger questions turn a distance between two points into bounds on single features. A sum over all features couples all of
+them, so that a local search can hardly move; bounds on single features with the same consequence leave each one free in its own
+range. Any answer to a stronger question answers the question; if it has none, nothing follows.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from treesens.values.relations import better_than
 from treesens.values.verify import Witness, verify_values
 
 _SHARE = 0.25
-"""Of the time that is left, for stronger questions."""
+"""Share of the remaining time for stronger questions."""
 _LIMITS = (1e-6, 1e-3, 0.01, 0.1, 0.5)
 """Distances in widths: thresholds are crossed between neighbouring floats, or features have few values."""
-_NOTE = "found by way of a stronger question: features bounded one by one"
+_NOTE = "found through a stronger question: features bounded one by one"
 _VALUES = ("changes", "features", "distance l0", "distance l1", "distance l2", "distance linf")
 
 
@@ -74,9 +74,10 @@ class _Refinement:
         return replace(result, attempts=tuple(self.attempts), seconds=self.seconds, notes=notes, refuted=())
 
     def _within_range(self, result: Result) -> Result:
-        """With a bound that the objective can have and that agrees with its value; ContradictoryBound if it does not.
+        """Sets a bound that is possible for the objective and consistent with its value; else raises
+        ContradictoryBound.
 
-        What the objective can be at all is a bound that rests on no search.
+        The objective's a-priori range is a bound that needs no search.
         """
         goal, shown = self.query.objective, result.objective
         if goal is None or shown is None or result.verdict is not Verdict.FOUND:
@@ -94,9 +95,9 @@ class _Refinement:
         return replace(result, objective=replace(shown, bound=None if abs(bound) == inf else bound))
 
     def _seeded(self) -> Result | None:
-        """An answer by way of a stronger question; with an objective one that is better, or proved best, or the search's own.
+        """An answer through a stronger question; with an objective, a better or proved optimal one, or the search's own.
 
-        For a distance that is minimised, the limits of `_LIMITS` are tried from the least one on.
+        For a minimised distance, the limits of `_LIMITS` are tried in increasing order.
         """
         goal = self.query.objective
         if goal is None:
@@ -117,9 +118,9 @@ class _Refinement:
         return None
 
     def _at_limit(self, goal: Objective) -> Result | None:
-        """A count that is as good as the constraints on this very sum allow, so that no search has to prove it; or None.
+        """A count as good as the constraints on this same sum allow, so that no search has to prove it; else None.
 
-        Features have a limit by their domains, too; one that values come close to, but do not reach, is as good.
+        Features also have limits by their domains; a limit that values approach without reaching it counts as well.
         """
         limit, within = objective_range(self.query)[goal.maximize], [Fraction(0), Fraction(CLOSE) / 2]
         if goal.counts:
@@ -139,7 +140,7 @@ class _Refinement:
         return replace(found, objective=shown_objective(goal, reached, limit))
 
     def _by_stronger(self, query: Query) -> Result | None:
-        """A verified answer to the question of this search by way of stronger ones, within a share of the time."""
+        """A verified answer to this search's question through stronger ones, within a share of the time."""
         part = self.budget.share(_SHARE)
         for stronger in stronger_questions(query):
             if not part.worthwhile:
@@ -159,10 +160,10 @@ class _Refinement:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
     def _search(self, query: Query, seconds: float = inf, *, keep: bool = True) -> Result:
-        """The answer with all cells ruled out that hold no values.
+        """The answer after excluding all cells without values.
 
-        Without `keep` they are ruled out for this search alone: what it adds to the question may be why they hold none. What
-        asks for better answers than a known one may keep them, since later searches ask for no worse ones.
+        Without `keep` they are excluded only in this search: its additional constraints may be the reason. A search for better
+        answers than a known one may keep them, since later searches only look for still better ones.
         """
         part = self.budget.within(seconds)
         cuts, proved = list(self.cuts), self.proved
@@ -182,7 +183,7 @@ class _Refinement:
 
     @staticmethod
     def _honest(result: Result, proved: bool) -> Result:
-        """Without what rests on cells that were ruled out without a proof."""
+        """A result without claims that depend on cells excluded without a proof."""
         if proved:
             return result
         if result.verdict is Verdict.NONE:
@@ -193,7 +194,7 @@ class _Refinement:
         return result
 
     def _closer(self, result: Result) -> Result:
-        """The best answer, closer and closer: finer ladders, then questions for values that are better still."""
+        """Closes in on the best answer: finer ladders, then questions for still better values."""
         goal = self.query.objective
         while goal is not None and self.budget.worthwhile and (objective := _open(result)) is not None:
             if goal.zoom is not None:
@@ -213,7 +214,7 @@ class _Refinement:
         return result
 
     def _improved(self, goal: Objective, result: Result) -> Result | None:
-        """A clearly better answer, or the proof that there is none as the bound; None where neither is known."""
+        """A clearly better answer, or a proof, as the bound, that none exists; None if neither is known."""
         assert result.witness is not None
         assert result.objective is not None
         reached = objective_form_value(goal, inputs_of(self.query, result.witness.values))
@@ -223,18 +224,18 @@ class _Refinement:
         better = better_than(goal, wanted)
         found = self._search(replace(self.query, constraints=(*self.query.constraints, better)))
         if found.verdict is Verdict.NONE:
-            # A count that no half step improves is the best one.
+            # A count that no half step improves is optimal.
             bound = shown_value(goal, float(reached if goal.counts else wanted))
             return replace(result, objective=replace(result.objective, bound=bound))
         if found.verdict is not Verdict.FOUND or found.objective is None:
             return None
-        # What is best among the better ones is best of all.
+        # The best of the better answers is the optimum.
         joined = _joined(result, found)
         return None if joined.objective == result.objective else joined
 
 
 def _open(result: Result) -> ObjectiveValue | None:
-    """The objective of an answer whose value and bound are not close yet; None if nothing is left to do."""
+    """The objective of an answer whose value and bound are not close yet; None if it is done."""
     objective = result.objective
     if result.verdict is not Verdict.FOUND or objective is None or objective.bound is None:
         return None
@@ -245,7 +246,7 @@ def _open(result: Result) -> ObjectiveValue | None:
 
 
 def _joined(one: Result, other: Result) -> Result:
-    """The combination of two answers, if the second one has a bound: without one there is nothing to go on from."""
+    """Combines two answers if the second has a bound: without one the refinement cannot continue."""
     first, second = one.objective, other.objective
     if other.verdict is not Verdict.FOUND or first is None or second is None or second.bound is None:
         return one
@@ -259,12 +260,12 @@ def answer_refined(
     *,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The answer to a question about values, or with a ladder; the time limit holds for all searches together."""
+    """The answer to a question about values, or with a ladder; one time limit covers all searches."""
     return _Refinement(query, options, budget, on_better).run()
 
 
 def search_refined(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it. It begins at an answer that is known."""
+    """Entry point named in `solve/methods/registry.py`. Starts from a known answer."""
     options, known = question.options, question.known
     if known is not None and known.witness is not None:
         cells = known.witness.cells[None]
@@ -274,9 +275,9 @@ def search_refined(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def stronger_questions(query: Query) -> Iterator[Query]:
-    """The question with its distances between two points bounded feature by feature: evenly, then by one feature alone.
+    """Stronger questions that bound distances between two points feature by feature: evenly, then by one feature alone.
 
-    Without distances of that kind there is nothing to make stronger, and none comes.
+    Yields nothing if there is no distance of that kind.
     """
     sums = [found for constraint in query.constraints for found in _distances(constraint)]
     if not sums:
@@ -300,7 +301,7 @@ def _distances(constraint: Constraint) -> Iterator[ValueSum]:
 
 
 def _apart(relation: ValueSum) -> list[DistanceTerm]:
-    """The terms of a bound on a distance between two points; none where the relation is of another kind."""
+    """The terms of a bound on a distance between two points; empty for other relations."""
     terms = [t for t in relation.terms if isinstance(t, DistanceTerm) and t.other is not None and t.factor > 0]
     same = {(t.point, t.other) for t in terms}
     return terms if len(terms) == len(relation.terms) and len(same) == 1 else []
@@ -317,7 +318,7 @@ def _stronger(query: Query, constraint: Constraint, moving: frozenset[int]) -> C
 
 
 def _bounds(query: Query, relation: ValueSum, terms: Sequence[DistanceTerm], moving: frozenset[int]) -> Constraint:
-    """The points agree on what the distance counts, but for the features that move: each has an equal share of the limit."""
+    """The points agree on the distance's features, except for the moving ones: each has an equal share of the limit."""
     counted = {term.feature for term in terms}
     moving_terms = [term for term in terms if term.feature in moving]
     if not moving_terms or relation.limit < 0:

@@ -1,6 +1,7 @@
-"""All methods that answer a question, in the order in which they are tried.
+"""All methods of answering, in the order in which they are tried.
 
-This list alone decides when a method is tried, and for how long. docs/solving.md is made from it; `solve/question.py` uses it.
+Only this list decides when a method is tried, and for how long. docs/solving.md is generated from it; `solve/question.py` uses
+it.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ METHODS: Final = (
         stage=Stage.CELLS,
         share=1 / 8,
         most=1.0,
-        per_leaf=2e-5,  # about what the compiled path takes until it can begin
+        per_leaf=2e-5,  # roughly the time the compiled path needs to start
     ),
     Method(
         name="compiled",
@@ -143,14 +144,14 @@ PLUGINS: Final = Registry(
     builtin={**dict.fromkeys((method.name for method in METHODS), ""), **(EXTRA if has_extensions() else {})},
     error=UsageError,
 )
-"""The methods of extensions and of other distributions, each a `Method`."""
+"""The methods of extensions and plug-ins, each a `Method`."""
 
 
 @cache
 def all_methods() -> tuple[Method, ...]:
-    """All methods in their order: the built-in ones, and every plugged-in method in front of the one it names.
+    """All methods in their order: the built-in ones, each plug-in method before the one it names.
 
-    Raises UsageError if a plug-in cannot be imported, or names no built-in method.
+    Raises UsageError if a plug-in cannot be imported, or names an unknown built-in method.
     """
     listed = list(METHODS)
     for name in PLUGINS.names()[len(METHODS) :]:
@@ -166,7 +167,7 @@ def all_methods() -> tuple[Method, ...]:
 
 
 def searches() -> tuple[Method, ...]:
-    """The methods of one search, without the steps before it."""
+    """The methods of one search, without the preceding steps."""
     return tuple(method for method in all_methods() if method.stage is not Stage.STEP)
 
 

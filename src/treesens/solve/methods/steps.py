@@ -1,4 +1,4 @@
-"""Short methods: what is known without a search, a search that gets little time, and searches of the cases of a disjunction."""
+"""Short methods: answers known without a search, searches with little time, and case splits of a disjunction."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from treesens.values.verify import Witness, verify_values
 
 
 def state_contradiction(question: OpenQuestion, _: Budget) -> Result:
-    """`none`: `without_clashes` has left nothing that can hold."""
-    reason = "compiler: what is asked of a sum contradicts itself"
+    """`none`: `without_clashes` has found a contradiction."""
+    reason = "compiler: constraints on one sum contradict each other"
     contradiction = conclude_contradiction(question.query.name, Contradiction(reason))
     return replace(contradiction, pipeline=question.options.pipeline)
 
 
 def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
-    """An answer to the question without its objective, with its value, or that there is none; None if neither is known.
+    """The answer, or `none`, of the question without its objective, with its value; None if neither is known.
 
-    Searches for the best answer may end without any, and all of them get better from one that is known.
+    Optimising searches may end without an answer, and all of them profit from a known one.
     """
     query = question.query
     goal = query.objective
@@ -47,7 +47,7 @@ def search_any_answer(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def search_briefly(question: OpenQuestion, budget: Budget) -> Result:
-    """One search of what is asked, in a short time."""
+    """One short search on the question."""
     return ask_methods(replace(question, known=None), budget, searches())
 
 
@@ -56,10 +56,10 @@ Search = Callable[[Query, Budget], Result]
 
 
 def answer_by_cases(query: Query, options: Options, cases: list[Query], search: Search, budget: Budget) -> Result:
-    """The answer to a question from those to its cases, which share the time; what a case leaves stays for the next ones.
+    """The answer from the question's cases, which share the time; time that a case leaves goes to the next ones.
 
-    A case is often far simpler than the whole: `changes(a, b) = 0` makes one point of two, and `margin(a) <= -9` may hold
-    nowhere. The cases cover the question, so it has no answer if none of them has, and its best answer is the best of theirs.
+    A case is often far simpler than the whole: `changes(a, b) = 0` merges two points, and `margin(a) <= -9` may be infeasible.
+    The cases cover the question: it has no answer if no case has one, and its optimum is the best of theirs.
     """
     results: list[Result] = []
     for number, case in enumerate(cases):
@@ -74,18 +74,18 @@ def answer_by_cases(query: Query, options: Options, cases: list[Query], search: 
 
 
 def _verified(query: Query, options: Options, result: Result) -> Result:
-    """An answer to a case as one to the whole question: its witness is replayed on that."""
+    """A case's answer as an answer to the whole question, on which its witness is replayed."""
     if result.witness is None:
         return result
     witness = verify_values(query, result.witness.values, library_predict=options.library_predict)
     if isinstance(witness, Witness):
         return replace(result, witness=witness)
-    reason = "an answer to one case of a disjunction is none to the question"
+    reason = "the answer to one case of a disjunction does not answer the question"
     return leave_open(query.name, reason, backend=result.backend, attempts=result.attempts)
 
 
 def search_cases(question: OpenQuestion, budget: Budget) -> Result:
-    """The method, as `solve/methods/registry.py` names it."""
+    """Entry point named in `solve/methods/registry.py`."""
 
     def one(case: Query, part: Budget) -> Result:
         return question.ask(case, question.options, part, on_better=question.on_better)

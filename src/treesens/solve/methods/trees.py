@@ -1,10 +1,10 @@
-"""Questions about scores answered by the tree path, for a moment, before anything is compiled.
+"""Answers questions about scores briefly on the tree path, before anything is compiled.
 
-Most questions are decided in milliseconds, of which lowering and the passes would take nine tenths. What is not decided in that
-moment, and every answer that the library's arithmetic does not confirm, takes the compiled path.
+Most questions are decided in milliseconds, of which lowering and the passes would take nine tenths. Questions that this short
+search leaves open, and answers that the library's arithmetic does not confirm, take the compiled path.
 
-The best value of a sum of scores is searched for here in large models: the compiled path takes several times as long, and the
-memory for the same. Smaller models take it all the same: its passes pay there.
+In large models, the best value of a sum of scores is searched here: the compiled path takes several times the time and memory.
+Smaller models still take it, since its passes pay off there.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from treesens.values.verify import Rejected, Witness
 
 
 def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
-    """A final answer; None if there is none yet.
+    """A final answer; None if the question is still open.
 
-    About large models all is said here: the compiled path takes several times as long and the memory for the same, and
-    nobody but the engine could read what comes of it. There an open question is `unknown`.
+    Large models are answered here only: the compiled path takes several times the time and memory, and only the engine could
+    read its output. For them an open question is `unknown`.
     """
     start = time.perf_counter()
     large = is_large(query)
@@ -48,7 +48,7 @@ def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | 
     judged = [(found, conclude_facts(query, _facts(found), options), time.perf_counter() - start)]
     if _wants_clearance(*judged[0][:2]):
         found = _decide(harden(query), options, budget)
-        # What is harder has no answer: that says nothing about the question.
+        # A stronger question without an answer says nothing about this one.
         if found is not None and found.cells is not None:
             judged.append(
                 (found, conclude_facts(query, _facts(found), options), time.perf_counter() - start - judged[0][2])
@@ -64,7 +64,7 @@ def answer_on_trees(query: Query, options: Options, budget: Budget) -> Result | 
 
 
 def search_trees(question: OpenQuestion, budget: Budget) -> Result | None:
-    """The method, as `solve/methods/registry.py` names it."""
+    """Entry point named in `solve/methods/registry.py`."""
     result = answer_on_trees(question.query, question.options, budget)
     if result is not None:
         question.show(result)
@@ -72,7 +72,7 @@ def search_trees(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _wants_clearance(found: TreeOutcome, judged: Result | Rejected) -> bool:
-    """True if only the last digits stand against a point: others may be clear of them. The trees are there already."""
+    """True if only rounding rejects a point: others may pass clearly. The trees are available already."""
     return found.reason == "rounding" or (isinstance(judged, Rejected) and judged.numerical)
 
 
@@ -82,7 +82,7 @@ def _facts(found: TreeOutcome) -> Facts:
 
 
 def _ended(found: TreeOutcome) -> str:
-    """How the search ended, in the words of a termination."""
+    """The termination of the search."""
     if found.none:
         return "infeasible"
     if found.cells is not None or found.reason == "rounding":
@@ -91,8 +91,8 @@ def _ended(found: TreeOutcome) -> str:
 
 
 def _decide(query: Query, options: Options, budget: Budget) -> TreeOutcome | None:
-    """As `decide_on_trees`; a question with a short disjunction from the answers to its cases, which share the time."""
-    # Which case comes first decides which of several answers is shown.
+    """As `decide_on_trees`; a short disjunction is split into cases, which share the time."""
+    # The order of cases decides which of several answers is shown.
     cases = every_case(query)[::-1]
     every: list[TreeOutcome] = []
     for number, case in enumerate(cases):
@@ -112,7 +112,7 @@ def _decide(query: Query, options: Options, budget: Budget) -> TreeOutcome | Non
         return every[0] if every else None
     left = next((found for found in every if not found.none), every[-1])
     nodes = sum(found.statistics.get("nodes", 0.0) for found in every)
-    # How near a case has come says nothing about the others.
+    # A case's progress says nothing about the others.
     return replace(left, near=None, statistics={**left.statistics, "nodes": nodes, "cases": float(len(every))})
 
 
@@ -126,9 +126,9 @@ _TERMINATIONS = {
 
 
 def optimise_on_trees(query: Query, options: Options, budget: Budget) -> Result | None:
-    """The best verified point with the bound that is proved of all; None if the question needs the compiled path."""
+    """The best verified point with a proved bound over all points; None if the question needs the compiled path."""
     goal = query.objective
-    # Certificates are made from what was compiled.
+    # Certificates are made from compiled problems.
     if goal is None or is_reused():
         return None
     start = time.perf_counter()
@@ -138,7 +138,7 @@ def optimise_on_trees(query: Query, options: Options, budget: Budget) -> Result 
     judged = _judged(query, found, options)
     attempts = [attempt_of(_optimum_facts(found), judged, options, {"solve": time.perf_counter() - start})]
     if found.ended == "rounding" or (isinstance(judged, Rejected) and judged.numerical):
-        # Other points may be clear of the last digits. The bound of the question itself holds.
+        # Other points may clear the numerical band. The bound of the question itself holds.
         between = time.perf_counter()
         again = _search(harden(query), options, budget)
         if again is not None and again.cells is not None:
@@ -183,7 +183,7 @@ def _optimum_facts(found: TreeOptimum) -> Facts:
 
 
 def shown_optimum(goal: Objective, value: Fraction, bound: Fraction | None) -> ObjectiveValue:
-    """Value and bound as people read them; the bound is rounded away from the value."""
+    """The displayed value and bound; the bound is rounded away from the value."""
     reached, limit = float(value), None
     if bound is not None:
         limit = float(value) if bound == value else (ceil_to if goal.maximize else floor_to)(bound, NumberType.FLOAT64)

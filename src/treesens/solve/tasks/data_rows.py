@@ -1,6 +1,6 @@
-"""Uses the rows of a table.
+"""Answers from a table's rows.
 
-A row that is already a witness is the answer, promising rows seed the search, and a witness is moved near its nearest row.
+A row that is already a witness is the answer, promising rows start the search, and a witness is moved towards its nearest row.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from treesens.solve.options import Options
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 MOST_ROWS = 50_000
-"""Rows of a table that are tried before a search; of a longer one evenly spread ones."""
+"""Number of rows tried before a search; longer tables are sampled evenly."""
 MOST_WALKS = 25_000_000
-"""Walks through a tree (rows x combinations of sensitive cells x trees) before a search: a second or two on one core."""
+"""Tree walks (rows x combinations of sensitive cells x trees) before a search: a second or two on one core."""
 
 _FEW_ROWS = 2_000
 _TRIED = 20
@@ -38,17 +38,17 @@ _HINTS = 32
 
 
 def table_in_play(query: ResolvedQuestion) -> tuple[str, FloatArray] | None:
-    """The table that an answer is compared with: the first that the question uses, or that its domains come from."""
+    """The table that an answer is compared with: the first that the question or its domains use."""
     name = next(iter([*query.tables, *query.rows]), None)
     return None if name is None else (name, query.rows[name])
 
 
 _LEGAL: WeakKeyDictionary[Space, tuple[FloatArray, Int64Array]] = WeakKeyDictionary()
-"""Of every space the table that was looked at last, with its legal rows: studies ask many questions about one table."""
+"""Per space, the table used last, with its legal rows: studies run many questions on one table."""
 
 
 def legal_rows(query: Query, rows: FloatArray) -> Int64Array:
-    """The numbers of the rows that are inputs of the question: all values legal, none missing if that is not allowed."""
+    """The numbers of the rows that are inputs of the question: all values legal, none missing unless allowed."""
     kept = _LEGAL.get(query.space)
     if kept is not None and kept[0] is rows:
         return kept[1]
@@ -74,10 +74,10 @@ def sweep_rows(
     walks: int | None = None,
     combinations: int = MOST_COMBINATIONS,
 ) -> Flips:
-    """The extremes of all legal rows over all combinations of cells of the sensitive features, up to `combinations`.
+    """Extremes of all legal rows over all combinations of the sensitive features' cells, up to `combinations`.
 
-    With `walks` at most so many walks through a tree are made: of evenly spread rows (`MOST_ROWS` of them at most) and, where
-    even few rows are too much, of evenly spread combinations.
+    `walks` limits the number of tree walks: to evenly spread rows (`MOST_ROWS` at most) and, if even few rows are too many, to
+    evenly spread combinations.
     """
     index = legal_rows(query, rows)
     model = query.models[question.model]
@@ -93,11 +93,10 @@ def sweep_rows(
 
 
 class EventRows(ABC):
-    """The rows of a table for a question about two points: which are on which side as they are, which flip, and with which
-    partner.
+    """A table's rows for a question about two points: which lie on which side, which flip, and with which partner.
 
     `index` int64[rows] numbers the legal rows in their table float64[.., features]; `complete` is False if rows may flip that
-    are not found.
+    were not found.
     """
 
     index: Int64Array
@@ -111,26 +110,26 @@ class EventRows(ABC):
 
     @abstractmethod
     def order(self) -> Int64Array:
-        """The places of rows that flip, the best first: those that are on one side as they are, then the clearest."""
+        """Positions of rows that flip, best first: rows that lie on one side unchanged, then the largest margins."""
 
     @abstractmethod
     def pair(self, place: int) -> FloatArray:
-        """A row with the values of the varied features that make it the one point and the other, float64[2, features]."""
+        """A row with the varied features' values for each of the two points, float64[2, features]."""
 
     @abstractmethod
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """The rows that are the first point, and the second, as they are, bool[rows]; None if only a pair can be judged."""
+        """Rows that satisfy the first and the second point unchanged, bool[rows]; None if only a pair can be judged."""
 
     def candidates(self) -> Int64Array:
-        """The places of rows that flip, in the order in which they are replayed."""
+        """Positions of rows that flip, in the order of replay."""
         return self.order()
 
     def hints(self) -> Int32Array | None:
-        """Cells int32[hints, points, features] of the rows that come closest to being an answer, if that is known."""
+        """Cells int32[hints, points, features] of the rows that come closest to being an answer, if known."""
         return None
 
     def witness(self, options: Options) -> tuple[int, Witness] | None:
-        """The first of the best rows that passes every constraint, with the number of the row."""
+        """The first of the best rows that satisfies every constraint, with its row number."""
         for place in self.candidates()[:_TRIED]:
             verdict = verify_values(self.query, self.pair(int(place)), library_predict=options.library_predict)
             if isinstance(verdict, Witness):
@@ -138,17 +137,17 @@ class EventRows(ABC):
         return None
 
     def row(self, place: int) -> FloatArray:
-        """The values of a row in the number type of the model, float64[features]."""
+        """A row's values in the model's number type, float64[features]."""
         return self.query.space.grid[0].number_type.cast(self.table[self.index[place]])
 
     def value(self, feature: int, cell: int, row: FloatArray) -> float:
-        """The legal value of a cell that is nearest to that of a row."""
+        """A cell's legal value nearest to the row's."""
         space, near = self.query.space, None if np.isnan(row[feature]) else float(row[feature])
         return pick_value(space.domains[feature], space.grid[feature], cell, near)
 
 
 class ScoreRows(EventRows):
-    """Rows of which one score decides: by the extremes of the score over the varied features."""
+    """Rows judged by one score: by its extremes over the varied features."""
 
     def __init__(self, query: Query, question: FlipQuestion, found: Flips, table: FloatArray) -> None:
         super().__init__(query, table)
@@ -156,7 +155,7 @@ class ScoreRows(EventRows):
         self.index, self.complete = found.index, found.complete
 
     def order(self) -> Int64Array:
-        """By whether a row is on one side as it is, then by the clearance."""
+        """Orders rows: those on one side unchanged first, then by the margin."""
         question, found = self.question, self.found
         places = np.flatnonzero(question.flipping(found))
         clear = question.clearance(found)[places]
@@ -166,11 +165,11 @@ class ScoreRows(EventRows):
         return places[np.lexsort((-clear, ~own))]
 
     def candidates(self) -> Int64Array:
-        """In the order of what pairs lack to be typical, if they have to be."""
+        """The pairs closest to typical inputs first, if both have to be typical."""
         return self._least_untypical(self.order())
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:
-        """By the thresholds of the score."""
+        """Compares with the score's thresholds."""
         question = self.question
         if question.high is None or question.low is None:
             return None
@@ -178,7 +177,7 @@ class ScoreRows(EventRows):
         return (falls, rises) if question.upper == 0 else (rises, falls)
 
     def pair(self, place: int) -> FloatArray:
-        """With the cells of both extremes; the row itself is one of the two points where its own score is on one side."""
+        """Adds the cells of both extremes; the row itself is one of the two points if its own score is on one side."""
         question, found, row = self.question, self.found, self.row(place)
         values = np.array([row, row])
         falls, rises = bool(question.falling(found)[place]), bool(question.rising(found)[place])
@@ -190,7 +189,7 @@ class ScoreRows(EventRows):
         return values
 
     def hints(self) -> Int32Array:
-        """Those that flip first, then those with the least deficit."""
+        """Orders rows that flip first, then by the least deficit."""
         question, found = self.question, self.found
         places = np.argsort(-question.clearance(found), kind="stable")
         flipping = np.count_nonzero(question.flipping(found))
@@ -199,7 +198,7 @@ class ScoreRows(EventRows):
         return self._with_cells(places, found.highest_cells[places], found.lowest_cells[places])
 
     def _with_cells(self, places: Int64Array, high: Int32Array, low: Int32Array) -> Int32Array:
-        """The cells int32[places, points, features] of rows with other sensitive cells at both points."""
+        """Cells int32[places, points, features] of rows with other sensitive cells at both points."""
         cells = cells_of_rows(self.query.space.grid, self.table[self.found.index[places]])
         result = np.repeat(cells[:, None, :], 2, axis=1)
         result[:, self.question.upper, list(self.question.features)] = high
@@ -207,12 +206,12 @@ class ScoreRows(EventRows):
         return result.astype(np.int32)
 
     def _least_untypical(self, places: Int64Array) -> Int64Array:
-        """The places by what their pairs lack to be typical, by constraints that hold in any case; otherwise as they are."""
+        """Orders positions by how far their pairs are from satisfying the typicality constraints; otherwise unchanged."""
         typical = [c for c in self.query.constraints if isinstance(c, AtLeast) and c.form.forests and not c.form.scores]
         if not typical or len(places) == 0:
             return places
         question, found = self.question, self.found
-        # A row that is on one side as it is stays as it is there.
+        # A row that lies on one side unchanged is kept there.
         own = cells_of_rows(self.query.space.grid, self.table[found.index[places]])[:, list(question.features)]
         falls = question.falling(found)[places, None]
         rises = question.rising(found)[places, None] & ~falls
@@ -229,7 +228,7 @@ class ScoreRows(EventRows):
 
 
 def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None, Options]:
-    """An answer that is a row itself, or None and options with hints, if a table is in play."""
+    """An answer that is itself a row, or None and options with hints, if the question uses a table."""
     table, question = table_in_play(query), flip_question(query.query)
     if table is None or question is None:
         return None, options
@@ -246,7 +245,7 @@ def among_rows(query: ResolvedQuestion, options: Options) -> tuple[Result | None
 def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
     """A found answer with its region and the nearest row, and with values near that row.
 
-    Without an objective the point also moves to the cells of the region that are nearest to the row.
+    Without an objective the point also moves to the region's cells nearest to the row.
     """
     table, witness = table_in_play(query), result.witness
     if witness is None:
@@ -274,7 +273,7 @@ def locate(query: ResolvedQuestion, result: Result, options: Options) -> Result:
 
 
 def _movable(query: Query) -> bool:
-    """True if a point may have values to choose freely: an objective over all of them, or to the nearest row, has."""
+    """True if a point's values may be chosen freely: not if the objective is over all of them, or the nearest row."""
     goal = query.objective
     if goal is None:
         return True
@@ -283,7 +282,7 @@ def _movable(query: Query) -> bool:
 
 
 def worse(query: Query, moved: Witness, witness: Witness) -> bool:
-    """True if the objective loses by moving."""
+    """True if moving worsens the objective."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         return False
@@ -292,7 +291,7 @@ def worse(query: Query, moved: Witness, witness: Witness) -> bool:
 
 
 def recompute_objective(query: Query, result: Result) -> Result:
-    """The answer with the objective of the very point that it shows; `unknown` if its bound contradicts this value."""
+    """The answer with the objective of the displayed point; `unknown` if its bound contradicts this value."""
     goal, objective = query.objective, result.objective
     if goal is None or objective is None or result.witness is None:
         return result

@@ -1,8 +1,8 @@
-"""Whether a `none` holds in the library's own arithmetic: `--confirm library`.
+"""Checks if a `none` holds in the library's own arithmetic: `--confirm library`.
 
 `none` is about exact sums (docs/semantics.md). A library rounds, so an input whose exact score misses a bound by less than the
-numerical band may meet it there. The question is asked once more, easier by all that the library may round: if that has no
-answer, the library has none either. If it has one, the library itself is asked about it.
+numerical band may meet it there. The question is repeated, relaxed by the library's maximum rounding error: if that has no
+answer, the library has none either. If it has one, the library itself evaluates it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from treesens.compiler.result import Explanation, Proof, Result, Verdict
 from treesens.values.verify import may_hold_in_library
 
 LIBRARY = "library"
-"""What `--confirm` calls the library's arithmetic."""
+"""The value of `--confirm` for the library's arithmetic."""
 
 
 def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget], Result], budget: Budget) -> Result:
-    """A `none`, confirmed if no rounding of the library can make an answer, and `unknown` if one is known that does so.
+    """A `none`, confirmed if no rounding of the library can create an answer, and `unknown` if an answer is known.
 
-    What is found has passed the library's arithmetic already. Other results come back as they are.
+    A found input has passed the library's arithmetic already. Other results are returned unchanged.
     """
     if first.verdict is Verdict.FOUND and query.explained is not None and first.explanation is not None:
         return _confirm_reason(query, first, first.explanation, ask, budget)
     if first.verdict is not Verdict.NONE:
         return first
-    if query.explained is not None:  # an input of another class shows it, verified in the library's arithmetic
+    if query.explained is not None:  # an input of another class proves it, verified in the library's arithmetic
         return replace(first, confirmed_by=LIBRARY)
     second = ask(replace(soften(query), objective=None), budget)
     joined = replace(first, attempts=(*first.attempts, *second.attempts))
@@ -51,7 +51,7 @@ def confirm_in_library(query: Query, first: Result, ask: Callable[[Query, Budget
 def _confirm_reason(
     query: Query, first: Result, explanation: Explanation, ask: Callable[[Query, Budget], Result], budget: Budget
 ) -> Result:
-    """A reason, confirmed if no rounding gives an input that agrees with it another class."""
+    """A reason, confirmed if no rounding gives another class to an input that agrees with it."""
     assert query.explained is not None
     for agreeing_query in agreeing(query.explained, explanation.features or frozenset()):
         second = confirm_in_library(agreeing_query, ask(agreeing_query, budget), ask, budget)

@@ -1,7 +1,7 @@
-"""Why there is nothing: a minimal set of conjuncts of a question that no inputs satisfy together.
+"""Unsatisfiable cores: a minimal set of a question's conjuncts that no inputs satisfy together.
 
-By deletion: a conjunct is left out for good where what remains is still proved to have no answer, and belongs to the core
-if an answer appears without it. A search that is not over in time leaves its conjunct in; the core is not minimal then.
+By deletion: a conjunct is dropped if the rest is still proved to have no answer, and belongs to the core if an answer appears
+without it. A search that times out keeps its conjunct; the core is not minimal then.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def core_of(
     one: Callable[[Query, Budget], Result],
     budget: Budget,
 ) -> Core:
-    """The conjuncts that clash in a question that has no answer. The time limit is for all searches together.
+    """The clashing conjuncts of a question without an answer. All searches share one time limit.
 
-    A clash that does not need the model is preferred: it is looked for first.
+    A clash that does not involve the model is preferred, and tried first.
     """
     unsure = False
 
     def none(conjuncts: Sequence[Conjunct], searches: int) -> bool:
-        """True if these alone are proved to have no answer; `searches` share the time that is left."""
+        """True if these conjuncts alone are proved to have no answer; `searches` share the remaining time."""
         nonlocal unsure
         if not budget.worthwhile:
             unsure = True
@@ -60,12 +60,12 @@ def core_of(
 
 
 def _scored(conjunct: Conjunct) -> bool:
-    """True if a conjunct speaks of scores, which only the model knows."""
+    """True if a conjunct mentions scores, which depend on the model."""
     return any(row.form.scores for row in linear_constraints(conjunct.parts))
 
 
 def diagnostic_of(core: Core) -> Diagnostic:
-    """A core as a message with the place of every conjunct."""
+    """A core as a message with every conjunct's location."""
     code = "E309" if core.model_free else "E501"
     why = "whatever the model says" if core.model_free else "for this model"
     if not core.spans:

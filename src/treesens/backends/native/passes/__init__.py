@@ -1,1 +1,1 @@
-"""Passes that ask the native engine for help; their proofs are named in the result."""
+"""Passes that use the native engine; results list the proofs they depend on."""

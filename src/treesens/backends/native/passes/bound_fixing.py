@@ -9,10 +9,9 @@ Source: a module. Target: the module with the facts "the feature is not in this 
 domain, p[k-1] or not p[k] inside) and "this leaf is not reached"; the empty clause if nothing is left. merge-guards and
 drop-dead take the facts out.
 
-The engine computes in integers rounded upwards (engine/problem/rounding.hpp), so each fact is proved, up to the
-correctness of the engine: a `none` after this pass rests on both the engine and the solver, and says so. An objective is
-not looked at: optimal solutions stay. Modules that the engine does not read (unmerged copies, leaves that must be reached)
-are left as they are.
+The engine computes in integers rounded upwards (engine/problem/rounding.hpp), so each fact is proved if the engine is correct:
+a `none` after this pass depends on both the engine and the solver, and reports this. The objective is ignored: optimal
+solutions remain. Modules that the engine does not accept (unmerged copies, leaves that must be reached) are left unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PREMISE = "bounds of the native engine (exact)"
 @dataclass(frozen=True)
 class BoundFixing:
     work: int = 400_000_000
-    """Entries that the engine may touch, about a nanosecond each."""
+    """Maximum number of entries that the engine may touch, about a nanosecond each."""
     probe: bool = True
     """Also tries runs of cells at the ends of every domain."""
 
@@ -48,12 +47,12 @@ class BoundFixing:
             return PassResult(module)
         decides = not module.optimises
         if decides and module.warm_start is not None:
-            return PassResult(module, statistics={"a start is known": 1})  # one solution is all that is asked
+            return PassResult(module, statistics={"a start is known": 1})  # one solution is enough
         try:
             adapted = adapt(module)
             fixing = Solver(adapted.problem, max_bytes=HELP_BYTES).fix(self.work, probe=self.probe)
         except (BackendError, ValueError, MemoryError):
-            # What the engine does not read, or refuses after checking it, or what does not fit.
+            # The engine does not accept the module, rejects it after checking, or runs out of memory.
             return PassResult(module, statistics={"declined": 1})
         if fixing.infeasible:
             return PassResult(
@@ -79,13 +78,13 @@ class _Facts:
 
 
 def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Facts:
-    """What the module says of cells that are not allowed; bool[cells], the engine's variables one after the other."""
+    """The module's statements about allowed cells; bool[cells], the engine's variables concatenated."""
     start = indptr_of(adapted.problem.size)
     literals: list[int] = []
     holes: list[tuple[int, int]] = []
     members = np.zeros(module.variables, bool)
     for table in module.ops_of(Membership):
-        members[table.members] = True  # members stand for cells of a feature, and follow from them
+        members[table.members] = True  # members represent cells of a feature, and follow from them
     for block in module.blocks:
         if isinstance(block, Order) and len(block.variables):
             engine = int(adapted.places.variable[block.variables[0]])
@@ -111,7 +110,7 @@ def _facts_of_cells(module: Module, adapted: Adapted, allowed: BoolArray) -> _Fa
 
 
 def _new(module: Module, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Holes of which the module has no clause yet."""
+    """Excluded cells for which the module has no clause yet."""
     known = {
         tuple(sorted(op.literals[a:b].tolist()))
         for op in module.ops_of(Clauses)

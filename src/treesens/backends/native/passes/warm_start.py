@@ -1,9 +1,9 @@
-"""warm-start: a solution that the native engine's local search has met becomes the start of the solver.
+"""warm-start: a solution found by the native engine's local search becomes the solver's start.
 
-Source: a module. Target: the module with a `start`, the variables that are true in a solution; solvers that take a start
-look at it first. The search is the engine's first turn of local search, counted in work and not in time, so that a module
-has the same start on every machine. It says nothing about the module: without a start nothing is lost but time, and an
-answer is verified wherever it came from. Put it last: passes that renumber variables drop it.
+Source: a module. Target: the module with a `start`, the variables that are true in a solution; solvers that accept a start try
+it first. The search is the engine's first turn of local search, limited by work instead of time, so that a module has the same
+start on every machine. It proves nothing about the module: without a start only time is lost, and every answer is verified. Put
+it last: passes that renumber variables drop it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class WarmStart:
             return PassResult(module, statistics={"starts": 0})
         point = with_leaves(module, adapted.assignment(result.assignment, module.variables))
         if not satisfies(module, point[None, :])[0]:
-            # Rows that had to be rounded for the engine, or leaves that a pass has dropped with a fact of its own.
+            # Rows were rounded for the engine, or a pass has dropped leaves with a fact of its own.
             return PassResult(module, statistics={"starts": 0})
         start = Start(np.flatnonzero(point).astype(np.int32))
         return PassResult(replace(module, warm_start=start), statistics={"starts": 1})
 
 
 def with_leaves(module: Module, point: BoolArray) -> BoolArray:
-    """Values of all variables from those of all but the leaves: a leaf is reached if all its guards are true."""
+    """Extends values of all other variables to the leaves: a leaf is reached if all its guards are true."""
     leaves, literals = leaf_implications(module)
     reached = module.leaf_variables()
     reached[leaves[~literal_values(literals, point)]] = False

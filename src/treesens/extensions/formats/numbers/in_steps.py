@@ -106,9 +106,7 @@ class _Search:
 
     def _answer(self, query: Query, budget: Budget) -> Result:
         # The library knows no steps: it is asked about the values of a candidate.
-        plain = replace(
-            self.options, library_predict=None, hints=None, regions=False, certificates=None, require_certificate=False
-        )
+        plain = replace(self.options.uncertified, library_predict=None, hints=None, regions=False)
         result = self.ask(query, plain, budget.share(_SHARE))
         self.attempts += result.attempts
         for name, spent in result.seconds.items():
@@ -262,16 +260,14 @@ def _listed(question: ResolvedQuestion) -> str:
     return ", ".join(f"`{name}`" for name in names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def answer_in_steps(
-    question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget, confirm: str | None = None
-) -> Result:
+def answer_in_steps(question: ResolvedQuestion, options: Options, ask: Ask, budget: Budget) -> Result:
     """The answer to a question about a model in which a number has steps; `ask` answers one about cells."""
     search = _Search(options, ask)
     try:
         result = search.run(question, budget)
     except ContradictoryBound as error:
         result = leave_open(question.name, error.reason, backend=options.backend)
-    notes = (*result.notes, *(("an answer in steps is not confirmed",) if confirm is not None else ()))
+    notes = (*result.notes, *(("an answer in steps is not confirmed",) if options.confirm is not None else ()))
     result = replace(result, attempts=tuple(search.attempts), seconds=search.seconds, notes=notes)
     if options.certificates is None:
         return result

@@ -16,18 +16,11 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import largest_true
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
-from treesens.extensions.formats.sklearn.rough import (
-    Float64,
-    Function,
-    Rough,
-    falls_of,
-    normal_function,
-    power_function,
-    quantile_function,
-    thresholds_behind,
-)
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.sklearn.rows import NAN_ALONE, RowMaker
+
+Float64 = NDArray[np.float64]
+Function = Callable[[Float64], Float64]
 
 
 def _same(x: Float64) -> Float64:
@@ -52,10 +45,6 @@ class Column:
     filled: Any = None
     levels: Float64 | None = None
     picks: Float64 | None = None
-    falls: Float64 | None = None
-    """Values [n, 2] between which `present` may fall by its last digit: no split may stand between the two."""
-    rough: Rough | None = None
-    """What `present` is if one of its steps is known up to its last digits; `falls` are of what is before that step then."""
     mark: str | None = None
     """How an encoder knows a missing value, `None` or `NaN`; the other one is a category that it does not know."""
 
@@ -69,18 +58,7 @@ class Column:
             images=None if self.images is None else function(self.images),
             levels=self.levels if self.levels is None or self.picks is not None else function(self.levels),
             picks=None if self.picks is None else function(self.picks),
-            falls=self.falls if self.falls is None or self.rough is not None else function(self.falls),
-            rough=None if self.rough is None else self.rough.then(function),
         )
-
-    def roughly(self, name: str, function: Function, error: Function, place: str) -> Column:
-        """The column after an increasing function that is computed up to `error`."""
-        if self.rough is not None:
-            raise ModelError(f"{name} follows {self.rough.name}", place=place, remedy="use one of them")
-        if self.images is not None or self.levels is not None:
-            return self.mapped(function)
-        made = replace(self, falls=None).mapped(function)
-        return replace(made, falls=self.falls, rough=Rough(name, self.present, function, error, _same))
 
     @property
     def raw(self) -> bool:
@@ -88,27 +66,9 @@ class Column:
         return self.present is _same and self.images is None
 
 
-def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int, place: str) -> Float64:
-    """The last number of the user's column that goes left at each of `count` splits of what was made of it, as `goes` says.
-
-    ModelError for a split that would hold, fail and hold again, because the column falls by a last digit there.
-    """
-    before = column.present
-    if column.rough is not None and count:
-        last = thresholds_behind(column.rough, goes, count, place, falls=column.falls is not None)
-        before = column.rough.before
-
-        def goes(values: Float64) -> NDArray[np.bool_]:
-            return np.asarray(values <= last)
-
-    for low, high in column.falls if column.falls is not None else ():
-        if (goes(np.full(count, low)) != goes(np.full(count, high))).any():
-            raise ModelError(
-                "a split stands where the interpolation of QuantileTransformer falls by its last digit",
-                place=place,
-                remedy="leave it out: trees do not need quantiles; or use KBinsDiscretizer(encode='ordinal')",
-            )
-    return largest_true(lambda x: goes(before(x)), count)
+def thresholds_of(column: Column, goes: Callable[[Float64], NDArray[np.bool_]], count: int) -> Float64:
+    """The last number of the user's column that goes left at each of `count` splits of its image, as `goes` decides."""
+    return largest_true(lambda x: goes(column.present(x)), count)
 
 
 def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -199,32 +159,6 @@ def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]
     threshold = step.threshold
     made = [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
     return [replace(column, levels=np.array([0.0, 1.0])) for column in made]
-
-
-def _quantiles(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    normal = step.output_distribution == "normal"
-    references = np.asarray(step.references_, np.float64)
-    result = []
-    for i, column in enumerate(columns):
-        if column.falls is not None or column.rough is not None:
-            raise ModelError(
-                "one transformation of a distribution follows another", place=place, remedy="use one of them"
-            )
-        knots = np.asarray(step.quantiles_[:, i], np.float64)
-        function, marks = quantile_function(knots, references, place, _BOUND if normal else 0.0)
-        made = replace(column.mapped(function), falls=falls_of(function, marks))
-        result.append(made.roughly("QuantileTransformer", *normal_function(_BOUND), place) if normal else made)
-    return result
-
-
-def _powers(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
-    if step.method != "yeo-johnson":
-        message = "PowerTransformer(method='box-cox') predicts nothing for numbers that are not positive"
-        raise ModelError(message, place=place, remedy="use method='yeo-johnson'")
-    powers = [float(power) for power in step.lambdas_]
-    functions = [power_function(step, power, place) for power in powers]
-    made = [c.roughly("PowerTransformer", *f, place) for c, f in zip(columns, functions, strict=True)]
-    return _standard(step._scaler, made, place) if step.standardize else made
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:
@@ -380,14 +314,17 @@ def _target(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     return result
 
 
-_BOUND = 1e-7
-"""How close to the ends of its quantiles QuantileTransformer takes a number for an end, and levels for 0 and 1."""
 _ROUNDED = ("cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sqrt")
 _MIXED = ("it makes a column of several", "give the model behind it alone, over the columns that this step makes")
 _SPREAD = ("it makes several columns of one, which are no steps of it", _MIXED[1])
+_DIGITS = (
+    "its last digits do not ascend, and differ between processors",
+    "trees do not need powers or quantiles: leave it out, or use KBinsDiscretizer(encode='ordinal')",
+)
 _NO_STEPS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("FastICA", "KernelPCA", "NMF", "Normalizer", "PCA", "PolynomialFeatures", "TruncatedSVD"), _MIXED),
     "SplineTransformer": _SPREAD,
+    **dict.fromkeys(("PowerTransformer", "QuantileTransformer"), _DIGITS),
 }
 _SELECTIONS = (
     "GenericUnivariateSelect",
@@ -415,8 +352,6 @@ _STEPS: dict[str, Callable[[Any, Sequence[Column], str], list[Column]]] = {
     "OrdinalEncoder": _ordinal,
     "TargetEncoder": _target,
     "KBinsDiscretizer": _bins,
-    "PowerTransformer": _powers,
-    "QuantileTransformer": _quantiles,
     "Binarizer": _binarized,
     **dict.fromkeys(_SELECTIONS, _selected),
 }

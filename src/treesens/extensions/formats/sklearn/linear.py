@@ -49,7 +49,6 @@ _CLASSES = (
 )
 _HOMES = ("sklearn.linear_model", "sklearn.svm")
 _ONE_EACH = "give one model per target or label, with dense columns"
-_DIGITS = "leave it out, or put the column into bins (KBinsDiscretizer)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +147,12 @@ def read_linear(
 def _table(column: Column, features: tuple[Feature, ...], place: str) -> Ensemble:
     """The values of a column as a tree of one feature; a number is open."""
     if column.images is None and column.levels is None:
-        return number_term(_number(column, features, place), features, place)
-    axis, values = _axis(column, place)
+        return number_term(_number(column), features, place)
+    axis, values = _axis(column)
     return table_of_feature(axis, values, column.missing, features, place)
 
 
-def _axis(column: Column, place: str) -> tuple[Axis, NDArray[np.float64]]:
+def _axis(column: Column) -> tuple[Axis, NDArray[np.float64]]:
     """The bins of a column, and its value in each."""
     if column.images is not None:
         known = np.where(np.isnan(column.images), 0.0, column.images)
@@ -161,7 +160,7 @@ def _axis(column: Column, place: str) -> tuple[Axis, NDArray[np.float64]]:
         return Categories(column.source, bins.astype(np.int64) + 1), values
     assert column.levels is not None
     levels = np.unique(column.levels)
-    below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1, place)
+    below = thresholds_of(column, lambda x: x <= levels[:-1], len(levels) - 1)
     values = levels if column.picks is None else column.picks[np.searchsorted(column.levels, levels)]
     cuts = np.nextafter(below, np.inf)
     # A level that no number reaches has no bin of its own.
@@ -169,11 +168,6 @@ def _axis(column: Column, place: str) -> tuple[Axis, NDArray[np.float64]]:
     return Numbers(column.source, cuts[kept]), np.append(values[:1], values[1:][kept])
 
 
-def _number(column: Column, features: tuple[Feature, ...], place: str) -> OpenNumber:
-    """A column that is a number. ModelError if the last digits of what it is made of are not known."""
-    if column.rough is not None:
-        message = (
-            f"`{features[column.source].name}` reaches a linear model behind {column.rough.name}, up to its last digits"
-        )
-        raise ModelError(message, place=place, remedy=_DIGITS)
+def _number(column: Column) -> OpenNumber:
+    """A column that is a number."""
     return OpenNumber(column.source, column.present, column.missing)

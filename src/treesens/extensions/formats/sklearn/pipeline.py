@@ -103,16 +103,9 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         model.frontend,
         before(model.margins, ensemble.n_outputs),
         before(model.leaf_ids, ensemble.n_trees) if model.leaf_ids else None,
-        (*model.notes, *_about_digits(columns)),
+        model.notes,
         predicts=replayer(pipeline, rows, ensemble),
         inputs=rows,
-    )
-
-
-def _about_digits(columns: Sequence[Column]) -> tuple[str, ...]:
-    names = dict.fromkeys(column.rough.name for column in columns if column.rough is not None)
-    return tuple(
-        f"thresholds behind {name} are those of the processor and the libraries that are here" for name in names
     )
 
 
@@ -183,7 +176,7 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         if not np.isnan(column.missing):
             default[nodes] = goes(np.full(len(nodes), column.missing))
         if column.images is None:
-            threshold[nodes] = thresholds_of(column, goes, len(nodes), place)
+            threshold[nodes] = thresholds_of(column, goes, len(nodes))
             continue
         for node, c in zip(nodes.tolist(), cut, strict=True):
             left = goes(column.images, c)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -43,7 +42,7 @@ from treesens.records.plain import plain
 from treesens.report.terminal import say
 
 if TYPE_CHECKING:
-    from treesens.records.journal import Entry, Journal
+    from treesens.records.journal import KeptAnswers
 
 
 _PATH: click.Path = click.Path(path_type=Path)
@@ -285,38 +284,15 @@ def _progress(
         yield lambda _: None, tell
 
 
-class JournalMemory:
-    """Answers by the digest of what they depend on: a question, `context` (versions, contents of files) and a time limit."""
-
-    def __init__(self, journal: Journal, context: str, time_limit: float) -> None:
-        self._journal, self._context, self._limit = journal, context, time_limit
-
-    def known(self, key: str) -> dict[str, Any] | None:
-        """The record that was kept. A verdict holds for every time limit, an `unknown` for its own."""
-        digest = self._digest(key)
-        return None if self._journal.known(digest, self._limit) is None else self._journal.record(digest, self._limit)
-
-    def keep(self, key: str, verdict: str, record: dict[str, Any]) -> None:
-        """On the disk when this returns."""
-        from treesens.records.journal import Entry
-
-        question, document = key.replace("\0", "\n"), self._context.replace("\0", "\n")
-        entry = Entry(self._digest(key), verdict, question, document, None, None, 1, 0.0, 0, str(os.getpid()))
-        self._journal.write(entry, self._limit, record)
-
-    def entries(self) -> Iterator[Entry]:
-        """Every answer of the file."""
-        return self._journal.entries()
-
-    def _digest(self, key: str) -> str:
-        return hashlib.sha256(f"{self._context}\0{key}".encode()).hexdigest()
-
-
 @contextmanager
-def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[JournalMemory | None]:
-    """The memory of a journal that is open meanwhile; None without a path. `context` is what all answers depend on."""
+def remembered(path: Path | None, time_limit: float, *context: object) -> Iterator[KeptAnswers | None]:
+    """The answers in a journal that is open meanwhile; None without a path. `context` is what all answers depend on."""
     from treesens import __version__
 
     with open_journal(path) as journal:
-        known = "\0".join(map(str, (__version__, *context)))
-        yield None if journal is None else JournalMemory(journal, known, time_limit)
+        if journal is None:
+            yield None
+            return
+        from treesens.records.journal import KeptAnswers
+
+        yield KeptAnswers(journal, "\0".join(map(str, (__version__, *context))), time_limit)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.common import SECONDS, Number, ReplayChoice, Whole, named_set, split
-from treesens.commands.outputs import OutputFile
+from treesens.commands.common import named_set, read_as, reads, split, words_and_facts
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.floats import fraction_of
 from treesens.errors import UsageError
-from treesens.extensions.studies.study import REQUIRED, Declared
+from treesens.extensions.studies.study import Declared
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.limits import Permission
@@ -40,71 +39,47 @@ _FILE: click.Path = click.Path(path_type=Path, dir_okay=False)
 
 def option_of(one: Declared) -> click.Option:
     """The option of a command that reads one option of a study."""
-    option = one.option
-    default = one.default if option.at_command is None else option.at_command
-    words = [one.field, one.flag, *([option.short] if option.short else []), *option.also]
-    shown = not (default is REQUIRED or default is None or default is False or default == ())
-    more: dict[str, Any] = {"default": default, "show_default": True} if shown else {}
-    if default is REQUIRED:
-        more["required"] = True
-    return click.Option(words, help=option.sentence, metavar=option.metavar, **more, **_reading(one))
+    words, facts = words_and_facts(one, _reading)
+    return click.Option(words, **facts)
 
 
 def _reading(one: Declared) -> dict[str, Any]:
     """The type of an option for click, and what makes a value of the words."""
     match one.option.kind:
-        case kinds.Text() | kinds.ClassLabel() | kinds.Percent():
-            return {}
-        case kinds.Flag():
-            return {"is_flag": True}
-        case kinds.Whole(least, most):
-            return {"type": Whole(min=least, max=most)}
-        case kinds.Number(low, high):
-            return {"type": Number(min=low, max=high)}
-        case kinds.Seconds():
-            return {"type": SECONDS}
-        case kinds.Choice(words):
-            return {"type": ReplayChoice(words) if one.field == "replay" else click.Choice(words)}
         case kinds.Chance():
             return {"type": Cutoff()}
         case kinds.Names(repeated=True):
-            return {"multiple": True, "callback": _read(lambda texts: tuple(name for t in texts for name in split(t)))}
+            return {"multiple": True, "callback": reads(lambda texts: tuple(name for t in texts for name in split(t)))}
         case kinds.Names():
-            return {"callback": _read(lambda text: one.default if text is None else tuple(split(text)))}
+            return {"callback": reads(lambda text: one.default if text is None else tuple(split(text)))}
         case kinds.Groups():
-            return {"multiple": True, "callback": _read(lambda texts: [named_set(text) for text in texts] or None)}
+            return {"multiple": True, "callback": reads(lambda texts: [named_set(text) for text in texts] or None)}
         case kinds.Sizes(single=True):
-            return {"callback": _read(lambda text: () if text is None else sizes_of([text], one.flag))}
+            return {"callback": reads(lambda text: () if text is None else sizes_of([text], one.flag))}
         case kinds.Sizes():
-            return {"callback": _read(lambda text: sizes_of(split(text), one.flag))}
+            return {"callback": reads(lambda text: sizes_of(split(text), one.flag))}
         case kinds.Numbers():
-            return {"callback": _read(lambda text: tuple(float(number_of(part, one.flag)) for part in split(text)))}
+            return {"callback": reads(lambda text: tuple(float(number_of(part, one.flag)) for part in split(text)))}
         case kinds.RowNumbers():
-            return {"callback": _read(lambda text: None if text in {None, "all"} else rows_of(text, one.flag))}
+            return {"callback": reads(lambda text: None if text in {None, "all"} else rows_of(text, one.flag))}
         case kinds.Directions():
-            return {"multiple": True, "callback": _read(lambda texts: _pairs(texts, one.flag, "age=up,debt=down"))}
+            return {"multiple": True, "callback": reads(lambda texts: _pairs(texts, one.flag, "age=up,debt=down"))}
         case kinds.Budgets():
-            return {"multiple": True, "callback": _read(lambda texts: budgets_of(texts, one.flag))}
+            return {"multiple": True, "callback": reads(lambda texts: budgets_of(texts, one.flag))}
         case kinds.Permitted():
-            return {"multiple": True, "callback": _read(lambda texts: permitted_of(texts, one.flag))}
+            return {"multiple": True, "callback": reads(lambda texts: permitted_of(texts, one.flag))}
         case kinds.Ends():
-            return {"nargs": 2, "type": str, "default": None, "callback": _read(lambda ends: ends_of(ends, one.flag))}
+            return {"nargs": 2, "type": str, "default": None, "callback": reads(lambda ends: ends_of(ends, one.flag))}
         case kinds.DomainFile():
-            return {"type": _FILE, "callback": _read(_domain)}
+            return {"type": _FILE, "callback": reads(_domain)}
         case kinds.DecisionFile():
-            return {"type": _FILE, "callback": _read(_decision)}
+            return {"type": _FILE, "callback": reads(_decision)}
         case kinds.InputFile():
             return {"type": _FILE}
         case kinds.TableFile():
             return {"type": click.Path(path_type=Path)}
-        case kinds.OutputPath(folder=True):
-            return {"type": OutputFile(folder=True)}
-        case kinds.OutputPath(needs=needs):
-            return {"type": OutputFile(needs=needs)}
-
-
-def _read(reading: Callable[[Any], Any]) -> Callable[[object, object, Any], Any]:
-    return lambda _context, _option, value: reading(value)
+        case _:
+            return read_as(one)
 
 
 def _domain(path: Path | None) -> Sequence[Any]:

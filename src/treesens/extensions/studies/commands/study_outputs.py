@@ -9,16 +9,15 @@ from typing import Any
 
 from treesens.commands.beside import write_beside
 from treesens.compiler.base.files import write_atomically
+from treesens.extensions.studies.columns import shown_fields
 from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.report.terminal import say, say_json, say_wrapped
 
 TABLES = {
     "diff": "treesens.extensions.studies.report.diff_table:show_difference",
-    "gap": "treesens.extensions.studies.report.study_tables:show_largest",
     "count": "treesens.extensions.studies.report.study_tables:show_shares",
-    "range": "treesens.extensions.studies.report.study_tables:show_ranges",
 }
-"""What draws the records of a study; others are drawn by their columns."""
+"""Functions that show the records of a study; other records are tables of their columns."""
 BESIDE = {
     "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
     "learn": "treesens.extensions.studies.commands.study_outputs:LearnOutputs",
@@ -48,9 +47,16 @@ class Outputs:
         """The records as people read them."""
         del found
         say_favourable(document)
-        place = TABLES.get(self.study.name, "treesens.extensions.studies.report.study_tables:show_records")
-        module, _, function = place.partition(":")
-        getattr(import_module(module), function)(records)
+        if self.study.name in TABLES:
+            module, _, function = TABLES[self.study.name].partition(":")
+            getattr(import_module(module), function)(records)
+            return
+        from treesens.extensions.studies.report.study_tables import show_records, table_of
+
+        if shown_fields(self.study.record):
+            table_of(self.study.record, records)
+        else:
+            show_records(records)
 
     def print_document(self, document: dict[str, Any]) -> None:
         """One JSON object instead."""
@@ -73,9 +79,7 @@ def say_favourable(document: dict[str, Any]) -> None:
 
 def outputs_of(study: Study[Any, Any], asked: Asking[Any]) -> Outputs:
     """The outputs of the command of a study."""
-    if study.name not in BESIDE:
-        return Outputs(study, asked)
-    module, _, kind = BESIDE[study.name].partition(":")
+    module, _, kind = BESIDE.get(study.name, f"{__name__}:Outputs").partition(":")
     made: Outputs = getattr(import_module(module), kind)(study, asked)
     return made
 

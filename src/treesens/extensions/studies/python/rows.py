@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from treesens.extensions.studies.python.study_results import Called, PicturedResult, Records
+from treesens.extensions.studies.python.study_results import Called, Pictured, PicturedResult
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.robust_search import Robustness as Found
 
 
 @dataclass(frozen=True, eq=False)
-class Robustness(Records):
-    """How far rows are from another class: `records` one per row, as `treesens robust --json` prints them."""
+class Robustness(Pictured):
+    """Distances of rows to another class: `records` one per row, as `treesens robust --json` prints them."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -25,29 +25,15 @@ class Robustness(Records):
     def of(cls, called: Called) -> Self:
         """The result of a call."""
         found = called.found
-        return cls(called.records, called.notes, found.interrupted, found.result, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        names = ("row", "class", "correct", "verdict", "distance", "bound", "closed", "reason")
-        return {name: [record[name] for record in self.records] for name in names}
+        return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
 
     def certified(self, radius: float) -> float:
-        """The part of the rows that are proved to keep their class within a radius; with labels those that are right, too."""
+        """The part of the rows proved to keep their class within a radius and, with labels, predicted correctly."""
         return self.found.certified(radius)
 
     def curve(self) -> list[tuple[float, float]]:
         """Every radius at which the certified part of the rows falls, ascending from 0, with the part from there on."""
         return self.found.curve()
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the certified part of the rows over the radius. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import certified_plot
-
-        return certified_plot(self.records, self.found, axes)
 
     def __repr__(self) -> str:
         closed = sum(bool(record["closed"]) for record in self.records)
@@ -55,8 +41,8 @@ class Robustness(Records):
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(Records):
-    """Why rows have their classes: `records` one per row, as `treesens why --json` prints them."""
+class Reasons(Pictured):
+    """Reasons for the classes of rows: `records` one per row, as `treesens why --json` prints them."""
 
     records: list[dict[str, Any]]
     notes: tuple[str, ...]
@@ -65,24 +51,7 @@ class Reasons(Records):
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        return cls(called.records, called.notes, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """A line per row: its class, the features that decide it, and those whose change gives another class."""
-        known = [None if r["sufficient"] is None else ", ".join(r["sufficient"]) for r in self.records]
-        contrast = [None if r["contrast"] is None else ", ".join(r["contrast"]) for r in self.records]
-        plain = {name: [r[name] for r in self.records] for name in ("row", "class")}
-        rest = {name: [r[name] for r in self.records] for name in ("smallest", "reason")}
-        return {**plain, "sufficient": known, "contrast": contrast, **rest}
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """A picture with matplotlib: the part of the rows whose reason needs a feature. Returns the axes, new ones if none are
-        given. UsageError without matplotlib.
-        """
-        from treesens.extensions.studies.report.plots import reasons_plot
-
-        return reasons_plot(self.records, None, axes)
+        return cls(called.records, called.notes, called.source)._by(called)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)
@@ -91,21 +60,21 @@ class Reasons(Records):
 
 @dataclass(frozen=True, eq=False)
 class Sets(PicturedResult):
-    """Which sets of features flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
+    """Sets of features that flip a decision: `records` one per decision, as `treesens sets --json` prints its results."""
 
     @property
     def complete(self) -> bool:
-        """True if something is known about every set."""
+        """True if every set is decided."""
         return not self.interrupted and all(record["complete"] for record in self.records)
 
     @property
     def flip(self) -> list[tuple[str, ...]]:
-        """The sets that flip, none of which holds another, the smallest first; of the first decision."""
+        """The minimal sets that flip, the smallest first; of the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["flip"]]
 
     @property
     def hold(self) -> list[tuple[str, ...]]:
-        """The sets that are proved not to flip, none of which lies inside another; of the first decision."""
+        """The maximal sets that are proved not to flip; of the first decision."""
         return [tuple(one["features"]) for one in self.records[0]["hold"]]
 
     @property

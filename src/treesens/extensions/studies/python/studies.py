@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from treesens.compiler.base.files import check_writable, one_run
+from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_results import Called, Columns, PicturedResult, StudyResult
 from treesens.python.settings import check_choice, path_of
 from treesens.records.plain import plain
@@ -45,14 +46,14 @@ class Audit(StudyResult):
         run: Run = called.found.result
         told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
         options, inputs = called.asked.options, called.inputs
-        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)
+        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)._by(called)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, a list per column."""
-        from treesens.extensions.studies.audit_search import columns_of
-
-        return columns_of(self.records)
+        near = [record.get("nearest_row") or {} for record in self.records]
+        rows = {"nearest_row": "index", "distance_l2": "distance_l2"}
+        return {**super().columns, **{name: [n.get(field) for n in near] for name, field in rows.items()}}
 
     def report(
         self,
@@ -75,7 +76,7 @@ class Audit(StudyResult):
     def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
         """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path it is written there.
 
-        UsageError for a file that is there and has no place for it, and for one that cannot be written; OverwriteError for a
+        UsageError for an existing file without the marks, and for one that cannot be written; OverwriteError for a
         file that the audit has read.
         """
         from treesens.extensions.studies.report.model_card import card_section, check_card, write_card
@@ -152,15 +153,6 @@ class Audit(StudyResult):
 class Gap(StudyResult):
     """The largest gaps: `records` as `treesens gap --json` prints them, one per set of features and decision."""
 
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        names = ("verdict", "largest_gap", "largest_gap_bound", "unit", "closed", "reason")
-        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
-        if any("classes" in r for r in self.records):
-            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
-        return {**columns, **{name: [r[name] for r in self.records] for name in names}}
-
     def plot(self, *, axes: Any = None) -> Any:
         """A picture with matplotlib: the largest gap of every set of features with its proved bound. Returns the axes, new ones
         if none are given. UsageError without matplotlib.
@@ -199,7 +191,7 @@ class Diff(Columns):
 
     @property
     def bound(self) -> float | None:
-        """No raw score of the one model differs from that of the other by more (proved); None if not all is proved."""
+        """A proved bound on the difference of every raw score; None if one is not proved."""
         return self.found.bound
 
     @property
@@ -209,7 +201,7 @@ class Diff(Columns):
 
     @property
     def prices(self) -> dict[str, Any] | None:
-        """What the new model costs on the labelled rows: mean loss, AUC, decisions that change; None without labels."""
+        """The prices of the new model on the labelled rows: mean loss, AUC, changed decisions; None without labels."""
         known: dict[str, Any] | None = self.record["prices"]
         return known
 
@@ -223,8 +215,8 @@ class Diff(Columns):
 
     @property
     def outcomes(self) -> list[dict[str, Any]] | None:
-        """Per two outcomes of a decision whether some input has `old` by the one model and `new` by the other one, with the
-        input and the rows that have; None without a decision.
+        """Per pair of outcomes of a decision, the inputs and rows with `old` by one model and `new` by the other; None
+        without a decision.
         """
         known: list[dict[str, Any]] | None = self.record["outcomes"]
         return known
@@ -232,10 +224,9 @@ class Diff(Columns):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The largest differences, a line per score and direction."""
-        return {
-            name: [score[name] for score in self.record["scores"]]
-            for name in ("score", "direction", "largest", "bound")
-        }
+        from treesens.extensions.studies.diff import ScoreDifference
+
+        return frame_of(ScoreDifference, self.record["scores"])
 
     def _repr_html_(self) -> str:
         from treesens.extensions.studies.report.diff_table import diff_html
@@ -280,18 +271,6 @@ class Rules(dict[str, Any]):
 @dataclass(frozen=True, eq=False)
 class Count(StudyResult):
     """Shares of inputs: `records` as `treesens count --json` prints them, one per (set of features, decision, gap)."""
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column; `estimate` is None where the proved interval is narrow enough."""
-        kind = "gap" if any("gap" in r for r in self.records) else "margin"
-        columns: dict[str, list[Any]] = {"varied": [", ".join(r["varied"]) for r in self.records]}
-        if any("classes" in r for r in self.records):
-            columns["classes"] = [" / ".join(map(str, r.get("classes", ()))) for r in self.records]
-        for name in (kind, "lower", "upper"):
-            columns[name] = [r[name] for r in self.records]
-        columns["estimate"] = [None if r["estimate"] is None else r["estimate"]["value"] for r in self.records]
-        return {**columns, "closed": [r["closed"] for r in self.records]}
 
     def _repr_html_(self) -> str:
         from treesens.report.notebook import table

@@ -16,21 +16,11 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.studies.study import REQUIRED, Declared
-from treesens.python.settings import (
-    MOST_SEED,
-    check_choice,
-    check_flag,
-    check_number,
-    check_seconds,
-    check_threshold,
-    check_whole,
-    path_of,
-)
+from treesens.python import settings
+from treesens.python.settings import MOST_SEED, check_threshold, check_whole, path_of
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.limits import Permission
-
-MOST = 2**31 - 1
 
 
 def annotation_of(one: Declared) -> str:
@@ -93,16 +83,6 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
     if value is None and (one.default is None or default_of(one) is None):
         return one.default if one.default is not MISSING else value
     match one.option.kind:
-        case kinds.Flag():
-            check_flag(name, value)
-        case kinds.Whole(least, most):
-            check_whole(name, value, least, MOST if most is None else most)
-        case kinds.Number(low, high):
-            check_number(name, value, low, high)
-        case kinds.Seconds():
-            check_seconds(name, value)
-        case kinds.Choice(words):
-            check_choice(name, value, words)
         case kinds.Chance():
             return check_threshold(value)
         case kinds.Text():
@@ -137,9 +117,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             from treesens.extensions.studies.sens_file import read_decision
 
             return read_decision(path_of(name, value))
-        case kinds.InputFile() | kinds.OutputPath():
-            return path_of(name, value)
-    return value
+    return settings.taken(one, value)
 
 
 def _some_sets(one: Declared, sets: list[list[str]]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from treesens.builtin import STUDIES
+from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
 from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.python.wording import in_python
@@ -76,9 +77,37 @@ class Records(Columns):
     """A study whose `records`, as its command prints them with --json, are the lines of its columns."""
 
     records: list[dict[str, Any]]
+    _asked: tuple[str, Any]
+    """The name of the study, and `Found.result` for a picture."""
+
+    def _by(self, called: Called) -> Self:
+        """The same result, which knows its study."""
+        drawn = called.found.result if isinstance(self, Pictured) else None
+        object.__setattr__(self, "_asked", (called.study.name, drawn))
+        return self
+
+    @property
+    def _study(self) -> Study[Any, Any]:
+        study: Study[Any, Any] = STUDIES.get(self._asked[0])
+        return study
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        from treesens.extensions.studies.report.study_tables import columns_of
+
+        return frame_of(self._study.record, self.records) or columns_of(self.records)
 
     def __len__(self) -> int:
         return len(self.records)
+
+
+class Pictured(Records):
+    """Records with a picture."""
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
+        return self._study.drawn(self.records, self._asked[1], axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,35 +122,11 @@ class StudyResult(Records):
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        return cls(called.records, called.notes, called.found.interrupted, called.source)
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        from treesens.extensions.studies.report.study_tables import columns_of
-
-        return columns_of(self.records)
+        return cls(called.records, called.notes, called.found.interrupted, called.source)._by(called)
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"
 
 
-@dataclass(frozen=True, eq=False)
-class PicturedResult(StudyResult):
+class PicturedResult(Pictured, StudyResult):
     """The result of a study with a picture."""
-
-    _drawn: tuple[str, Any] = field(init=False, repr=False)
-    """The name of the study, and `Found.result`."""
-
-    @classmethod
-    def of(cls, called: Called) -> Self:
-        """The result of a call."""
-        made = super().of(called)
-        object.__setattr__(made, "_drawn", (called.study.name, called.found.result))
-        return made
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
-        name, result = self._drawn
-        study: Study[Any, Any] = STUDIES.get(name)
-        return study.drawn(self.records, result, axes)

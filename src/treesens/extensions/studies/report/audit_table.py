@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
+from treesens.extensions.studies.columns import classes
 from treesens.extensions.studies.largest import Status, rows_of_record, swing_of_record
 from treesens.extensions.studies.report.fact_words import largest_words, share_of, typical_of
 from treesens.extensions.studies.report.price_table import show_prices
@@ -48,10 +49,7 @@ def proxy_words(proxy: dict[str, Any]) -> str:
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
     """The classes or outcomes that a record is about, by their names, and its cut-off; empty without any."""
-    if "outcomes" in record:
-        return " / ".join(record["outcomes"])
-    cut = f" at {record['threshold']:g}" if "threshold" in record else ""
-    return " / ".join(map((names or Names()).name_of, record.get("classes", ()))) + cut
+    return classes(record, (names or Names()).name_of)
 
 
 def swing_of(record: dict[str, Any]) -> str:

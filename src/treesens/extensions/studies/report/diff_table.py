@@ -8,23 +8,16 @@ from typing import Any
 
 from rich.text import Text
 
-from treesens.compiler.base.tolerance import Closeness, Tolerance
-from treesens.extensions.studies.diff import CHANGES
+from treesens.extensions.studies.diff import CHANGES, ScoreDifference
 from treesens.extensions.studies.largest import swing_of_record
 from treesens.extensions.studies.report.audit_table import COLOURS, rows_that_flip, varied_of
 from treesens.extensions.studies.report.fact_words import largest_words, rounded
 from treesens.extensions.studies.report.price_table import show_price
+from treesens.extensions.studies.report.study_tables import table_of
 from treesens.report import notebook
 from treesens.report.show import out
 from treesens.report.tables import Table, value_text
 from treesens.report.terminal import say_wrapped
-
-
-def _status(score: dict[str, Any]) -> str:
-    """`optimal`, within which tolerance a bound is closed, or `open`."""
-    if score["status"] != Closeness.WITHIN:
-        return str(score["status"])
-    return f"closed within {Tolerance(**score['tolerance']).words()}"
 
 
 def show_difference(records: Sequence[dict[str, Any]]) -> None:
@@ -40,15 +33,7 @@ def show_difference(records: Sequence[dict[str, Any]]) -> None:
         + ("nothing was found, and not all is proved" if record["scores"] else "nothing has an accepted certificate"),
     }
     say_wrapped(words[record["verdict"]])
-    table = Table(box=None, pad_edge=False)
-    for name in ("score", "direction", "largest difference", "proved bound", "", "input"):
-        table.add_column(name)
-    for score in record["scores"]:
-        value, limit = score["largest"], score["bound"]
-        shown = ", ".join(f"{k} {value_text(v)}" for k, v in (score["input"] or {}).items()) if value else ""
-        numbers = ("–" if x is None else f"{x:.6g}" for x in (value, limit))
-        table.add_row(score["score"], score["direction"], *numbers, _status(score), shown)
-    table.print_fitted(out(), ("input",))
+    table_of(ScoreDifference, record["scores"])
     rows = record["data"]
     if rows is not None:
         listed = ", ".join(map(str, rows["changed_rows"][:10])) + (", …" if rows["changed"] > 10 else "")

@@ -1,20 +1,22 @@
 """Records of studies as tables on the terminal: those of any study, with a column for each field that is a text, a number or a
-list of names, and those of `range`, `gap`, `count`, `robust`, `sets` and `reasons`.
+list of names, or by the columns that its fields declare; and the further lines of `count`, `robust`, `sets` and `reasons`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from treesens.compiler.base.files import write_atomically
-from treesens.compiler.base.tolerance import Closeness, Tolerance
-from treesens.extensions.studies.report.audit_table import classes_of
+from treesens.extensions.studies.columns import classes as classes_of
+from treesens.extensions.studies.columns import shown_fields
+from treesens.extensions.studies.count import CountRecord
 from treesens.extensions.studies.report.fact_words import MEANINGS, who_of
-from treesens.report.share_words import estimated, interval, percent
+from treesens.extensions.studies.robust import RobustRecord
+from treesens.report.share_words import percent
 from treesens.report.show import out
 from treesens.report.tables import Table, value_text
 from treesens.report.terminal import say_wrapped
@@ -55,72 +57,20 @@ def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def show_ranges(records: Sequence[dict[str, Any]]) -> None:
-    """One line per end of a score: what an input reaches, what no input exceeds, and the probability there."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("class")
-    table.add_column("score")
-    table.add_column("reached", justify="right")
-    table.add_column("proved bound", justify="right")
-    table.add_column("probability", justify="right")
-    table.add_column("seconds", justify="right")
-    table.add_column("")
+def table_of(kind: type[Any], records: Sequence[dict[str, Any]]) -> None:
+    """One line per record, by the columns that its fields declare."""
+    shown = [one for _, one in shown_fields(kind) if one.title is not None]
+    units = dict.fromkeys(record["unit"] for record in records if "unit" in record)
+    table, titles = Table(box=None, pad_edge=False), []
+    for one in shown:
+        known = next(iter(units)) if len(units) == 1 else None
+        title = str(one.title).format(unit=known) if known else str(one.title).removesuffix(" ({unit})")
+        titles.append(title)
+        table.add_column(title, justify="right" if one.right else "left")
     for record in records:
-        table.add_row(
-            "" if record["class"] is None else visible(str(record["class"])),
-            f"{record['end']} {record['score']}",
-            _number(record["value"]),
-            _number(record["bound"]),
-            _probability(record),
-            f"{record['seconds']:.2f}",
-            closed_words(record) if record["closed"] else record["reason"],
-        )
-    table.drop_empty("class")
-    table.drop_empty("probability")
-    table.print_fitted(out(), ("seconds", ""))
-
-
-def closed_words(record: Mapping[str, Any]) -> str:
-    """`optimal`, or within which tolerance a bound is closed."""
-    if record["status"] == Closeness.OPTIMAL:
-        return "optimal"
-    return f"closed within {Tolerance(**record['tolerance']).words()}"
-
-
-def _probability(record: dict[str, Any]) -> str:
-    """That of the class whose raw score it is."""
-    found = (record["scores"] or {}).get("prob")
-    if isinstance(found, dict):
-        found = found.get(str(record["class"]))
-    return "" if found is None or record["score"] == "probability" else _number(found)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.6g}"
-
-
-def show_largest(records: Sequence[dict[str, Any]]) -> None:
-    """One line per set of features: the gap that a pair reaches, what no pair exceeds, and why a search stopped early."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("varied")
-    table.add_column("classes")
-    units = dict.fromkeys(record["unit"] for record in records)
-    table.add_column(f"largest gap ({next(iter(units))})" if len(units) == 1 else "largest gap", justify="right")
-    table.add_column("proved bound", justify="right")
-    table.add_column("seconds", justify="right")
-    table.add_column("")
-    for record in records:
-        how = record["reason"] or ("closed" if record["closed"] else "")
-        table.add_row(
-            ", ".join(record["varied"]),
-            classes_of(record),
-            "–" if record["largest_gap"] is None else f"{record['largest_gap']:.6g}",
-            "–" if record["largest_gap_bound"] is None else f"{record['largest_gap_bound']:.6g}",
-            f"{record['seconds']:.2f}",
-            how,
-        )
-    table.drop_empty("classes")
-    table.print_fitted(out(), ("seconds", ""))
+        table.add_row(*(one.text(record) for one in shown if one.text is not None))
+    table.drop_empty(*(title for title, one in zip(titles, shown, strict=True) if one.hide_if_empty))
+    table.print_fitted(out(), [title for title, one in zip(titles, shown, strict=True) if one.spare])
 
 
 def size_of(record: dict[str, Any]) -> str:
@@ -132,22 +82,7 @@ def show_shares(records: Sequence[dict[str, Any]]) -> None:
     """A line per question, and below it who is concerned."""
     if not records:
         return
-    kind = "gap" if "gap" in records[0] else "margin"
-    table = Table(box=None, pad_edge=False)
-    for name in ("varied", "classes", kind, "proved share", "estimate", "seconds", ""):
-        table.add_column(name, justify="right" if name in (kind, "seconds") else "left")
-    for record in records:
-        table.add_row(
-            ", ".join(record["varied"]),
-            classes_of(record),
-            size_of(record),
-            interval(record),
-            estimated(record),
-            f"{record['seconds']:.2f}",
-            "" if record["closed"] else f"open: {record['reason']}",
-        )
-    table.drop_empty("classes", "estimate", "")
-    table.print_fitted(out(), ("seconds",))
+    table_of(CountRecord, records)
     measure = records[0]["measure"]
     say_wrapped(
         f"Shares are {MEANINGS[measure]}: those for which other values of the varied features alone flip the decision."
@@ -171,21 +106,12 @@ def _show_concerned(record: dict[str, Any]) -> None:
 
 
 def show_rows(records: Sequence[dict[str, Any]]) -> None:
-    """One line per row: its class, how near another one is, and what is proved."""
-    table = Table(box=None, pad_edge=False)
-    for name, justify in (("row", "right"), ("class", "left"), ("distance", "right"), ("proved bound", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    table.add_column("")
+    """One line per row, and below it one for each target class."""
+    lines = []
     for record in records:
-        none = record["verdict"] == "none"
-        how = "no other class in the domain" if none else record["reason"] or ("closed" if record["closed"] else "")
-        numbers = ("–" if record[key] is None else f"{record[key]:.9g}" for key in ("distance", "bound"))
-        table.add_row(str(record["row"]), record["class"], *numbers, how)
-        for one in record.get("targets", ()):
-            numbers = ("–" if one[key] is None else f"{one[key]:.9g}" for key in ("distance", "bound"))
-            how = "no input of the domain" if one["verdict"] == "none" else one["reason"]
-            table.add_row("", f"to {one['target']}", *numbers, how or ("closed" if one["closed"] else ""))
-    table.print_fitted(out())
+        lines.append(record)
+        lines += [{**one, "row": "", "class": f"to {one['target']}"} for one in record.get("targets", ())]
+    table_of(RobustRecord, lines)
 
 
 def show_curve(curve: Sequence[tuple[float, float]], *, labelled: bool) -> None:

@@ -12,12 +12,10 @@ from treesens.commands.common import (
     EXPECTED,
     INTERNAL,
     INTERRUPTED,
-    SECONDS,
     Whole,
-    certificate_option,
     certificate_summary,
+    option_like,
     quiet_option,
-    seed_option,
     split,
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
@@ -31,9 +29,9 @@ from treesens.report.terminal import say, say_json
 @click.option("--models", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 @click.option("--backends", "-b", default="native", show_default=True, help="Comma-separated.")
 @click.option("--pipelines", default="default", show_default=True, help="Semicolon-separated.")
-@click.option("--time-limit", "-t", type=SECONDS, default=60.0, show_default=True)
-@seed_option()
-@certificate_option
+@option_like("time_limit", 60.0)
+@option_like("seed", 0)
+@option_like("certificates", None)
 @click.option("--sample", type=Whole(min=1), help="Take this many instances, evenly spread over the list.")
 @click.option("--jobs", "-j", type=Whole(min=1), default=1, show_default=True, help="Instances at a time.")
 @click.option("--output", "-o", type=OutputFile(), default=Path("bench.jsonl"), show_default=True)
@@ -66,7 +64,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
-    against the others and against the known one. A second run goes on from the journal beside the results.
+    against the others and against the known one. A second run continues from the journal next to the results.
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
@@ -86,7 +84,7 @@ def command(
     listed = read_instances(instances)
     if sample is not None and sample < len(listed):
         listed = [listed[i * len(listed) // sample] for i in range(sample)]
-    # The native engine compiles for itself: one pipeline is enough for it.
+    # The native engine has its own compiler: one pipeline is enough for it.
     settings = [
         Setting(name, text) for text in texts for name in names if name not in {"native", "auto"} or text == texts[-1]
     ]
@@ -115,7 +113,7 @@ def command(
             tell=warn_of_journal,
         )
     if records is None:
-        records = read_records(output)  # every answer is there as soon as it has come
+        records = read_records(output)  # every answer is recorded at once
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
     wrong = contradictions(records)

@@ -17,26 +17,31 @@ from treesens.commands.common import (
     INCONCLUSIVE,
     INTERNAL,
     INTERRUPTED,
-    SECONDS,
     VIOLATED,
-    Number,
+    Function,
     Whole,
-    certificate_option,
     certificate_summary,
     checked_folder,
+    click_option,
     quiet_option,
-    require_option,
-    seed_option,
     trust_option,
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
+from treesens.compiler.base.option_kinds import Door
+from treesens.extensions.sweeps.settings import Settings, settings_of, settings_text
 from treesens.report.terminal import say, say_json
 
 if TYPE_CHECKING:
     from treesens.extensions.sweeps.run import Summary
     from treesens.records.journal import Entry, Journal
     from treesens.records.questions import Question
-    from treesens.records.settings import Settings
+
+
+def sweep_options(function: Function) -> Function:
+    """Command-line settings: they override those of the SPEC."""
+    for one in reversed(settings_of(Door.SWEEP)):
+        function = click_option(replace(one, default=None))(function)
+    return function
 
 
 @click.command("sweep")
@@ -44,23 +49,9 @@ if TYPE_CHECKING:
 @click.option("--journal", type=OutputFile(), help="Default: SPEC with the ending .sqlite.")
 @click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
-@click.option("--backend", "-b", help="auto or the name of a solver.")
-@click.option("--pipeline", "-p", help="kant, ensense, independent, bounded, default, or passes.")
-@click.option("--time-limit", "-t", type=SECONDS, help="Seconds per question.")
-@click.option("--total-limit", type=SECONDS, help="Seconds for all of them.")
-@seed_option(None)
-@click.option("--tolerance", type=Number(min=0.0, max=1.0), help="Of optima, as for check; 0 for the last unit.")
-@click.option("--absolute-tolerance", type=Number(min=0.0, max=1e300), help="As for check.")
-@click.option("--replay", type=click.Choice(["auto", "emulated", "library"]), help="As for check.")
-@click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
-@click.option(
-    "--retry",
-    is_flag=True,
-    help="Ask again the questions that failed in an earlier run (lost workers, errors); without it they stay unknown.",
-)
+@sweep_options
+@click.option("--no-share", is_flag=True, help="Solve every question; no answer decides an easier or harder one.")
 @trust_option
-@certificate_option
-@require_option
 @click.option("--report", type=OutputFile(), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
 @quiet_option
@@ -70,35 +61,31 @@ def command(
     jobs: int | None,
     executor: str | None,
     trust_pickle: bool,
-    certificates: Path | None,
-    require_certificate: bool,
     report: Path | None,
     as_json: bool,
-    retry: bool,
     no_share: bool,
     **given: Any,
 ) -> int:
-    """Ask the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
+    """Answer the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
 
-    Every answer goes into a journal as it comes. The same command answers from it, and goes on if it was interrupted.
+    Every answer goes into a journal at once. The same command reads it, and resumes an interrupted run.
 
-    Exit codes: those of check; 130 interrupted, with what was answered kept.
+    Exit codes: those of check; 130 interrupted, with all answers kept.
     """
     from treesens.extensions.sweeps.executor import parse_executor
     from treesens.extensions.sweeps.report import line_of, show_sweep, write_answers
     from treesens.extensions.sweeps.run import sweep
     from treesens.extensions.sweeps.spec import read_spec
     from treesens.records.journal import Journal
-    from treesens.records.settings import settings_text
     from treesens.report.show import tracker
 
     where = parse_executor(executor, jobs)
     read = read_spec(spec, trust_pickle=trust_pickle)
     share = read.settings.share and not no_share
-    settings = replace(read.settings, retry=retry, share=share, **{k: v for k, v in given.items() if v is not None})
-    if checked_folder(certificates, require_certificate) is not None:
-        settings = replace(settings, certificates=str(certificates), require_certificate=require_certificate)
-    _check(settings)
+    settings = replace(
+        read.settings, share=share, **{name: value for name, value in given.items() if value is not None}
+    )
+    checked_folder(settings.certificates, settings.require_certificate)
     for warning in read.warnings:
         say(warning, err=True)
     counts = {"found": 0, "none": 0, "unknown": 0}
@@ -121,7 +108,7 @@ def command(
             for record in answers(read.questions, settings, book):
                 say_json(record, indent=None)
         lines = [line_of(record) for record in answers(read.questions, settings, book)]
-        if certificates is not None:
+        if settings.certificates is not None:
             say(certificate_summary(answers(read.questions, settings, book)), err=True)
     if not as_json:
         show_sweep(lines, summary.left, f"{spec}: {summary.questions} questions, {summary.seconds:.1f} s")
@@ -135,25 +122,16 @@ def command(
     return INCONCLUSIVE if summary.left or any(line.verdict == "unknown" for line in lines) else EXPECTED
 
 
-def _check(settings: Settings) -> None:
-    from treesens.backends.base import get_backend
-    from treesens.compiler.pipeline import Pipeline
-
-    Pipeline.parse(settings.pipeline)
-    if settings.backend != "auto":
-        get_backend(settings.backend)
-
-
 def answers(questions: Sequence[Question], settings: Settings, journal: Journal) -> Iterator[dict[str, Any]]:
-    """The records of all questions that have an answer, in the order of the SPEC."""
-    from treesens.records.settings import key_of
+    """The records of all answered questions, in the order of the SPEC."""
+    from treesens.records.journal import key_of
 
     for question in questions:
         key = key_of(question.digest, settings)
-        entry = journal.known(key, settings.time_limit)
-        if entry is not None:
+        entry, record = journal.known(key, settings.time_limit), journal.record(key, settings.time_limit)
+        if entry is not None and record is not None:
             yield {
-                **journal.record(key, settings.time_limit),
+                **record,
                 "query": question.name,
                 "document": question.document.name,
                 "implied_by": entry.implied_by,
@@ -164,7 +142,7 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
 
 
 def told(summary: Summary) -> str:
-    """What the run did, in two lines; what did not happen is not told."""
+    """The results of the run in two lines; zero counts are omitted."""
     shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
     parts = [f"{summary.asked} asked{shared}"]
     numbers = {"implied by others": summary.implied, "from the journal": summary.reused}

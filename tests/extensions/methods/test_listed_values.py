@@ -10,7 +10,7 @@ import pytest
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, ValueRange, ValueSum
-from treesens.values.listed_values import values_listed
+from treesens.extensions.methods.listed_values import values_listed
 
 LISTS: dict[Place, list[float]] = {
     (0, 0): [0.0, 1.0, 2.0, 3.0],

@@ -11,8 +11,8 @@ import pytest
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.query.query import LinearForm, Objective
 from treesens.compiler.query.values import DistanceTerm, LinearTerm, ValueRange, ValueSum, sum_of
+from treesens.extensions.methods.decide_values import bound_objective, decide_values
 from treesens.values.concretise import Alternatives
-from treesens.values.decide_values import bound_objective, decide_values
 
 WHOLE = ValueRange(0.0, 4.0, NumberType.FLOAT32, whole=True)
 LISTED = ValueRange(0.5, 3.0, NumberType.FLOAT32, values=np.array([0.5, 1.0, 3.0]))

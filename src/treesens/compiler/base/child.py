@@ -1,0 +1,291 @@
+"""A function in a process of its own: its value, the messages that it sends before, or the reason why there is no value.
+
+On Linux the process is a fork of one that has the modules of the function loaded (`fork_server.py`): it starts within
+milliseconds, where Python and a library take 0.4 to 1 s. Elsewhere, or if there is no room for a server, it starts anew.
+
+Messages are pickled, each after its size. Ours go to the standard input of the child, its own come through a private pipe,
+since libraries print to standard output as they like; what they print becomes standard error, whose last lines are kept. A
+child ends with its parent, and Ctrl-C is the parent's to handle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from treesens.compiler.base.fork_server import Forked, Place, Servers, serve
+from treesens.compiler.base.processes import die_with_starter, environment
+
+GRACE_SECONDS = 2.0
+"""For a process that has closed its pipe to end by itself."""
+_HEADER = struct.Struct("<Q")
+_LINES = 20
+"""So many last lines of its standard error are kept."""
+_THREADS = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
+)  # fmt: skip
+
+servers = Servers(__name__)
+_news = threading.Condition()
+
+
+if sys.platform == "linux":
+    # A fork has none of our threads, one of which may hold the lock.
+    os.register_at_fork(after_in_child=lambda: globals().update(_news=threading.Condition()))
+
+
+@dataclass(frozen=True)
+class Value:
+    """The last message of a child: what its function returned."""
+
+    value: Any
+
+
+class NoValue(Exception):
+    """The reason why a function has no value: it was `late`, or its process ended. `words` are the last lines that it wrote to
+    standard error.
+    """
+
+    def __init__(self, reason: str, words: str = "", *, late: bool = False) -> None:
+        super().__init__(reason)
+        self.words, self.late = words, late
+
+
+@dataclass(eq=False)
+class Child:
+    """A process that runs a function, which gets the channel to its parent (`Parent`), and then its arguments."""
+
+    process: subprocess.Popen[bytes] | Forked
+    started: float
+    news: deque[Any] = field(default_factory=deque)
+    """The messages that have not been read yet."""
+    ended: bool = False
+    """True once its pipe is closed: no other message comes."""
+    _lines: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LINES))
+    _listeners: list[threading.Thread] = field(default_factory=list)
+
+    @staticmethod
+    def start(
+        function: Callable[..., Any],
+        *arguments: Any,
+        loads: Sequence[str] = (),
+        threads: int = 1,
+        memory: int | None = None,
+        fork: bool = True,
+    ) -> Child:
+        """Starts a function of a module, which the child finds by name. `loads` are modules that the server imports once;
+        `memory` limits the process, in bytes.
+        """
+        started = time.monotonic()
+        forked = servers.fork((tuple(loads), threads), loads, lambda: _place(threads)) if fork else None
+        process = forked or subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(threads),
+            start_new_session=os.name == "posix",
+        )
+        child = Child(process, started)
+        child.send((function.__module__, function.__qualname__, arguments, memory))
+        for listen in (child._read, child._drain):
+            child._listeners.append(threading.Thread(target=listen, daemon=True))
+            child._listeners[-1].start()
+        return child
+
+    def send(self, message: Any) -> None:
+        """Sends a message. Written from a thread: a large one must not wait for a process that is still importing."""
+        data = pickle.dumps(message)
+
+        def write() -> None:
+            assert self.process.stdin is not None
+            # The pipe stays open: its end tells the child that we are gone.
+            with contextlib.suppress(OSError, ValueError):
+                self.process.stdin.write(_HEADER.pack(len(data)) + data)
+                self.process.stdin.flush()
+
+        threading.Thread(target=write, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            for data in _messages(self.process.stdout.fileno()):
+                message = pickle.loads(data)  # noqa: S301 (our own child)
+                with _news:
+                    self.news.append(message)
+                    _news.notify_all()
+        finally:
+            with _news:
+                self.ended = True
+                _news.notify_all()
+
+    def _drain(self) -> None:
+        assert self.process.stderr is not None
+        self._lines.extend(self.process.stderr)
+
+    @property
+    def seconds(self) -> float:
+        """Since its start."""
+        return time.monotonic() - self.started
+
+    def kill(self) -> None:
+        """Ends the process and everything it started, at once."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                if os.name == "posix":
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                else:
+                    self.process.kill()
+        self.process.wait()
+
+    def why(self) -> NoValue:
+        """The reason of a process that has closed its pipe without a value."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=GRACE_SECONDS)  # it is dying by itself: how it ends is the reason
+        self.kill()
+        self._listeners[-1].join(timeout=GRACE_SECONDS)
+        words = b"".join(self._lines).decode(errors="replace").strip()
+        return NoValue(f"the process ended with code {self.process.wait()}", words)
+
+    def close(self) -> None:
+        """Ends the process, whatever it does, and closes its pipes."""
+        self.kill()
+        for listener in self._listeners:
+            listener.join(timeout=GRACE_SECONDS)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def wait_for_news(children: Sequence[Child], seconds: float) -> None:
+    """Returns as soon as one of some children has a message or has ended, and after so many seconds."""
+    with _news:
+        _news.wait_for(lambda: any(child.news or child.ended for child in children), seconds)
+
+
+def run(function: Callable[..., Any], *arguments: Any, seconds: float, **how: Any) -> Any:
+    """The value of a function (see `Child.start`). NoValue if there is none after so many seconds, or the process has ended."""
+    child = Child.start(function, *arguments, **how)
+    try:
+        while (left := seconds - child.seconds) > 0:
+            wait_for_news([child], left)
+            ended = child.ended
+            while child.news:
+                message = child.news.popleft()
+                if isinstance(message, Value):
+                    return message.value
+            if ended:
+                raise child.why()
+        raise NoValue(f"no value in {seconds:.0f} s", late=True)
+    finally:
+        child.close()
+
+
+def start_loading(loads: Sequence[str], threads: int) -> None:
+    """Starts a server, which loads while something else is done."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # a child does without
+            servers.server((tuple(loads), threads), loads, _place(threads))
+
+
+def _environment(threads: int) -> dict[str, str]:
+    return environment(**dict.fromkeys(_THREADS, str(threads)))
+
+
+def _place(threads: int) -> Place:
+    return os.getcwd(), tuple(sorted(_environment(threads).items()))
+
+
+def _messages(descriptor: int) -> Iterator[bytes]:
+    """The messages that arrive, until the other end is closed."""
+    buffer = bytearray()
+    while chunk := os.read(descriptor, 1 << 20):
+        buffer += chunk
+        while len(buffer) >= _HEADER.size:
+            end = _HEADER.size + _HEADER.unpack_from(buffer)[0]
+            if len(buffer) < end:
+                break
+            yield bytes(buffer[_HEADER.size : end])
+            del buffer[:end]
+
+
+class Parent:
+    """The child's side: what its parent sends, and what it sends."""
+
+    def __init__(self, source: int, target: int) -> None:
+        self._pipe, self._lock = os.fdopen(target, "wb"), threading.Lock()
+        self._arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, args=(source,), daemon=True).start()
+
+    def _listen(self, source: int) -> None:
+        try:
+            for data in _messages(source):
+                self._arrived.put(data)
+        finally:
+            os._exit(3)  # nobody waits for us
+
+    def send(self, message: Any) -> None:
+        """Sends a message, from any thread."""
+        data = pickle.dumps(message)
+        with self._lock:
+            self._pipe.write(_HEADER.pack(len(data)) + data)
+            self._pipe.flush()
+
+    def receive(self, seconds: float | None = None) -> Any:
+        """The next message; None if there is none for so many seconds."""
+        try:
+            return pickle.loads(self._arrived.get(timeout=seconds))  # noqa: S301 (written by our own parent)
+        except queue.Empty:
+            return None
+
+
+def _limit_memory(limit: int | None) -> None:
+    if limit is None or os.name != "posix":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def work() -> None:
+    """Runs the function that the parent names. Standard output becomes standard error for whatever a library prints."""
+    target = os.dup(1)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_starter()
+    parent = Parent(0, target)
+    module, name, arguments, memory = parent.receive()
+    _limit_memory(memory)
+    parent.send(Value(getattr(importlib.import_module(module), name)(parent, *arguments)))
+    os._exit(0)  # some libraries crash in their destructors, and all take their time; the value is out
+
+
+def main() -> None:
+    """A server, which loads modules, or (without arguments) a process of its own."""
+    if len(sys.argv) == 1:
+        work()
+    for module in sys.argv[1:-1]:
+        # Whatever fails here fails in the fork again, which can say so.
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    serve(work)
+
+
+if __name__ == "__main__":
+    # Messages are of the classes of the module, not of the script.
+    importlib.import_module("treesens.compiler.base.child").main()
