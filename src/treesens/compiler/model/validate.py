@@ -1,4 +1,4 @@
-"""The promises of an Ensemble's columns, checked once after loading."""
+"""Checks the invariants of an Ensemble's columns, once after loading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def validate(e: Ensemble) -> None:
-    """Raises ModelError for the first broken promise."""
+    """Raises ModelError for the first violated invariant."""
 
     def require(condition: object, message: str) -> None:
         if not condition:

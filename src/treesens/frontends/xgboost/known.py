@@ -1,4 +1,4 @@
-"""Every field of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
+"""All fields of XGBoost's documents, 1.3 to 3.2, and of trees in those of 3.4."""
 
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
 
@@ -23,7 +23,7 @@ TABLE: Table = {
         **optional("one target", used("num_target"), since="1.6"),
         **optional("the base is what training started from", used("boost_from_average"), since="1.7"),
     },
-    # What an objective predicts depends on its name alone; its parameters are those of its loss in training.
+    # An objective's predictions depend only on its name; its parameters belong to the training loss.
     "objective": {**used("name"), **irrelevant("parameters of the loss in training", (ANY,))},
     "booster": {
         **used("name"),
@@ -68,4 +68,4 @@ LINEAR_TABLE: Table = {
         **optional("no round was counted", used("boosted_rounds"), since="1.4"),
     },
 }
-"""The same of a linear booster."""
+"""The same for a linear booster."""
