@@ -161,7 +161,7 @@ class Pipeline:
             combined = relation.then(step.relation)
             if combined is None:
                 raise PipelineError(
-                    f"nothing would be left of a verdict after `{text}`: it mixes relaxation and restriction"
+                    f"no verdict would remain valid after `{text}`: it mixes relaxation and restriction"
                 )
             relation = combined
             module = rewritten

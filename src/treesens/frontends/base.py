@@ -168,7 +168,7 @@ def check_output(output: int, count: int, place: str) -> None:
 
 
 def source_of_output(source: ModelSource, output: int) -> ModelSource:
-    """Records the output in the model's source: reports and certificates name it, so that it is not taken for the whole file."""
+    """Records the output in the model's source, for reports and certificates, so that it is not taken for the whole file."""
     return replace(source, format=f"output {output} of {source.format}")
 
 

@@ -34,7 +34,7 @@ class Way(Enum):
     AVERAGE = "the average over a stack of tables"
     ROWS = "the average of each row"
     LINEAR = "a product with coefficients, and an intercept"
-    DECISION = "the same by a classifier"
+    DECISION = "the same, for a classifier"
     MATRIX = "a product of all predictions with a matrix of coefficients, and intercepts: a score for each class"
     SPARSE = "products of what is not 0, one after the other, and an intercept"
     SINGLE = "products with coefficients that are added to an intercept one after the other, in float32"
@@ -129,7 +129,7 @@ class Blend:
                 for table, weight in zip(tables, self.weights, strict=True):
                     found += np.asarray(table[:, -1:], np.float32) * np.float32(weight)
             case Way.MATRIX | Way.COUNT | Way.COUNT_FIRST:
-                raise InternalError("the scores of several classes, and votes, are no single prediction")
+                raise InternalError("scores of several classes, and votes, are not a single prediction")
             case Way.COMPARE:
                 values = np.concatenate([np.asarray(t[:, -1:], np.float64) for t in tables], axis=1)
                 total, even = np.sum(values, axis=1)[:, None], np.full_like(values, 1 / len(tables))

@@ -230,7 +230,7 @@ def _summed(
 
 
 def probabilities(ensemble: Ensemble, margins: object) -> NDArray[Any]:
-    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class, or of both with several scores."""
+    """Predictions for margins [rows, n_outputs] through the link; binary: of the second class, or of both if separate."""
     kind = ensemble.accumulation.number_type.dtype
     raw = np.asarray(margins, dtype=np.float64).astype(kind)
     with np.errstate(over="ignore", under="ignore"):

@@ -58,7 +58,7 @@ class LogRational:
                 return down
             bits *= 2
             if bits > 1 << 16:
-                raise InternalError("a logarithm could not be told from a rational number")
+                raise InternalError("a logarithm could not be separated from a rational number")
 
     def __float__(self) -> float:
         low, high = self.enclose(80)
@@ -86,4 +86,4 @@ def _ln_enclosed(argument: Fraction | LogRational, bits: int) -> tuple[Fraction,
         if low > 0 and high - low <= low * Unit(bits).size:
             return ln_bounds(low, bits)[0], ln_bounds(high, bits)[1]
         if finer > 1 << 16:
-            raise InternalError("the argument of a logarithm could not be told from 0")
+            raise InternalError("the argument of a logarithm could not be separated from 0")

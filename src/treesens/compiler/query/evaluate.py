@@ -78,7 +78,7 @@ def form_value(form: LinearForm, x: Inputs) -> Fraction:
         total += Unit(cost.shift).value(cost.costs[x.cells[cost.point, cost.feature]])
     for change in form.changes:
         if change.most:
-            raise InternalError("how many features can differ bounds what values decide, and is no value itself")
+            raise InternalError("the number of features that can differ is a bound, not a value")
         differ = x.cells[change.left, list(change.features)] != x.cells[change.right, list(change.features)]
         total += change.coefficient * int(np.count_nonzero(differ))
     for pair in form.pairs:

@@ -99,7 +99,7 @@ def form_values(form: LinearForm, x: ManyInputs) -> tuple[IntegerArray, int, int
         total += cost.costs[x.cells[cost.point, :, cost.feature]].astype(object) * (whole << (shift - cost.shift))
     for change in form.changes:
         if change.most:
-            raise InternalError("how many features can differ bounds what values decide, and is no value itself")
+            raise InternalError("the number of features that can differ is a bound, not a value")
         features = list(change.features)
         differ = (x.cells[change.left][:, features] != x.cells[change.right][:, features]).sum(axis=1)
         total += differ.astype(object) * (change.coefficient * whole << shift)

@@ -53,4 +53,4 @@ def sign_of(powers: Mapping[Fraction, Fraction]) -> int:
         if low > 0 or high < 0:
             return 1 if low > 0 else -1
         bits *= 4
-    raise UndecidedError("a sum of powers of e is too close to 0 to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError("a sum of powers of e is too close to 0 to be separated from it", remedy=ASK_OTHERWISE)

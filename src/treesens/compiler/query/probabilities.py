@@ -149,7 +149,9 @@ def _reaches_by_curves(row: ProbabilitySum, scores: Scores) -> bool:
         bits *= 4
     if not softmax and not value.shares and value.constant == row.bound and (sign := value.sign_of_pairs()):
         return sign > 0
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError(
+        "a sum of probabilities is too close to its bound to be separated from it", remedy=ASK_OTHERWISE
+    )
 
 
 def _reaches_by_quotients(row: ProbabilitySum, scores: Scores) -> bool:
@@ -175,7 +177,9 @@ def _reaches_by_quotients(row: ProbabilitySum, scores: Scores) -> bool:
                 sign = sign_of(powers)
                 return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError(
+        "a sum of probabilities is too close to its bound to be separated from it", remedy=ASK_OTHERWISE
+    )
 
 
 def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
@@ -197,7 +201,9 @@ def _satisfies(row: ProbabilitySum, values: list[list[Fraction]]) -> bool:
             sign = sign_of(powers)
             return sign > 0 or (sign == 0 and not row.strict)
         bits *= 4
-    raise UndecidedError("a sum of probabilities is too close to its bound to be told from it", remedy=ASK_OTHERWISE)
+    raise UndecidedError(
+        "a sum of probabilities is too close to its bound to be separated from it", remedy=ASK_OTHERWISE
+    )
 
 
 def _beyond_all(row: ProbabilitySum) -> bool | None:

@@ -41,9 +41,9 @@ TABLE: Table = {
     },
     "sizes": {
         **used("num_trees"),
-        **optional("nothing says how many trees a round makes", used("num_parallel_tree"), since="1.6"),
-        **irrelevant("each tree says it itself", ("size_leaf_vector",)),
-        **irrelevant("the learner says it, too", ("num_feature", "num_output_group")),
+        **optional("the number of trees per round is unknown", used("num_parallel_tree"), since="1.6"),
+        **irrelevant("stored with each tree", ("size_leaf_vector",)),
+        **irrelevant("also stored with the learner", ("num_feature", "num_output_group")),
     },
     "tree": {
         **used("categories", "categories_nodes", "categories_segments", "categories_sizes", "split_type"),
@@ -51,11 +51,11 @@ TABLE: Table = {
         **optional("leaves of one value", used("leaf_weights"), since="3.1"),
         "tree_param": inside("tree_param"),
         **irrelevant("what training has counted", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
-        **irrelevant("the children say it, too", ("parents",)),
+        **irrelevant("follows from the children", ("parents",)),
     },
     "tree_param": {
         **used("num_nodes", "size_leaf_vector"),
-        **irrelevant("nodes that nothing leads to are refused", ("num_deleted",)),
+        **irrelevant("unreachable nodes are refused", ("num_deleted",)),
         **irrelevant("the learner says it", ("num_feature",)),
     },
 }

@@ -202,7 +202,7 @@ def _columns(
         ]
     )
     if len(split_type) != len(left):
-        raise model["trees"].error("split_type has not one entry per node")
+        raise model["trees"].error("split_type must have one entry per node")
     categorical = np.zeros(len(left), dtype=np.bool_)
     categorical[node[inner]] = split_type[node[inner]] == 1
     threshold = np.zeros(len(left))
