@@ -19,7 +19,7 @@ void Search::take_turns(std::int64_t node_limit) {
         if (turn_.is_local()) {
             search_locally();
         } else {
-            // Without a node to spend no prover is set up, which may take minutes.
+            // If the node limit is used up, no prover is set up, which may take minutes.
             if (last_node >= 0 && provers_.most_nodes() >= last_node) {
                 reason_ = Reason::nodes;
                 return;
@@ -38,7 +38,7 @@ bool Search::decided() {
         return true;
     }
     if (!provers_.finished()) return false;
-    // Maximising the slack has an answer below zero as well, as long as the hard rows can be met.
+    // Maximising the slack also has answers below zero, as long as the hard rows can be satisfied.
     const bool below_zero = goal_.mode == Mode::slack && incumbent_.present() && incumbent_.score.hard >= 0;
     status_ = below_zero ? Status::optimal : Status::infeasible;
     if (status_ == Status::infeasible) infeasible_.push_back(goal_.bound);
@@ -63,7 +63,7 @@ void Search::search_locally() {
     const Score old = incumbent_.score;
     local_.run(turn_.left, goal_, incumbent_, control_);
     turn_.left -= local_.work() - before;
-    // While maximising there is always something to look for. If nothing better turns up, look less often.
+    // Maximising never runs out of goals. If nothing better turns up, search less often.
     if (old < incumbent_.score)
         patience_ = 1;
     else if (turn_.number > Turn::kRepeatFrom && turn_.left <= 0 && goal_.mode != Mode::decide)
@@ -74,7 +74,7 @@ void Search::prove(std::int64_t last_node) {
     provers_.run(turn_, last_node, incumbent_, local_, control_);
 }
 
-// A turn cut short by the slice goes on in the next run.
+// A turn cut short by the slice is resumed in the next run.
 bool Search::turn_is_over() {
     return !control_.paused() || turn_.left <= 0;
 }
@@ -141,7 +141,7 @@ void Search::run(double slice, double seconds, std::int64_t node_limit) {
         return;
     }
     if (goal_.mode == Mode::decide) {
-        // A proof at smaller bounds answers all larger ones.
+        // A proof at smaller bounds also proves all larger ones.
         for (const auto& proved : infeasible_) {
             if (std::equal(proved.begin(), proved.end(), goal_.bound.begin(), std::less_equal<>())) {
                 status_ = Status::infeasible;

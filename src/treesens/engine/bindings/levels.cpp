@@ -1,4 +1,4 @@
-// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem, asked many times.
+// treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem for many searches.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -19,7 +19,7 @@ namespace treesens {
 
 namespace {
 
-// Nodes of trees from which on it is worthwhile to look for memory that is not used.
+// Number of tree nodes above which unused memory is returned to the system.
 constexpr std::size_t kLarge = 200'000;
 
 const char* name(Status status) {
@@ -79,7 +79,7 @@ struct CellProblem {
 
 struct PointArrays {
     nb::dict given;
-    // The array itself, which the dictionary keeps alive, and no copy in another type.
+    // Takes the array itself, which the dictionary keeps alive, without a conversion.
     template <typename T>
     T get(const char* name) const {
         return nb::cast<T>(given[name], false);
@@ -195,7 +195,7 @@ nb::dict restricted_result(const RestrictedSearch& s) {
     return out;
 }
 
-// What the numbers of a proof about a box stand for, in those of the whole; `failing_row` where nothing is left of it.
+// Maps the indices of a proof about a box to those of the whole problem; `failing_row` if nothing of it is left.
 nb::dict restricted_left(const RestrictedSearch& s) {
     nb::dict out;
     const Restricted& part = s.part();

@@ -1,4 +1,4 @@
-// The boxes of the entries of a bundle of trees, as far as the choice of the next tree needs them.
+// The boxes of the entries of a bundle of trees, in the form needed to choose the next tree.
 //
 // How many entries a bundle has with one tree more is the number of pairs of an entry and a leaf whose boxes meet. All
 // entries go down the tree together: at a cut an entry goes to one side, or to both, and is then one more. Clauses and
@@ -17,7 +17,7 @@ class BundleBoxes {
 public:
     BundleBoxes(const Problem& p, const Forest& f);
 
-    // Begins anew: one box, which is everything.
+    // Restarts with one box, the whole space.
     void clear();
     std::int64_t size() const { return size_; }
     // The number of boxes with this group as well, or some number above `most`.
@@ -44,7 +44,7 @@ private:
     std::vector<std::vector<Range>> ranges_;  // [columns][boxes]
     std::vector<std::vector<Range>> next_;    // [columns][boxes], while a group is added
     std::vector<Range> path_;                 // [variables]: of the path in the tree
-    std::vector<std::int32_t> list_;          // the boxes that have come to a node, for all nodes of the path
+    std::vector<std::int32_t> list_;          // the boxes that have reached a node, for all nodes of the path
     std::int64_t counted_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Which trees are taken together as one factor.
+// Chooses the trees that are joined into one factor.
 //
 // A factor of several trees has an entry for every combination of leaves that can be reached together. The bound then
-// adds fewer maxima, each over what its trees can do in one place, and is tighter; a sweep touches more entries. Trees
-// that ask for the same features have few combinations.
+// adds fewer maxima, each over the joint values of its trees, and is tighter; a sweep touches more entries. Trees that
+// split on the same features have few combinations.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace treesens {
 
-// The groups of every factor: all copies of a tree, or with `most` above 0 those of several trees as long as they have
-// no more than `most` entries together.
+// The groups of every factor: all copies of a tree, or with `most` above 0 several trees with at most `most` entries
+// together.
 std::vector<std::vector<std::int32_t>> bundle_trees(const Problem& p, const Forest& f, Join& join, std::int64_t most);
 
 }  // namespace treesens

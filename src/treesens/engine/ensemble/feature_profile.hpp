@@ -1,4 +1,4 @@
-// What every cell of one feature gives, the other features at a point: the traversal of all that look along a feature.
+// The values of every cell of one feature, with the other features fixed at a point: the traversal along a feature.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Real rows first: for every row of data, the highest and the lowest score that changing one feature alone can reach.
+// For every row of data, the highest and the lowest score that changing one feature alone can reach.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ public:
     LevelSearch(const SharedProblem& whole, std::vector<std::int32_t> level, std::vector<std::int64_t> bound,
                 std::vector<std::vector<Cell>> hints, std::uint64_t seed, std::int64_t max_bytes);
 
-    // Goes on where it stopped; `open` where the time was up.
+    // Resumes the search; `open` if time ran out.
     Status run(double slice, double seconds);
     void stop();
     void clear_stop();
@@ -56,8 +56,8 @@ private:
     std::vector<std::int32_t> step_;  // the different levels, ascending
     std::vector<std::uint8_t> allowed_;
     std::vector<Cell> best_;
-    std::size_t low_ = 0;   // steps before this one have no solution
-    std::size_t high_ = 0;  // this one has; the number of steps without a solution
+    std::size_t low_ = 0;   // steps before this have no solution
+    std::size_t high_ = 0;  // this step has one; the number of steps if none has
     std::size_t asked_ = 0;
     std::size_t stride_ = 1;
     std::unique_ptr<RestrictedSearch> search_;

@@ -26,7 +26,7 @@ Restricted Restrictor::restrict(const std::uint8_t* allowed, const std::int32_t*
     if (part.failing_row >= 0) return part;
     mark_cuts();
     number_cells(part, level);
-    // Without variables every row is known: it holds everywhere, or is hopeless.
+    // Without variables every row is constant: it holds everywhere, or nowhere.
     if (part.variable.empty() || (clauses_.empty() && holds_everywhere(bound))) {
         part.left = Left::point;
         if (part.variable.empty()) {
@@ -58,7 +58,7 @@ bool Restrictor::keep_cells(const std::uint8_t* allowed) {
     return true;
 }
 
-// Literals as ranges of places; what every cell, or none, satisfies is left out.
+// Literals as ranges of places; those that every cell, or none, satisfies are dropped.
 bool Restrictor::keep_clauses() {
     clauses_.clear();
     for (std::int64_t c = 0; c < whole_.clauses(); ++c) {
@@ -131,7 +131,7 @@ void Restrictor::specialise_groups() {
     }
 }
 
-// The subtree within the present ranges; one whose leaves all give the same is a leaf.
+// The subtree within the present ranges; if all of its leaves are equal, a leaf.
 std::int32_t Restrictor::specialise(std::int32_t group, std::int32_t node) {
     while (node >= 0) {
         const TreeNode& n = forest_.nodes[node];
@@ -200,7 +200,7 @@ void Restrictor::mark_cuts() {
             }
         }
     }
-    // The last place of a variable ends its last cell, whatever is said of it.
+    // The last place of a variable always ends its last cell.
     for (std::int32_t v = 0; v < whole_.variables(); ++v) cut_[first_[v + 1] - 1] = 0;
 }
 
@@ -260,7 +260,7 @@ void Restrictor::write_rows(Restricted& part, const std::vector<std::int64_t>& b
     }
 }
 
-// Trees without constant ones. Their leaves have no boxes, and their values stand in the forest alone.
+// Non-constant trees. Their leaves have no boxes, and their values are only in the forest.
 void Restrictor::write_groups(Restricted& part) {
     Problem& p = part.problem;
     Forest& f = part.forest;
@@ -285,7 +285,7 @@ void Restrictor::write_groups(Restricted& part) {
     index_users(p, f);
 }
 
-// The rows of a tree, as places among those that it has in the whole, to which some leaf that is left adds something.
+// The rows of a tree, as indices among its rows in the whole, to which some remaining leaf contributes.
 void Restrictor::choose_rows(std::int32_t group) {
     rows_.clear();
     const std::int32_t n = forest_.rows_of(group);
@@ -334,7 +334,7 @@ void Restrictor::write_clauses(Restricted& part) const {
     }
 }
 
-// Points of the whole, moved to the nearest cells that are left.
+// Points of the whole problem, moved to the nearest remaining cells.
 void Restrictor::write_hints(Restricted& part, const std::vector<std::vector<Cell>>& hints) const {
     Problem& p = part.problem;
     for (const std::vector<Cell>& x : hints) {

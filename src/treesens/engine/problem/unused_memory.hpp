@@ -1,9 +1,9 @@
-// Memory that was freed stays with the process, in pieces that large tables do not fit into.
+// Freed memory stays with the process, in pieces too small for large tables.
 #pragma once
 
 namespace treesens {
 
-// Hands freed memory back to the system, where the allocator can; takes milliseconds.
+// Returns freed memory to the system, if the allocator supports it; takes milliseconds.
 void release_unused_memory();
 
 }  // namespace treesens

@@ -1,7 +1,6 @@
-// The cuts of a search and what has refuted each of its leaves, written down as the search makes them.
+// Records the cuts of a search and the refutation of each leaf, during the search.
 //
-// The search may visit either side of a cut first, and cut off an end of a domain on its way; the tree has them in
-// their places.
+// The search may visit either side of a cut first, and trim ends of domains on its way; the tree stores these in order.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +22,9 @@ public:
     };
 
     CutTree() : nodes_(1) {}
-    // The place at work becomes a leaf that a layer of boxes refutes, or the clauses.
+    // Makes the current node a leaf refuted by a layer of boxes, or by the clauses.
     void close(std::int32_t layer) { nodes_[at_].layer = layer; }
-    // Cuts the place at work and goes on in its low side or in its high one; the number of the other one.
+    // Cuts the current node and moves to its low or high side; returns the index of the other one.
     std::int64_t cut(std::int32_t variable, Cell cut, bool low_first) {
         const std::int64_t low = static_cast<std::int64_t>(nodes_.size());
         nodes_.resize(nodes_.size() + 2);
@@ -33,7 +32,7 @@ public:
         at_ = low_first ? low : low + 1;
         return low_first ? low + 1 : low;
     }
-    // Cuts off a side that a layer refutes.
+    // Cuts off a side refuted by a layer.
     void cut_off(std::int32_t variable, Cell cut, bool low, std::int32_t layer) {
         nodes_[this->cut(variable, cut, !low)].layer = layer;
     }

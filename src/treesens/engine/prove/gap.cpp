@@ -11,7 +11,7 @@ namespace treesens {
 std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent) {
     if (goal.mode == Mode::decide) return 0;
     if (!incumbent.present() || incumbent.score.hard < 0) {
-        // Nothing yet: the level that every point reaches.
+        // Initial value: the level that every point reaches.
         std::int64_t lowest = 0;
         for (std::int32_t r = 0; r < problem.rows; ++r) {
             if (goal.soft[r]) lowest = std::min(lowest, -problem.magnitude(r) - goal.bound[r]);
@@ -22,7 +22,7 @@ std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap&
     const double scale = std::abs(static_cast<double>(best) + static_cast<double>(gap.reference));
     const std::int64_t relative = truncated<std::int64_t>(std::min(gap.relative * scale, 4.0e18));
     const std::int64_t step = std::max({std::int64_t{1}, gap.absolute, relative});
-    // Without a soft row every slack is enough, and the best one is the largest number.
+    // Without a soft row every slack suffices, and the best one is the largest number.
     const std::int64_t better =
         best > std::numeric_limits<std::int64_t>::max() - step ? std::numeric_limits<std::int64_t>::max() : best + step;
     return std::max(better, gap.least);

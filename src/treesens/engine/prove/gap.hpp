@@ -1,4 +1,4 @@
-// What a search still looks for, given what it has; and what it counts.
+// The remaining goal of a search, given its results; and its counters.
 #pragma once
 
 #include <algorithm>
@@ -31,10 +31,10 @@ struct Gap {
     double relative = 0;
     std::int64_t absolute = 1;
     std::int64_t reference = 0;      // the relative gap is taken of |incumbent + reference|
-    std::int64_t least = INT64_MIN;  // values below are of no interest, whatever the incumbent; they remain unproved
+    std::int64_t least = INT64_MIN;  // values below are of no interest, whatever the incumbent; they stay unproved
 };
 
-// The least value of the soft rows that is of interest: what is below is pruned.
+// The least interesting value of the soft rows: values below are pruned.
 std::int64_t level_to_reach(const Problem& problem, const Goal& goal, const Gap& gap, const Incumbent& incumbent);
 
 }  // namespace treesens

@@ -1,4 +1,4 @@
-// Which of many boxes some point of a box of cells reaches, kept up to date while the box changes in one feature.
+// The boxes that some point of a box of cells reaches, updated while the box changes in one feature.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct BoxLiterals {
 
 class Reached {
 public:
-    // At first every box is reached.
+    // Initially every box is reached.
     explicit Reached(const BoxLiterals& literals)
         : literals_(literals), failed_(literals.boxes, 0), missed_(literals.box.size(), 0) {}
 
