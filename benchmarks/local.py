@@ -72,7 +72,8 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
     from treesens.compiler.result import Verdict
     from treesens.data.tables import read_table
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robust_search import robustness
+    from treesens.extensions.studies.robust_search import ask as robustness
+    from treesens.extensions.studies.study import Asking
     from treesens.frontends.registry import load
 
     loaded, data = load(model, None), read_table(table)
@@ -89,7 +90,7 @@ def ours(model: Path, table: Path, rows: list[int], seconds: float) -> Side:
         known = None if row.bound is None or (row.distance is None and not none) else (row.bound, row.distance)
         side.intervals.append((np.inf, np.inf) if none else known)
 
-    robustness(loaded, data, options=options, on_result=note)
+    robustness(Asking((loaded,), data, options, advance=note))
     return side
 
 

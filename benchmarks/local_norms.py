@@ -41,7 +41,8 @@ def measure(model: Path, table: Path, norm: str, rows: list[int], seconds: float
     """What is known of each row, and CPU seconds; binding counts for the first."""
     from treesens.data.tables import read_table
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robust_search import robustness
+    from treesens.extensions.studies.robust_search import ask as robustness
+    from treesens.extensions.studies.study import Asking
     from treesens.frontends.registry import load
 
     loaded, data = load(model, None), read_table(table)
@@ -55,7 +56,7 @@ def measure(model: Path, table: Path, norm: str, rows: list[int], seconds: float
         spent.append(now - last)
         last = now
 
-    return robustness(loaded, data, options=options, on_result=note).rows, spent
+    return robustness(Asking((loaded,), data, options, advance=note)).result.rows, spent
 
 
 def line(name: str, norm: str, found: list[Any], spent: list[float], known: dict[int, float]) -> str:

@@ -22,8 +22,10 @@ import numpy as np
 from benchmarks.published import FOLDER
 
 from treesens.data.tables import Table, read_table
+from treesens.extensions.studies.study import Asking
 from treesens.extensions.studies.why import WhyOptions
-from treesens.extensions.studies.why_search import Reason, reasons
+from treesens.extensions.studies.why_search import Reason
+from treesens.extensions.studies.why_search import ask as reasons
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
 
@@ -46,7 +48,7 @@ def ours(model: LoadedModel, table: Table, rows: list[int], *, smallest: bool) -
         last = now
 
     options = WhyOptions(rows=rows, smallest=smallest, time_limit=20.0)
-    found = reasons(model, table, options=options, on_result=note)
+    found = reasons(Asking((model,), table, options, advance=note)).result
     sizes = [len(one.features) for one in found if one.features is not None]
     return f"{len(sizes)} | {1000 * statistics.median(cpu):.0f} | {max(cpu):.2f} | {statistics.median(sizes):.0f}"
 

@@ -40,7 +40,8 @@ def forest(bench: Path, folder: Path, data: str) -> Path:
 def solve(model: Any, table: Any, rows: list[int], seconds: float) -> str:
     """The cells of one line: rows, proved, and CPU seconds."""
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robust_search import robustness
+    from treesens.extensions.studies.robust_search import ask as robustness
+    from treesens.extensions.studies.study import Asking
 
     spent: list[float] = []
     last = time.process_time()
@@ -51,9 +52,8 @@ def solve(model: Any, table: Any, rows: list[int], seconds: float) -> str:
         spent.append(now - last)
         last = now
 
-    found = robustness(
-        model, table, options=RobustOptions(rows=rows, norm="l1", time_limit=seconds), on_result=note
-    ).rows
+    options = RobustOptions(rows=rows, norm="l1", time_limit=seconds)
+    found = robustness(Asking((model,), table, options, advance=note)).result.rows
     closed = sum(row.closed for row in found)
     bounded = sum(row.bound is not None and row.bound > 0 for row in found)
     cells = (

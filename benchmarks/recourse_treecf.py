@@ -39,7 +39,8 @@ class Side:
 
 def ours(model: Any, table: Any, rows: list[int], seconds: float) -> Side:
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robust_search import robustness
+    from treesens.extensions.studies.robust_search import ask as robustness
+    from treesens.extensions.studies.study import Asking
 
     side, last = Side(), time.process_time()
 
@@ -52,7 +53,7 @@ def ours(model: Any, table: Any, rows: list[int], seconds: float) -> Side:
         last = now
 
     options = RobustOptions(rows=rows, norm="l1", time_limit=seconds, range=(Fraction(0), Fraction(1)))
-    robustness(model, table, options=options, on_result=note)
+    robustness(Asking((model,), table, options, advance=note))
     return side
 
 

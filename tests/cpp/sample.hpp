@@ -1,9 +1,11 @@
 // A small random pair problem for the unit tests: shared variables 0..2, the copies 3 and 4 of a sensitive feature.
 #pragma once
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
+#include "problem/goal.hpp"
 #include "problem/problem.hpp"
 
 namespace sample {
@@ -106,6 +108,13 @@ void for_all(const Problem& p, Visit visit) {
         while (v < p.variables() && ++x[v] == p.size[v]) x[v++] = 0;
         if (v == p.variables()) return;
     }
+}
+
+// No solution has more: the proved bound, but for points that were passed over for the best one met so far.
+template <typename Prover>
+std::int64_t upper(const Prover& prover, const treesens::Incumbent& met) {
+    const bool reached = met.present() && met.score.hard >= 0;
+    return reached ? std::max(prover.proved_upper(), met.score.soft) : prover.proved_upper();
 }
 
 }  // namespace sample

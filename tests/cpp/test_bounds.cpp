@@ -617,9 +617,9 @@ TEST_CASE("several provers prove what one proves") {
         for (int i = 0; i < 10'000 && !sharing.finished(); ++i) {
             control.start(i % 3 == 0 ? 0.0005 : -1, -1);
             sharing.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
-            CHECK(sharing.upper(incumbent) >= best);
+            CHECK(sample::upper(sharing, incumbent) >= best);
         }
-        CHECK((sharing.finished() && incumbent.score.soft == best && sharing.upper(incumbent) == best));
+        CHECK((sharing.finished() && incumbent.score.soft == best && sample::upper(sharing, incumbent) == best));
     }
 }
 
@@ -658,11 +658,11 @@ TEST_CASE("several provers prove in parts what one proves") {
         for (int i = 0; i < 10'000 && !sharing.finished(); ++i) {
             control.start(i % 3 == 0 ? 0.0005 : -1, -1);
             sharing.run(i % 2 == 0 ? 2'000 : 100'000, incumbent, local, control);
-            if (possible) CHECK(sharing.upper(incumbent) >= best.soft);
+            if (possible) CHECK(sample::upper(sharing, incumbent) >= best.soft);
         }
         REQUIRE(sharing.finished());
         CHECK((incumbent.present() && incumbent.score.hard >= 0) == possible);
-        if (possible) CHECK((incumbent.score.soft == best.soft && sharing.upper(incumbent) == best.soft));
+        if (possible) CHECK((incumbent.score.soft == best.soft && sample::upper(sharing, incumbent) == best.soft));
         // Whatever parts and open nodes took has been given back, but for messages that a level of a bound may hold.
         CHECK(budget.room() >= shared_room - 4096);
     }

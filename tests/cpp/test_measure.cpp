@@ -58,6 +58,7 @@ struct Sample {
         }
         return n;
     }
+    std::int64_t nodes() const { return static_cast<std::int64_t>(feature.size()); }
     CellTrees trees() const {
         CellTrees t;
         t.trees = static_cast<std::int64_t>(root.size());
@@ -98,7 +99,7 @@ struct Sample {
 TEST_CASE("ranges hold every score of every input of a box, and meet where the box is one input") {
     for (std::uint64_t seed = 1; seed < 60; ++seed) {
         Sample s(seed);
-        const ChoiceTrees trees(s.trees(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
+        const ChoiceTrees trees(s.trees(), s.nodes(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
         BoxRanges ranges(trees, {3, -4}, {0, 1}, {{0, 1}, {1, -1}, {}});
         for (int trial = 0; trial < 10; ++trial) {
             RangeBox box;
@@ -141,7 +142,7 @@ TEST_CASE("the answer of an input does not depend on what is left out early") {
     int concerned = 0;
     for (std::uint64_t seed = 100; seed < 160; ++seed) {
         Sample s(seed);
-        const ChoiceTrees trees(s.trees(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
+        const ChoiceTrees trees(s.trees(), s.nodes(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
         ShareQuestion question;
         question.first = {{0, 1, 90, 90}};
         question.second = {{0, -1, 60, 60}};
@@ -179,7 +180,7 @@ TEST_CASE("packed trees lead where the trees lead, at once and in two parts") {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         Sample s(300 + seed, seed % 2 == 0 ? 3 : 12, seed % 4 > 1);
         const CellTrees trees = s.trees();
-        const ChoiceTrees choice_trees(trees, std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
+        const ChoiceTrees choice_trees(trees, s.nodes(), std::vector<Cell>(kFeatures, kCells), s.values, 2, s.choices());
         PackedTrees packed(choice_trees);
         std::vector<Cell> cells;
         std::vector<std::int32_t> rows;

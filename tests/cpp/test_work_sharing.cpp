@@ -60,11 +60,11 @@ TEST_CASE("subtrees that wait for a prover while a crew pauses count in its boun
         while (!crew.finished()) {
             crew.run(1, incumbent, local, control);
             crew.put_off(first, static_cast<int>(seed % 5));
-            CHECK(crew.upper(incumbent) >= best);
+            CHECK(sample::upper(crew, incumbent) >= best);
             open += incumbent.score.soft < best;
         }
         CHECK(incumbent.score.soft == best);
-        CHECK(crew.upper(incumbent) == best);
+        CHECK(sample::upper(crew, incumbent) == best);
     }
     CHECK(open > 100);
 }

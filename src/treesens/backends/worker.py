@@ -27,9 +27,10 @@ _GRACE_SECONDS = 2.0
 
 
 def modules_of(backend: str) -> tuple[str, ...]:
-    """The modules that a backend's server loads: this module, and the solver's library."""
-    with contextlib.suppress(TreesensError):  # an unknown backend: its process reports the error
-        return (__name__, *get_backend(backend).modules)
+    """The modules that the server of a backend loads: this one, the backend's, and the solver's library."""
+    with contextlib.suppress(TreesensError):  # an unknown backend: its process says so
+        found = get_backend(backend)
+        return (__name__, type(found).__module__, *found.modules)
     return (__name__,)
 
 

@@ -237,50 +237,31 @@ Seconds Search::seconds() const {
 
 namespace {
 
-Problem checked(Problem problem, MemoryBudget& budget) {
-    validate(problem);
-    budget.charge(static_cast<std::int64_t>(problem.literals.size() * 40 + problem.coefficient_value.size() * 40 +
-                                            problem.unary.size() * 8 + problem.clause_literals.size() * 24 +
-                                            problem.hints.size() * 4));
-    return problem;
-}
-
-Problem checked(Problem problem, const Forest& forest, MemoryBudget& budget) {
-    validate(problem, forest);
-    budget.charge(static_cast<std::int64_t>(forest.nodes.size() * sizeof(TreeNode) + forest.value.size() * 8 +
-                                            problem.unary.size() * 8 + problem.clause_literals.size() * 24 +
-                                            problem.hints.size() * 4));
+Problem checked(Problem problem, const std::optional<Forest>& forest, MemoryBudget& budget) {
+    std::size_t bytes = problem.literals.size() * 40 + problem.coefficient_value.size() * 40 +
+                        problem.unary.size() * 8 + problem.clause_literals.size() * 24 + problem.hints.size() * 4;
+    if (forest) {
+        validate(problem, *forest);
+        bytes += forest->nodes.size() * sizeof(TreeNode) + forest->value.size() * 8;
+    } else {
+        validate(problem);
+    }
+    budget.charge(static_cast<std::int64_t>(bytes));
     return problem;
 }
 
 }  // namespace
 
-Search::Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
+Search::Search(Problem problem, std::optional<Forest> forest, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
     : budget_(max_bytes),
-      problem_(checked(std::move(problem), budget_)),
-      forest_(build_forest(problem_)),
+      problem_(checked(std::move(problem), forest, budget_)),
+      forest_(forest ? std::move(*forest) : build_forest(problem_)),
       goal_(problem_, mode, problem_.bound),
       clauses_(problem_),
       local_(problem_, forest_, clauses_, seed),
       provers_(problem_, forest_, clauses_, goal_, gap_, budget_, seed) {
     turn_.left = turn_work(0);
     drop_coefficients(problem_);
-    begin();
-}
-
-Search::Search(Problem problem, Forest forest, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
-    : budget_(max_bytes),
-      problem_(checked(std::move(problem), forest, budget_)),
-      forest_(std::move(forest)),
-      goal_(problem_, mode, problem_.bound),
-      clauses_(problem_),
-      local_(problem_, forest_, clauses_, seed),
-      provers_(problem_, forest_, clauses_, goal_, gap_, budget_, seed) {
-    turn_.left = turn_work(0);
-    begin();
-}
-
-void Search::begin() {
     local_.set_goal(goal_);
     const Domains all(problem_);
     for (std::int32_t v = 0; v < problem_.variables(); ++v) possible_ = possible_ && !all.empty(v);

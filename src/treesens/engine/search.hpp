@@ -24,7 +24,6 @@ enum class Status { open, witness, infeasible, optimal };
 enum class Reason { none, time, nodes, memory, stopped, internal };
 
 struct Seconds {
-    double build = 0;
     double factors = 0;
     double local = 0;
     double prove = 0;
@@ -33,9 +32,10 @@ struct Seconds {
 class Search {
 public:
     // Throws std::invalid_argument when the arrays are inconsistent, MemoryLimit when they do not fit.
-    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
+    Search(Problem problem, Mode mode, std::uint64_t seed, std::int64_t max_bytes)
+        : Search(std::move(problem), std::nullopt, mode, seed, max_bytes) {}
     // With trees that are known: the problem needs neither boxes nor coefficients of leaves.
-    Search(Problem problem, Forest forest, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
+    Search(Problem problem, std::optional<Forest> forest, Mode mode, std::uint64_t seed, std::int64_t max_bytes);
 
     // Pauses after `slice` seconds, breaks off after `seconds` (negative: no limit), see problem/limits.hpp.
     void run(double slice, double seconds, std::int64_t node_limit);
@@ -92,7 +92,6 @@ private:
     void next_turn();
     void choose_region();
     std::int64_t turn_work(int turn) const;
-    void begin();
 
     // The question.
     MemoryBudget budget_;

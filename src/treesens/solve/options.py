@@ -79,11 +79,13 @@ CERTIFICATE = Option(
     "A folder for certificates of the answers, which can be checked independently (docs/certificates.md).",
     name="certificate",
     door=Door.COMMAND | Door.SWEEP | Door.NAMED,
+    last=True,
 )
 REQUIRE = Option(
     Flag(),
     "Claims whose proof lacks an accepted certificate become unknown.",
     door=Door.COMMAND | Door.SWEEP,
+    last=True,
     more="Bounds, shares and cores without one are left out, and so are regions and nearest rows.",
 )
 REGIONS = Option(Flag(), "Compute a witness's region even if no table needs it; only records show it.", door=Door.NAMED)
@@ -157,6 +159,11 @@ class Options:
         from treesens.compiler.pipeline import pipeline_for
 
         return pipeline_for(self.backend, self.pipeline)
+
+    @property
+    def uncertified(self) -> Options:
+        """The same without certificates, for a question whose answer is a step to another."""
+        return replace(self, certificates=None, require_certificate=False)
 
     @property
     def closeness(self) -> Tolerance:

@@ -19,8 +19,9 @@ from treesens.extensions.measure.measure import chow_liu
 from treesens.extensions.measure.measures import MeasureName, measure_of
 from treesens.extensions.measure.search import CONCERNED, ShareSearch
 from treesens.extensions.studies.count import CountOptions
-from treesens.extensions.studies.count_search import Unit, count_shares, units_of
+from treesens.extensions.studies.count_search import Unit, ask, units_of
 from treesens.extensions.studies.events import gaps_of
+from treesens.extensions.studies.study import Asking
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast
 from treesens.python.questions import load
@@ -141,7 +142,7 @@ def test_rows_and_draws_are_valid(seed: int) -> None:
     model, margins = model_of(random, frame)
     broken = pd.concat([frame, frame.iloc[:7].assign(red=1.0, green=1.0)], ignore_index=True)
     settings = CountOptions(measure="rows", vary=[["age"]], margin=[str(SIZE)], domain=DOMAIN)
-    (record,) = map(plain, count_shares(model, read_table(broken), options=settings).records)
+    (record,) = map(plain, ask(Asking((model,), read_table(broken), settings)).records)
     found = concerned(margins, ("age",))
     colour = frame[GROUP].to_numpy().argmax(axis=1)
     places = zip(frame["age"].astype(int), frame["hours"].astype(int), colour.tolist(), strict=True)
@@ -174,7 +175,7 @@ def test_a_member_alone_changes_nothing_and_other_features_still_do() -> None:
     frame = frame_of(random)
     model, _ = model_of(random, frame)
     options = CountOptions(vary=[["red"], ["green", "hours"], ["hours"]], margin=["0.01"], domain=DOMAIN)
-    records = [plain(one) for one in count_shares(model, read_table(frame), options=options).records]
+    records = [plain(one) for one in ask(Asking((model,), read_table(frame), options)).records]
     assert records[0]["upper"] == 0.0
     assert (records[1]["lower"], records[1]["upper"]) == (records[2]["lower"], records[2]["upper"])
     assert records[2]["lower"] > 0
@@ -187,7 +188,7 @@ def test_boxes_name_members_as_they_are() -> None:
         frame = frame_of(random)
         model, margins = model_of(random, frame)
         options = CountOptions(vary=[["age"]], margin=[str(SIZE)], domain=DOMAIN)
-        (record,) = map(plain, count_shares(model, read_table(frame), options=options).records)
+        (record,) = map(plain, ask(Asking((model,), read_table(frame), options)).records)
         boxes = [box for box in record["boxes"] if set(box["where"]) & set(GROUP)]
         if not boxes:
             continue

@@ -277,7 +277,8 @@ def test_a_bound_that_is_shown_is_never_above_what_is_proved() -> None:
 def test_no_distance_is_further_than_that_of_an_attack(name: str, left_over: list[str]) -> None:
     from treesens.data.tables import read_table
     from treesens.extensions.studies.robust import RobustOptions
-    from treesens.extensions.studies.robust_search import robustness
+    from treesens.extensions.studies.robust_search import ask as robustness
+    from treesens.extensions.studies.study import Asking
     from treesens.frontends.registry import load
 
     model = load(BENCH / "models" / f"{name}_unrobust.json", None)
@@ -291,7 +292,7 @@ def test_no_distance_is_further_than_that_of_an_attack(name: str, left_over: lis
         }
         rows = sorted(known)[:6]
         options = RobustOptions(rows=rows, norm=norm, range=(Fraction(0), Fraction(1)), time_limit=30)
-        for row in robustness(model, table, options=options).rows:
+        for row in robustness(Asking((model,), table, options)).result.rows:
             assert row.closed
             assert row.distance is not None
             assert row.distance <= known[row.row] * 1.0001

@@ -16,7 +16,8 @@ from treesens.compiler.base.floats import next_down_array
 from treesens.errors import UsageError
 from treesens.extensions.studies.commands.study import remembered
 from treesens.extensions.studies.sets import SetOptions
-from treesens.extensions.studies.sets_search import MinimalSets, minimal_sets
+from treesens.extensions.studies.sets_search import MinimalSets, ask
+from treesens.extensions.studies.study import Asking
 from treesens.frontends.registry import load
 from treesens.records.plain import plain
 
@@ -93,7 +94,7 @@ def asked(model: Any, margin: float, **more: Any) -> MinimalSets:
         time_limit=more.pop("time_limit", 30.0),
         most=more.pop("most", None),
     )
-    (found,), _ = minimal_sets(load(model, trust_pickle=True), None, options=options, **more)
+    (found,) = ask(Asking((load(model, trust_pickle=True),), None, options, **more)).result
     return found
 
 
@@ -167,7 +168,7 @@ def test_a_journal_answers_what_was_asked_before(tmp_path: Path) -> None:
             stop.set()
 
     with remembered(tmp_path / "sets.sqlite", 30.0, "model 4") as memory:
-        first = asked(model, 0.4, memory=memory, stop=stop, on_set=after_two)
+        first = asked(model, 0.4, memory=memory, stop=stop, say=after_two)
     assert first.asked == 2
     assert not first.complete
     with remembered(tmp_path / "sets.sqlite", 30.0, "model 4") as memory:

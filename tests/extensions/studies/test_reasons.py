@@ -18,9 +18,10 @@ from treesens.data.tables import Table, read_table
 from treesens.errors import UsageError
 from treesens.extensions.methods.fewest_changes import hitting_set
 from treesens.extensions.studies.robust import RobustOptions
-from treesens.extensions.studies.robust_search import robustness
+from treesens.extensions.studies.robust_search import ask as robustness
+from treesens.extensions.studies.study import Asking
 from treesens.extensions.studies.why import WhyOptions
-from treesens.extensions.studies.why_search import reasons
+from treesens.extensions.studies.why_search import ask as reasons
 from treesens.frontends.registry import load
 
 OPTIONS = WhyOptions(time_limit=30.0, range=(Fraction(0), Fraction(10)))
@@ -62,7 +63,7 @@ def sets_of_features() -> list[set[int]]:
 def test_reasons_are_those_of_trying_every_set(seed: int, smallest: bool, tmp_path: Path) -> None:
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(200 + seed, 12)[0]
-    found = reasons(load(booster), table_of(x, tmp_path), options=replace(OPTIONS, smallest=smallest))
+    found = reasons(Asking((load(booster),), table_of(x, tmp_path), replace(OPTIONS, smallest=smallest))).result
     assert len(found) == len(x)
     for one, row in zip(found, x, strict=True):
         assert one.features is not None
@@ -91,7 +92,7 @@ def test_reasons_of_forests_are_those_of_trying_every_set(seed: int, smallest: b
     def decided(points: Any, tie: int) -> Any:
         return np.where(np.abs(forest.predict_proba(points)[:, 0] - 0.5) < 1e-12, tie, classes(points))
 
-    found = reasons(load(forest), table_of(x, tmp_path), options=replace(OPTIONS, smallest=smallest))
+    found = reasons(Asking((load(forest),), table_of(x, tmp_path), replace(OPTIONS, smallest=smallest))).result
     for one, row in zip(found, x, strict=True):
         assert one.features is not None
         own = int(classes(row[None])[0])
@@ -124,7 +125,7 @@ def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path)
     booster, classes, cuts = xgboost_model(seed)
     x = training_set(400 + seed, 12)[0]
     table, model = table_of(x, tmp_path), load(booster)
-    all_of_them, two = (reasons(model, table, options=replace(OPTIONS, most=k)) for k in (9, 2))
+    all_of_them, two = (reasons(Asking((model,), table, replace(OPTIONS, most=k))).result for k in (9, 2))
     several = 0
     for one, few, row in zip(all_of_them, two, x, strict=True):
         sufficient = [s for s in sets_of_features() if decides(classes, cuts, row, s)]
@@ -147,7 +148,7 @@ def test_all_reasons_are_the_minimal_sets_that_decide(seed: int, tmp_path: Path)
 def test_reasons_are_unknown_without_time(tmp_path: Path) -> None:
     booster, _, _ = xgboost_model(1)
     options = replace(OPTIONS, rows=[0], most=5, time_limit=0.0)
-    (found,) = reasons(load(booster), table_of(training_set(5, 1)[0], tmp_path), options=options)
+    (found,) = reasons(Asking((load(booster),), table_of(training_set(5, 1)[0], tmp_path), options)).result
     assert not found.several
     assert not found.complete
     assert found.reason
@@ -159,7 +160,7 @@ def test_features_that_are_left_out_are_in_no_reason(seed: int, tmp_path: Path) 
     x = training_set(300 + seed, 10)[0]
     for smallest in (False, True):
         options = replace(OPTIONS, smallest=smallest, without=["f1"])
-        found = reasons(load(booster), table_of(x, tmp_path), options=options)
+        found = reasons(Asking((load(booster),), table_of(x, tmp_path), options)).result
         for one, row in zip(found, x, strict=True):
             if one.features is None:
                 assert not decides(classes, cuts, row, {0, 2})
@@ -212,9 +213,9 @@ def test_rows_and_features_that_there_are_not_are_refused(tmp_path: Path) -> Non
     booster, _, _ = xgboost_model(0)
     table = table_of(training_set(1, 3)[0], tmp_path)
     with pytest.raises(UsageError, match="no row 3"):
-        reasons(load(booster), table, options=replace(OPTIONS, rows=[3]))
+        reasons(Asking((load(booster),), table, replace(OPTIONS, rows=[3])))
     with pytest.raises(UsageError, match="no feature `age`"):
-        reasons(load(booster), table, options=replace(OPTIONS, without=["age"]))
+        reasons(Asking((load(booster),), table, replace(OPTIONS, without=["age"])))
 
 
 def box_holds(classes: Any, columns: list[np.ndarray], own: int) -> bool:
@@ -228,7 +229,7 @@ def test_no_side_of_a_box_can_be_moved(seed: int, tmp_path: Path) -> None:
     x = training_set(500 + seed, 10)[0]
     options = replace(OPTIONS, also=["box"])
     moved = 0
-    for one, row in zip(reasons(load(booster), table_of(x, tmp_path), options=options), x, strict=True):
+    for one, row in zip(reasons(Asking((load(booster),), table_of(x, tmp_path), options)).result, x, strict=True):
         assert one.also is not None
         box = one.also["box"]
         assert box.keys() == one.features.keys()
@@ -270,7 +271,7 @@ def test_categories_and_missing_values_are_in_a_box_if_the_class_stands(tmp_path
             return None in runs
         return any(r[0] <= value <= r[1] if isinstance(r, list) else r is not None and float(r) == value for r in runs)
 
-    found = reasons(load(booster), read_table(path), options=WhyOptions(rows=range(len(rows)), also=["box"]))
+    found = reasons(Asking((load(booster),), read_table(path), WhyOptions(rows=range(len(rows)), also=["box"]))).result
     missing = several = 0
     for one, row in zip(found, rows, strict=True):
         assert one.also is not None
@@ -294,10 +295,10 @@ def test_what_stands_beside_a_reason_is_what_other_commands_say(tmp_path: Path) 
     booster, classes, _ = xgboost_model(2)
     x = training_set(600, 4)[0]
     table, model = table_of(x, tmp_path), load(booster)
-    found = reasons(model, table, options=replace(OPTIONS, also=["radius", "recourse"]))
+    found = reasons(Asking((model,), table, replace(OPTIONS, also=["radius", "recourse"]))).result
     for norm, word in (("linf", "radius"), ("l1", "recourse")):
         options = RobustOptions(norm=norm, time_limit=30.0, range=OPTIONS.range)
-        for one, near, row in zip(found, robustness(model, table, options=options).rows, x, strict=True):
+        for one, near, row in zip(found, robustness(Asking((model,), table, options)).result.rows, x, strict=True):
             assert one.also is not None
             told = one.also[word]
             assert told.distance == near.distance
@@ -315,7 +316,7 @@ def test_shares_of_treeshap_add_up_to_the_score_of_the_library(tmp_path: Path) -
     booster, _, _ = xgboost_model(3)
     x = training_set(700, 30)[0]
     model = load(booster)
-    found = reasons(model, table_of(x, tmp_path), options=replace(OPTIONS, rows=[0, 7], also=["shap"]))
+    found = reasons(Asking((model,), table_of(x, tmp_path), replace(OPTIONS, rows=[0, 7], also=["shap"]))).result
     scores = model.margins(x.astype(float))[:, 0]
     for one in found:
         assert one.also is not None
@@ -328,4 +329,4 @@ def test_shares_of_treeshap_add_up_to_the_score_of_the_library(tmp_path: Path) -
 def test_what_cannot_stand_beside_a_reason_is_refused(tmp_path: Path) -> None:
     booster, _, _ = xgboost_model(0)
     with pytest.raises(UsageError, match="`anchors` cannot stand beside a reason"):
-        reasons(load(booster), table_of(training_set(1, 3)[0], tmp_path), options=WhyOptions(also=["anchors"]))
+        reasons(Asking((load(booster),), table_of(training_set(1, 3)[0], tmp_path), WhyOptions(also=["anchors"])))

@@ -17,8 +17,9 @@ from treesens.extensions.measure.search import ShareSearch
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.audit_search import audit
 from treesens.extensions.studies.count import CountOptions
-from treesens.extensions.studies.count_search import Unit, count_shares, units_of
+from treesens.extensions.studies.count_search import Unit, ask, units_of
 from treesens.extensions.studies.events import gaps_of
+from treesens.extensions.studies.study import Asking
 from treesens.records.plain import plain
 
 STOPS = (1, 2, 4, 8, 10**6)
@@ -136,7 +137,7 @@ def test_rows_are_the_rows_that_the_audit_finds(make: Any) -> None:
         table = read_table(case.frame)
         audited = audit(case.model, table, gaps=gaps, options=AuditOptions(time_limit=20.0, jobs=1)).records
         options = CountOptions(measure="rows", **{case.kind: case.sizes})
-        counted = map(plain, count_shares(case.model, table, options=options).records)
+        counted = map(plain, ask(Asking((case.model,), table, options)).records)
         flipped = {(tuple(r["varied"]), str(r.get("classes")), r[case.kind]): r["rows_flipped"] for r in audited}
         for record in counted:
             key = tuple(record["varied"]), str(record.get("classes")), record[case.kind]

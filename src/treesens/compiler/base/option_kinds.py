@@ -209,6 +209,8 @@ class Option:
     at_command: Any = None
     more: str = ""
     also: tuple[str, ...] = ()
+    last: bool = False
+    """After all others at a command."""
 
 
 def given(option: Option, default: Any = REQUIRED, sentence: str | None = None, more: str | None = None) -> Any:
@@ -236,7 +238,9 @@ class Declared:
 def declared(options: type[Any], door: Door = Door.BOTH) -> list[Declared]:
     """The options of a class that can be given at any of some doors, in order."""
     known = [Declared(f.name, f.metadata["option"], f.default) for f in fields(options) if "option" in f.metadata]
-    return [one for one in known if one.option.door & door]
+    return sorted(
+        (one for one in known if one.option.door & door), key=lambda one: one.option.last and not door & Door.PYTHON
+    )
 
 
 def declaration(options: type[Any], name: str) -> Declared:

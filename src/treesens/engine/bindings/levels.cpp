@@ -1,9 +1,8 @@
 // treesens._engine.SharedProblem, RestrictedSearch, LevelSearch, CostSearch: one problem for many searches.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings/proofs.hpp"
+#include "bindings/searches.hpp"
 #include "bindings/trees.hpp"
 #include "levels/cell_problem.hpp"
 #include "levels/cost_search.hpp"
@@ -21,24 +20,6 @@ namespace {
 
 // Number of tree nodes above which unused memory is returned to the system.
 constexpr std::size_t kLarge = 200'000;
-
-const char* name(Status status) {
-    constexpr const char* kNames[] = {"open", "witness", "infeasible", "optimal"};
-    return kNames[static_cast<int>(status)];
-}
-
-const char* name(Reason reason) {
-    constexpr const char* kNames[] = {"", "time", "nodes", "memory", "stopped", "internal"};
-    return kNames[static_cast<int>(reason)];
-}
-
-std::vector<std::int64_t> bounds(const Problem& p, const Vector<std::int64_t>& bound) {
-    require(static_cast<std::int64_t>(bound.size()) == p.constraints, "one bound per constraint is needed");
-    std::vector<std::int64_t> result = copied(bound);
-    if (p.has_objective) result.push_back(0);
-    validate_bounds(p, result);
-    return result;
-}
 
 std::vector<std::vector<Cell>> points(const Problem& p, const Matrix<std::int32_t>& hints) {
     std::vector<std::vector<Cell>> result;
@@ -61,7 +42,7 @@ void construct_restricted(RestrictedSearch* self, const SharedProblem& whole, Ve
     require(threads > 0, "there must be a thread");
     require(!objective || p.has_objective, "the problem has no objective");
     require(static_cast<std::int64_t>(allowed.size()) == p.cells(), "allowed must have one entry per cell");
-    const std::vector<std::int64_t> asked = bounds(p, bound);
+    const std::vector<std::int64_t> asked = bounds_of(p, bound);
     const std::vector<std::vector<Cell>> starts = points(p, hints);
     nb::gil_scoped_release release;
     Restrictor restrictor(p, whole.forest());
@@ -117,32 +98,12 @@ PointTrees point_of(const PointArrays& a, std::int32_t variables, std::int32_t r
 void construct_problem(CellProblem* self, nb::list points, Ints size, Ints feature, Vector<std::int64_t> bound,
                        Vector<std::int64_t> clause_offset, Ints clause_variable, Ints clause_low, Ints clause_high,
                        bool objective) {
-    CellProblem made;
+    CellProblem made{problem_of(size, feature, bound, objective, clause_offset,
+                                literals_of(clause_variable, clause_low, clause_high)),
+                     {},
+                     {}};
     Problem& p = made.problem;
-    p.size = copied(size);
-    p.feature = copied(feature);
-    p.cell_offset.assign(1, 0);
-    for (const std::int32_t n : p.size) {
-        require(n > 0 && n < (1 << 24) && p.cell_offset.back() < (1 << 28), "a variable has no cells, or too many");
-        p.cell_offset.push_back(p.cell_offset.back() + n);
-    }
-    p.allowed.assign(p.cells(), 1);
-    p.bound = copied(bound);
-    p.constraints = narrow<std::int32_t>(p.bound.size());
     require(p.constraints > 0, "there are no constraints");
-    p.has_objective = objective;
-    p.slack_weight.assign(p.bound.size(), 1);
-    if (objective) {
-        p.bound.push_back(0);
-        p.slack_weight.push_back(0);
-    }
-    p.rows = narrow<std::int32_t>(p.bound.size());
-    p.clause_offset = copied(clause_offset);
-    require(clause_variable.size() == clause_low.size() && clause_low.size() == clause_high.size(),
-            "clause arrays differ in length");
-    for (std::size_t i = 0; i < clause_variable.size(); ++i) {
-        p.clause_literals.push_back({clause_variable(i), clause_low(i), clause_high(i)});
-    }
     std::vector<PointTrees> seen;
     for (nb::handle item : points) {
         seen.push_back(point_of({nb::cast<nb::dict>(item)}, p.variables(), p.rows));
@@ -169,7 +130,7 @@ void construct_levels(LevelSearch* self, const SharedProblem& whole, Vector<std:
                       std::int64_t max_bytes) {
     const Problem& p = whole.problem();
     require(static_cast<std::int64_t>(level.size()) == p.cells(), "level must have one entry per cell");
-    new (self) LevelSearch(whole, copied(level), bounds(p, bound), points(p, hints), seed, max_bytes);
+    new (self) LevelSearch(whole, copied(level), bounds_of(p, bound), points(p, hints), seed, max_bytes);
 }
 
 void construct_costs(CostSearch* self, const SharedProblem& whole, Vector<std::int64_t> cost,
@@ -178,14 +139,11 @@ void construct_costs(CostSearch* self, const SharedProblem& whole, Vector<std::i
     const Problem& p = whole.problem();
     require(static_cast<std::int64_t>(cost.size()) == p.cells(), "cost must have one entry per cell");
     require(!p.has_objective, "a problem with costs has no other objective");
-    new (self) CostSearch(whole, copied(cost), bounds(p, bound), points(p, hints), most, seed, max_bytes);
+    new (self) CostSearch(whole, copied(cost), bounds_of(p, bound), points(p, hints), most, seed, max_bytes);
 }
 
 nb::dict restricted_result(const RestrictedSearch& s) {
-    nb::dict out;
-    out["status"] = name(s.status());
-    out["reason"] = name(s.reason());
-    out["fault"] = s.fault();
+    nb::dict out = facts(s);
     out["point"] = s.point();
     out["nodes"] = s.nodes();
     out["seconds_local"] = s.seconds().local;
@@ -210,32 +168,12 @@ nb::dict restricted_left(const RestrictedSearch& s) {
 
 nb::dict certify_restricted(RestrictedSearch& s, double seconds, std::int64_t node_limit) {
     require(s.part().left == Left::problem, "nothing is left of the box that a proof could be about");
-    Proof proof;
-    {
-        nb::gil_scoped_release release;
-        proof = s.certify(seconds, node_limit);
-    }
-    return proof_arrays(proof);
+    return proved([&] { return s.certify(seconds, node_limit); });
 }
 
-nb::dict level_result(const LevelSearch& s) {
-    nb::dict out;
-    out["status"] = name(s.status());
-    out["reason"] = name(s.reason());
-    out["fault"] = s.fault();
-    out["point"] = s.best();
-    out["low"] = s.low();
-    out["high"] = s.high();
-    out["nodes"] = s.nodes();
-    out["decisions"] = s.decisions();
-    return out;
-}
-
-nb::dict cost_result(const CostSearch& s) {
-    nb::dict out;
-    out["status"] = name(s.status());
-    out["reason"] = name(s.reason());
-    out["fault"] = s.fault();
+template <typename S>
+nb::dict least_result(const S& s) {
+    nb::dict out = facts(s);
     out["point"] = s.best();
     out["low"] = s.low();
     out["high"] = s.high();
@@ -259,41 +197,31 @@ void bind_levels(nb::module_& m) {
             "__init__",
             [](SharedProblem* self, const CellProblem& p) { new (self) SharedProblem(p.problem, p.forest); },
             nb::keep_alive<1, 2>(), "problem"_a);
-    nb::class_<RestrictedSearch>(m, "RestrictedSearch")
+    nb::class_<RestrictedSearch> restricted(m, "RestrictedSearch");
+    restricted
         .def("__init__", &construct_restricted, nb::keep_alive<1, 2>(), "problem"_a, "allowed"_a, "bound"_a, "hints"_a,
              "seed"_a, "max_bytes"_a, "first_look"_a, "threads"_a = 1, "objective"_a = false)
-        .def(
-            "set_gap",
-            [](RestrictedSearch& s, double relative, std::int64_t absolute, std::int64_t reference) {
-                s.set_gap({relative, absolute, reference, INT64_MIN});
-            },
-            "relative"_a, "absolute"_a, "reference"_a)
-        .def(
-            "run", [](RestrictedSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a,
-            "seconds"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("stop", &RestrictedSearch::stop)
-        .def("clear_stop", &RestrictedSearch::clear_stop)
         .def("left", &restricted_left)
         .def("certify", &certify_restricted, "seconds"_a, "node_limit"_a)
         .def("result", &restricted_result);
-    nb::class_<LevelSearch>(m, "LevelSearch")
+    bind_gap(restricted);
+    bind_run(restricted);
+    nb::class_<LevelSearch> levels(m, "LevelSearch");
+    levels
         .def("__init__", &construct_levels, nb::keep_alive<1, 2>(), "problem"_a, "level"_a, "bound"_a, "hints"_a,
              "seed"_a, "max_bytes"_a)
-        .def(
-            "run", [](LevelSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
-            nb::call_guard<nb::gil_scoped_release>())
-        .def("stop", &LevelSearch::stop)
-        .def("clear_stop", &LevelSearch::clear_stop)
-        .def("result", &level_result);
-    nb::class_<CostSearch>(m, "CostSearch")
+        .def("result", [](const LevelSearch& s) {
+            nb::dict out = least_result(s);
+            out["decisions"] = s.decisions();
+            return out;
+        });
+    bind_run(levels);
+    nb::class_<CostSearch> costs(m, "CostSearch");
+    costs
         .def("__init__", &construct_costs, nb::keep_alive<1, 2>(), "problem"_a, "cost"_a, "bound"_a, "hints"_a,
              "most"_a, "seed"_a, "max_bytes"_a)
-        .def(
-            "run", [](CostSearch& s, double slice, double seconds) { s.run(slice, seconds); }, "slice"_a, "seconds"_a,
-            nb::call_guard<nb::gil_scoped_release>())
-        .def("stop", &CostSearch::stop)
-        .def("clear_stop", &CostSearch::clear_stop)
-        .def("result", &cost_result);
+        .def("result", &least_result<CostSearch>);
+    bind_run(costs);
 }
 
 }  // namespace treesens

@@ -129,7 +129,7 @@ void construct(ShareSearch* self, const CheckedTrees& trees, Matrix<std::int64_t
     const std::size_t count = static_cast<std::size_t>(chosen.count);
     require(allowed.size() == 0 || (count <= static_cast<std::size_t>(kBlocks) && allowed.size() == count * count),
             "pairs of choices are named for few choices only");
-    ChoiceTrees built(trees.view(), copied(cell_count), {values.data(), values.data() + values.size()},
+    ChoiceTrees built(trees.view(), trees.nodes(), copied(cell_count), {values.data(), values.data() + values.size()},
                       narrow<std::int32_t>(base.size()), chosen);
     new (self) ShareSearch(std::move(built), copied(base), std::move(question),
                            measure_of(cell_count, bin, weight, parent, order, table));
@@ -211,12 +211,9 @@ nb::list largest_full(const ShareSearch& self, std::size_t count) {
 }
 
 void check_rows(const ShareSearch& self, const Matrix<std::int32_t>& cells, const Ints& cell_count, std::size_t out) {
-    require(static_cast<std::int64_t>(cells.shape(1)) == self.features() && cell_count.size() == cells.shape(1),
-            "cells must have one column per feature");
+    require(static_cast<std::int64_t>(cell_count.size()) == self.features(), "a feature has no number of cells");
+    check_cells(cells, cell_count);
     require(out == cells.shape(0), "out must have one entry per row");
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        require(cells.data()[i] >= 0 && cells.data()[i] < cell_count(i % cells.shape(1)), "a cell is out of range");
-    }
 }
 
 void answers(ShareSearch& self, Matrix<std::int32_t> cells, Ints cell_count, MutableVector<std::uint8_t> out) {

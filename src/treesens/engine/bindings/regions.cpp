@@ -142,15 +142,15 @@ void construct_grower(RegionGrower* self, nb::list scores, Ints score_point, std
                             copied(legal), terms_of({points, count}, scores.size(), rows, sets, avoided, cells));
 }
 
-template <typename Grow>
-std::vector<std::uint8_t> grown(RegionGrower& grower, const Matrix<std::int32_t>& cells, Grow grow) {
+template <auto grow>
+nb::bytes grown(RegionGrower& grower, const Matrix<std::int32_t>& cells) {
     std::vector<std::int32_t> flat(cells.data(), cells.data() + cells.size());
     require(grower.fits(flat, static_cast<std::int64_t>(cells.shape(0))), "the cells do not fit the question");
-    nb::gil_scoped_release release;
-    return grow(grower, flat);
-}
-
-nb::object as_bytes(const std::vector<std::uint8_t>& mask) {
+    std::vector<std::uint8_t> mask;
+    {
+        nb::gil_scoped_release release;
+        mask = (grower.*grow)(flat);
+    }
     return nb::bytes(reinterpret_cast<const char*>(mask.data()), mask.size());
 }
 
@@ -162,18 +162,8 @@ void bind_regions(nb::module_& m) {
     nb::class_<RegionGrower>(m, "RegionGrower")
         .def("__init__", &construct_grower, nb::keep_alive<1, 2>(), "scores"_a, "score_point"_a, "points"_a, "shared"_a,
              "ordered"_a, "legal"_a, "rows"_a, "sets"_a, "avoided"_a, "cells"_a, "missing_cell"_a)
-        .def(
-            "leaf_region",
-            [](RegionGrower& g, Matrix<std::int32_t> cells) {
-                return as_bytes(grown(g, cells, [](RegionGrower& one, const auto& x) { return one.leaf_region(x); }));
-            },
-            "cells"_a)
-        .def(
-            "region",
-            [](RegionGrower& g, Matrix<std::int32_t> cells) {
-                return as_bytes(grown(g, cells, [](RegionGrower& one, const auto& x) { return one.region(x); }));
-            },
-            "cells"_a);
+        .def("leaf_region", &grown<&RegionGrower::leaf_region>, "cells"_a)
+        .def("region", &grown<&RegionGrower::region>, "cells"_a);
 }
 
 }  // namespace treesens

@@ -1,12 +1,10 @@
 // treesens._engine.Search: the arrays of SearchProblem in, three separate facts out.
 #include "search.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <string>
 
-#include "bindings/arrays.hpp"
-#include "bindings/proofs.hpp"
+#include "bindings/searches.hpp"
 #include "problem/checked.hpp"
 
 namespace nb = nanobind;
@@ -15,14 +13,6 @@ using namespace nb::literals;
 namespace treesens {
 
 namespace {
-
-std::vector<Literal> literals(const Vector<std::int32_t>& variable, const Vector<std::int32_t>& low,
-                              const Vector<std::int32_t>& high) {
-    require(variable.size() == low.size() && low.size() == high.size(), "literal arrays differ in length");
-    std::vector<Literal> result(variable.size());
-    for (std::size_t i = 0; i < variable.size(); ++i) result[i] = {variable(i), low(i), high(i)};
-    return result;
-}
 
 Mode mode_named(const std::string& name) {
     if (name == "decide") return Mode::decide;
@@ -41,36 +31,21 @@ void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> fea
                Vector<std::int64_t> clause_offset, Vector<std::int32_t> clause_variable,
                Vector<std::int32_t> clause_low, Vector<std::int32_t> clause_high, Matrix<std::int32_t> hints,
                const std::string& mode, std::uint64_t seed, std::int64_t max_bytes) {
-    Problem p;
-    p.size = copied(size);
-    p.feature = copied(feature);
+    Problem p = problem_of(size, feature, bound, objective, clause_offset,
+                           literals_of(clause_variable, clause_low, clause_high));
     for (std::int32_t f : p.feature) require(f >= 0 && f < (1 << 24), "a feature number is out of range");
-    p.cell_offset.assign(1, 0);
-    for (std::int32_t n : p.size) {
-        require(n > 0 && n < (1 << 24) && p.cell_offset.back() < (1 << 28),
-                "a variable must have between 1 and 2^24 cells");
-        p.cell_offset.push_back(p.cell_offset.back() + n);
-    }
     p.allowed = copied(allowed);
     p.group_tree = copied(group_tree);
     p.group_offset = copied(group_offset);
     p.leaf_offset = copied(leaf_offset);
     p.box_offset = copied(box_offset);
-    p.literals = literals(literal_variable, literal_low, literal_high);
-    p.has_objective = objective;
-    p.constraints = narrow<std::int32_t>(bound.size());
-    p.rows = p.constraints + (objective ? 1 : 0);
+    p.literals = literals_of(literal_variable, literal_low, literal_high);
     p.coefficient_offset = copied(coefficient_offset);
     require(coefficient_row.size() == coefficient_value.size(), "coefficient arrays differ in length");
     p.coefficient_row = copied(coefficient_row);
     p.coefficient_value = copied(coefficient_value);
-    p.bound = copied(bound);
-    p.slack_weight = copied(slack_weight);
-    require(p.slack_weight.size() == p.bound.size(), "slack_weight must have one entry per constraint");
-    if (objective) {
-        p.bound.push_back(0);
-        p.slack_weight.push_back(0);
-    }
+    require(slack_weight.size() == bound.size(), "slack_weight must have one entry per constraint");
+    std::copy_n(slack_weight.data(), slack_weight.size(), p.slack_weight.begin());
     require(p.rows > 0, "there are neither constraints nor an objective");
     require(unary_row.size() == unary_variable.size() && unary_row.size() == unary_cell.size() &&
                 unary_row.size() == unary_value.size(),
@@ -86,8 +61,6 @@ void construct(Search* self, Vector<std::int32_t> size, Vector<std::int32_t> fea
         p.unary[static_cast<std::size_t>(unary_row(i)) * p.cells() + p.cell_offset[unary_variable(i)] + unary_cell(i)] =
             unary_value(i);
     }
-    p.clause_offset = copied(clause_offset);
-    p.clause_literals = literals(clause_variable, clause_low, clause_high);
     require(hints.shape(0) == 0 || hints.shape(1) == p.size.size(), "hints must have one column per variable");
     p.hint_count = static_cast<std::int64_t>(hints.shape(0));
     p.hints.assign(hints.data(), hints.data() + hints.size());
@@ -105,43 +78,8 @@ Method method_named(const std::string& name) {
     throw nb::value_error("method must be auto, messages, overlap or both");
 }
 
-const char* name(Status status) {
-    switch (status) {
-        case Status::open:
-            return "open";
-        case Status::witness:
-            return "witness";
-        case Status::infeasible:
-            return "infeasible";
-        case Status::optimal:
-            return "optimal";
-    }
-    return "";
-}
-
-const char* name(Reason reason) {
-    switch (reason) {
-        case Reason::none:
-            return "";
-        case Reason::time:
-            return "time";
-        case Reason::nodes:
-            return "nodes";
-        case Reason::memory:
-            return "memory";
-        case Reason::stopped:
-            return "stopped";
-        case Reason::internal:
-            return "internal";
-    }
-    return "";
-}
-
 nb::dict result(const Search& s) {
-    nb::dict out;
-    out["status"] = name(s.status());
-    out["reason"] = name(s.reason());
-    out["fault"] = s.fault();
+    nb::dict out = facts(s);
     out["audited"] = s.provers().audited();
     out["assignment"] = s.incumbent().x;
     out["slack"] = s.incumbent().present() ? s.slacks() : std::vector<std::int64_t>();
@@ -185,15 +123,6 @@ nb::dict result(const Search& s) {
     return out;
 }
 
-nb::dict certify(Search& s, std::int64_t level, double seconds, std::int64_t node_limit) {
-    Proof proof;
-    {
-        nb::gil_scoped_release release;
-        proof = s.certify(level, seconds, node_limit);
-    }
-    return proof_arrays(proof);
-}
-
 }  // namespace
 
 void bind_search(nb::module_& m) {
@@ -206,7 +135,10 @@ void bind_search(nb::module_& m) {
             }
         },
         nullptr);
-    nb::class_<Search>(m, "Search")
+    nb::class_<Search> search(m, "Search");
+    bind_stop(search);
+    bind_gap(search);
+    search
         .def("__init__", &construct, "size"_a, "feature"_a, "allowed"_a, "group_tree"_a, "group_offset"_a,
              "leaf_offset"_a, "box_offset"_a, "literal_variable"_a, "literal_low"_a, "literal_high"_a,
              "coefficient_offset"_a, "coefficient_row"_a, "coefficient_value"_a, "bound"_a, "slack_weight"_a,
@@ -243,24 +175,12 @@ void bind_search(nb::module_& m) {
                 s.set_parts(depth);
             },
             "depth"_a)
-        .def("stop", &Search::stop)
-        .def("clear_stop", &Search::clear_stop)
         .def(
             "reset",
             [](Search& s, Vector<std::int64_t> bound, const std::string& mode) {
-                std::vector<std::int64_t> rows = copied(bound);
-                require(narrow<std::int32_t>(rows.size()) == s.problem().constraints,
-                        "one bound per constraint is needed");
-                if (s.problem().has_objective) rows.push_back(0);
-                s.reset(std::move(rows), mode_named(mode));
+                s.reset(bounds_of(s.problem(), bound), mode_named(mode));
             },
             "bound"_a, "mode"_a)
-        .def(
-            "set_gap",
-            [](Search& s, double relative, std::int64_t absolute, std::int64_t reference) {
-                s.set_gap({relative, absolute, reference, INT64_MIN});
-            },
-            "relative"_a, "absolute"_a, "reference"_a)
         .def(
             "fix",
             [](Search& s, std::int64_t work, bool probe) {
@@ -278,7 +198,12 @@ void bind_search(nb::module_& m) {
                 return out;
             },
             "work"_a, "probe"_a)
-        .def("certify", &certify, "level"_a, "seconds"_a, "node_limit"_a)
+        .def(
+            "certify",
+            [](Search& s, std::int64_t level, double seconds, std::int64_t node_limit) {
+                return proved([&] { return s.certify(level, seconds, node_limit); });
+            },
+            "level"_a, "seconds"_a, "node_limit"_a)
         .def("result", &result);
 }
 

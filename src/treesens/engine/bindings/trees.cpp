@@ -33,18 +33,18 @@ CheckedTrees::CheckedTrees(Ints root, Ints feature, Ints cut, Ints left, Ints ri
     for (std::int64_t n = 0; n < nodes(); ++n) {
         if (feature_(n) < 0) leaves_ = std::max(leaves_, std::int64_t{leaf_(n)} + 1);
     }
-    view_.trees = static_cast<std::int64_t>(root_.size());
-    view_.root = root_.data();
-    view_.feature = feature_.data();
-    view_.cut = cut_.data();
-    view_.left = left_.data();
-    view_.right = right_.data();
-    view_.leaf = leaf_.data();
-    view_.default_left = default_left_.data();
-    view_.category_set = category_set_.data();
-    view_.set_offset = set_offset_.data();
-    view_.set_member = set_member_.data();
-    view_.missing_cell = missing_cell_.data();
+    view_ = {static_cast<std::int64_t>(root_.size()),
+             root_.data(),
+             feature_.data(),
+             cut_.data(),
+             left_.data(),
+             right_.data(),
+             leaf_.data(),
+             default_left_.data(),
+             category_set_.data(),
+             set_offset_.data(),
+             set_member_.data(),
+             missing_cell_.data()};
 }
 
 void CheckedTrees::check() const {
@@ -87,10 +87,7 @@ void CheckedTrees::check_leaf_values(const Vector<std::int64_t>& leaf_value) con
     require(sum_to_scores(leaf_value.data(), leaf_value.size(), view_.trees), "the leaf values sum to no score");
 }
 
-namespace {
-
-void check_cells(const CheckedTrees& trees, const Matrix<std::int32_t>& cells) {
-    const Ints& cell_count = trees.cell_count();
+void check_cells(const Matrix<std::int32_t>& cells, const Ints& cell_count) {
     require(cells.shape(1) == cell_count.size(), "cells must have one column per feature");
     for (std::size_t r = 0; r < cells.shape(0); ++r) {
         for (std::size_t f = 0; f < cells.shape(1); ++f) {
@@ -99,9 +96,11 @@ void check_cells(const CheckedTrees& trees, const Matrix<std::int32_t>& cells) {
     }
 }
 
+namespace {
+
 void write_leaves(const CheckedTrees& self, const Matrix<std::int32_t>& cells, const MutableMatrix<std::int32_t>& out,
                   const std::optional<Ints>& numbers) {
-    check_cells(self, cells);
+    check_cells(cells, self.cell_count());
     CellTrees trees = self.view();
     std::vector<std::int32_t> roots;
     if (numbers) {
@@ -122,7 +121,7 @@ void write_profiles(const CheckedTrees& self, const Matrix<std::int32_t>& cells,
                     std::int32_t flipped, const Vector<std::uint8_t>& allowed,
                     const MutableVector<std::int64_t>& highest, const MutableVector<std::int64_t>& lowest,
                     const MutableVector<std::int32_t>& highest_cell, const MutableVector<std::int32_t>& lowest_cell) {
-    check_cells(self, cells);
+    check_cells(cells, self.cell_count());
     const std::int64_t rows = static_cast<std::int64_t>(cells.shape(0));
     require(flipped >= 0 && flipped < self.features(), "the flipped feature is out of range");
     require(static_cast<std::int64_t>(allowed.size()) == self.cell_count()(flipped),

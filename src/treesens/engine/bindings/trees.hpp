@@ -35,4 +35,7 @@ private:
     CellTrees view_;
 };
 
+// Rows of cells [rows][features] are within the cells of the features.
+void check_cells(const Matrix<std::int32_t>& cells, const Ints& cell_count);
+
 }  // namespace treesens

@@ -105,7 +105,6 @@ public:
     // The range of cells of an entry in a slot.
     Literal range(std::int32_t slot, std::int64_t entry) const;
     std::int64_t work() const { return work_; }
-    std::int64_t removed_cells() const { return removed_; }
 
 private:
     bool update(std::int32_t v, Domains& domains);
@@ -206,7 +205,6 @@ private:
     double largest_literal_ = 0;
     double largest_scope_ = 1;
     std::int64_t work_ = 0;
-    std::int64_t removed_ = 0;
 };
 
 }  // namespace treesens

@@ -219,7 +219,7 @@ bool Messages::reduce(std::int32_t v, Domains& domains) {
                 if (keeps_cells_ || !domains.any(v, set_.segment_start[first + g], set_.segment_end[first + g]))
                     continue;
                 for (Cell k = set_.segment_start[first + g]; k <= set_.segment_end[first + g]; ++k) {
-                    if (domains.has(v, k)) domains.remove(v, k), removed = true, ++removed_;
+                    if (domains.has(v, k)) domains.remove(v, k), removed = true;
                 }
             }
             largest = std::max(largest, std::fabs(r[g]));
@@ -238,7 +238,7 @@ bool Messages::drop_cells(std::int32_t v, Domains& domains) {
     const double* sum = sum_.data() + problem_.cell_offset[v];
     bool removed = false;
     for (Cell k = 0; k < problem_.size[v]; ++k) {
-        if (domains.has(v, k) && rest + whole(sum[k]) < 0) domains.remove(v, k), removed = true, ++removed_;
+        if (domains.has(v, k) && rest + whole(sum[k]) < 0) domains.remove(v, k), removed = true;
     }
     return removed;
 }

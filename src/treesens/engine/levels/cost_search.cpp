@@ -25,16 +25,11 @@ constexpr int kOrders = 8;
 CostSearch::CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
                        std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed,
                        std::int64_t max_bytes)
-    : whole_(whole),
-      restrictor_(whole.problem(), whole.forest()),
-      bound_(std::move(bound)),
+    : RepeatedSearch(whole, std::move(bound), std::move(hints), seed, max_bytes),
       costs_(whole.problem(), std::move(cost)),
       moves_(whole.problem(), whole.forest(), costs_, bound_),
-      hints_(std::move(hints)),
       most_(most < 0 ? kLargestSum : most),
       random_(seed),
-      seed_(seed),
-      max_bytes_(max_bytes),
       allowed_(whole.problem().cells(), 0) {
     const Problem& p = whole_.problem();
     std::int64_t sum = 0;
@@ -93,9 +88,7 @@ void CostSearch::finish() {
 void CostSearch::find_nearest(double slice, double seconds) {
     if (!nearest_) {
         for (const std::vector<Cell>& x : hints_) keep(x, true);
-        auto made = std::make_unique<LevelSearch>(whole_, rank_, bound_, hints_, seed_, max_bytes_);
-        const std::lock_guard<std::mutex> lock(guard_);
-        nearest_ = std::move(made);
+        replace(nearest_, std::make_unique<LevelSearch>(whole_, rank_, bound_, hints_, seed_, max_bytes_));
     }
     const Status found = nearest_->run(slice, seconds);
     const auto level = static_cast<std::size_t>(nearest_->low());
@@ -187,9 +180,7 @@ void CostSearch::start_prover() {
     before_ = low_;
     price_ = std::min(most(), low_ + low_ / kStep);
     for (std::size_t i = 0; i < allowed_.size(); ++i) allowed_[i] = costs_.all()[i] >= 0 && costs_.all()[i] <= price_;
-    std::vector<std::vector<Cell>> hints = hints_;
-    if (!best_.empty()) hints.insert(hints.begin(), best_);
-    part_ = restrictor_.restrict(allowed_.data(), rank_.data(), bound_, hints);
+    part_ = restrictor_.restrict(allowed_.data(), rank_.data(), bound_, starts());
     if (part_.left != Left::problem) {
         // Every point of the part is a solution, and the cheapest of them is optimal; or the part has none at this
         // price.
@@ -222,8 +213,7 @@ void CostSearch::start_prover() {
     Gap gap;
     gap.least = -((price_ - constant_) >> shift_);
     made->set_gap(gap);
-    const std::lock_guard<std::mutex> lock(guard_);
-    prover_ = std::move(made);
+    replace(prover_, std::move(made));
     phase_ = Phase::prove;
 }
 
@@ -237,8 +227,7 @@ void CostSearch::read_prover() {
 // The part is completely searched. Solutions in it that exceed the proved bound by less than `rounded` may have been
 // missed.
 void CostSearch::end_part(std::int64_t rounded) {
-    const std::lock_guard<std::mutex> lock(guard_);
-    prover_.reset();
+    replace(prover_, {});
     phase_ = Phase::start;
     if (most() - low_ < rounded || low_ > most())
         finish();
@@ -264,8 +253,7 @@ void CostSearch::prove(double slice, double seconds) {
     if (high_ >= price_ - price_ / kWorthwhile || best_.empty()) return;
     // A cheaper solution reduces the remaining search.
     nodes_ += prover_->provers().statistics().nodes;
-    const std::lock_guard<std::mutex> lock(guard_);
-    prover_.reset();
+    replace(prover_, {});
     phase_ = Phase::start;
 }
 
@@ -288,42 +276,9 @@ void CostSearch::step(double slice, double seconds) {
     }
 }
 
-Status CostSearch::run(double slice, double seconds) {
-    reason_ = Reason::none;
-    const Control::Clock::time_point begin = Control::Clock::now();
-    try {
-        while (status_ == Status::open && reason_ == Reason::none && fault_.empty()) {
-            const double spent = std::chrono::duration<double>(Control::Clock::now() - begin).count();
-            if (stopped_.load(std::memory_order_relaxed)) {
-                reason_ = Reason::stopped;
-                return status_;
-            }
-            step(std::max(0.0, slice - spent), std::max(0.0, seconds - spent));
-        }
-    } catch (const InternalError& error) {
-        status_ = Status::open;
-        fault_ = error.what();
-    } catch (const MemoryLimit&) {
-        reason_ = Reason::memory;
-    } catch (const std::bad_alloc&) {
-        reason_ = Reason::memory;
-    }
-    if (!fault_.empty()) reason_ = Reason::internal;
-    return status_;
-}
-
-void CostSearch::stop() {
-    stopped_.store(true, std::memory_order_relaxed);
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (nearest_) nearest_->stop();
-    if (prover_) prover_->stop();
-}
-
-void CostSearch::clear_stop() {
-    stopped_.store(false, std::memory_order_relaxed);
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (nearest_) nearest_->clear_stop();
-    if (prover_) prover_->clear_stop();
+void CostSearch::set_stop_of_search(bool stops) {
+    set_stop_of(nearest_, stops);
+    set_stop_of(prover_, stops);
 }
 
 }  // namespace treesens

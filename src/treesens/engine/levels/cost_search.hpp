@@ -6,12 +6,9 @@
 // weigh the costs against the rows.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "levels/leaf_moves.hpp"
@@ -19,34 +16,26 @@
 
 namespace treesens {
 
-// Costs are >= 0; a cell with a negative cost is forbidden. Sums over the variables must stay below 2^62.
-class CostSearch {
+// Costs are >= 0; a cell with a negative cost is forbidden. Sums over the variables must stay below 2^62. The status is
+// `optimal` where low and high are as near as the units of the prover allow, `infeasible` where no solution costs less
+// than `most`, or than `low` if that is as near to `most`.
+class CostSearch : public RepeatedSearch {
 public:
     // Only solutions with a cost below `most` are of interest (negative: all). Throws std::invalid_argument for costs
     // that are too large.
     CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
                std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes);
 
-    // Resumes the search; `open` if time ran out.
-    Status run(double slice, double seconds);
-    void stop();
-    void clear_stop();
-    // A lower bound of the cost; `most` if no solution costs less than that.
+    // No solution costs less; `most` where no solution costs less than that.
     std::int64_t low() const { return low_; }
     // The cost of the best solution; -1 without one.
     std::int64_t high() const { return best_.empty() ? -1 : high_; }
-    const std::vector<Cell>& best() const { return best_; }
-    // `optimal` if low and high are as close as the prover's units allow, `infeasible` if no solution costs less than
-    // `most`, or than `low` if that is as close to `most`.
-    Status status() const { return status_; }
-    Reason reason() const { return reason_; }
-    const std::string& fault() const { return fault_; }
-    std::int64_t nodes() const { return nodes_; }
 
 private:
     enum class Phase { nearest, moves, start, prove };
 
-    void step(double slice, double seconds);
+    void step(double slice, double seconds) override;
+    void set_stop_of_search(bool stops) override;
     void find_nearest(double slice, double seconds);
     void improve();
     void start_prover();
@@ -63,16 +52,10 @@ private:
     std::vector<Cell> cheapest() const;
     void finish();
 
-    const SharedProblem& whole_;
-    Restrictor restrictor_;
-    std::vector<std::int64_t> bound_;
     Costs costs_;
     LeafMoves moves_;
-    std::vector<std::vector<Cell>> hints_;
     std::int64_t most_;
     std::mt19937_64 random_;
-    std::uint64_t seed_;
-    std::int64_t max_bytes_;
     std::vector<std::int64_t> steps_;    // the different costs of cells, ascending
     std::vector<std::int32_t> rank_;     // [cells], into steps_; -1: forbidden
     std::vector<std::uint8_t> allowed_;  // [cells], of the part
@@ -84,17 +67,10 @@ private:
     std::int64_t price_ = 0;     // cells outside the part cost more
     std::int64_t chunk_ = 0;     // nodes until the next check
     std::unique_ptr<Search> prover_;
-    std::mutex guard_;  // of nearest_ and prover_, against `stop` from another thread
-    std::atomic<bool> stopped_{false};
-    std::vector<Cell> best_;
     std::int64_t high_ = 0;
     std::int64_t low_ = 0;
     std::int64_t before_ = 0;  // low_ as it was before the part
-    std::int64_t unit_ = 1;    // a common divisor of all costs
-    Status status_ = Status::open;
-    Reason reason_ = Reason::none;
-    std::string fault_;
-    std::int64_t nodes_ = 0;
+    std::int64_t unit_ = 1;    // of which all costs are multiples
 };
 
 }  // namespace treesens

@@ -16,13 +16,8 @@ constexpr std::int64_t kFirstLook = 30'000;
 
 LevelSearch::LevelSearch(const SharedProblem& whole, std::vector<std::int32_t> level, std::vector<std::int64_t> bound,
                          std::vector<std::vector<Cell>> hints, std::uint64_t seed, std::int64_t max_bytes)
-    : whole_(whole),
-      restrictor_(whole.problem(), whole.forest()),
+    : RepeatedSearch(whole, std::move(bound), std::move(hints), seed, max_bytes),
       level_(std::move(level)),
-      bound_(std::move(bound)),
-      hints_(std::move(hints)),
-      seed_(seed),
-      max_bytes_(max_bytes),
       allowed_(level_.size(), 0) {
     for (const std::int32_t l : level_) {
         if (l >= 0) step_.push_back(l);
@@ -99,86 +94,49 @@ std::size_t LevelSearch::next() const {
     return low_ + (high_ - low_) / 2;
 }
 
-bool LevelSearch::finish() {
-    if (low_ < high_ || (best_.empty() && low_ < step_.size())) return false;
+void LevelSearch::finish() {
+    if (low_ < high_ || (best_.empty() && low_ < step_.size())) return;
     status_ = best_.empty() ? Status::infeasible : Status::optimal;
-    return true;
 }
 
-Status LevelSearch::run(double slice, double seconds) {
-    reason_ = Reason::none;
-    if (status_ != Status::open) return status_;
-    if (!fault_.empty()) {
-        reason_ = Reason::internal;
-        return status_;
+void LevelSearch::start() {
+    started_ = true;
+    skip_hopeless();
+    for (const std::vector<Cell>& x : hints_) {
+        bool inside = true;
+        for (std::size_t v = 0; v < x.size(); ++v) inside &= level_[whole_.problem().cell_offset[v] + x[v]] >= 0;
+        if (inside && whole_.solves(x, bound_)) keep(x);
     }
-    try {
-        if (!started_) {
-            started_ = true;
-            skip_hopeless();
-            for (const std::vector<Cell>& x : hints_) {
-                bool inside = true;
-                for (std::size_t v = 0; v < x.size(); ++v)
-                    inside &= level_[whole_.problem().cell_offset[v] + x[v]] >= 0;
-                if (inside && whole_.solves(x, bound_)) keep(x);
-            }
-        }
-        const Control::Clock::time_point begin = Control::Clock::now();
-        while (!finish()) {
-            const double spent = std::chrono::duration<double>(Control::Clock::now() - begin).count();
-            if (stopped_.load(std::memory_order_relaxed)) {
-                reason_ = Reason::stopped;
-                return status_;
-            }
-            if (!search_) {
-                asked_ = next();
-                std::vector<std::vector<Cell>> hints = hints_;
-                if (!best_.empty()) hints.insert(hints.begin(), best_);
-                auto made =
-                    std::make_unique<RestrictedSearch>(restrictor_.restrict(box(asked_), level_.data(), bound_, hints),
-                                                       Mode::decide, seed_, max_bytes_, kFirstLook);
-                const std::lock_guard<std::mutex> lock(guard_);
-                search_ = std::move(made);
-                ++decisions_;
-            }
-            const Status found = search_->run(std::max(0.0, slice - spent), std::max(0.0, seconds - spent));
-            if (found == Status::open) {
-                reason_ = search_->reason();
-                fault_ = search_->fault();
-                return status_;
-            }
-            if (found == Status::witness) {
-                keep(search_->point());
-            } else {
-                low_ = asked_ + 1;
-                stride_ *= 2;
-            }
-            nodes_ += search_->nodes();
-            const std::lock_guard<std::mutex> lock(guard_);
-            search_.reset();
-        }
-    } catch (const InternalError& error) {
-        status_ = Status::open;
-        reason_ = Reason::internal;
-        fault_ = error.what();
-    } catch (const MemoryLimit&) {
-        reason_ = Reason::memory;
-    } catch (const std::bad_alloc&) {
-        reason_ = Reason::memory;
+    finish();
+}
+
+void LevelSearch::step(double slice, double seconds) {
+    if (!started_) {
+        start();
+        return;
     }
-    return status_;
-}
-
-void LevelSearch::stop() {
-    stopped_.store(true, std::memory_order_relaxed);
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (search_) search_->stop();
-}
-
-void LevelSearch::clear_stop() {
-    stopped_.store(false, std::memory_order_relaxed);
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (search_) search_->clear_stop();
+    if (!search_) {
+        asked_ = next();
+        replace(search_,
+                std::make_unique<RestrictedSearch>(restrictor_.restrict(box(asked_), level_.data(), bound_, starts()),
+                                                   Mode::decide, seed_, max_bytes_, kFirstLook));
+        ++decisions_;
+    }
+    const Status found = search_->run(slice, seconds);
+    if (found == Status::open) {
+        reason_ = search_->reason();
+        fault_ = search_->fault();
+        return;
+    }
+    if (found == Status::witness) {
+        keep(search_->point());
+    } else {
+        low_ = asked_ + 1;
+        stride_ *= 2;
+    }
+    nodes_ += search_->nodes();
+    replace(search_, {});
+    finish();
 }
 
 }  // namespace treesens

@@ -1,7 +1,11 @@
 #include "levels/restricted_search.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
 #include <utility>
+
+#include "problem/checked.hpp"
 
 namespace treesens {
 
@@ -38,6 +42,51 @@ Status RestrictedSearch::run(double slice, double seconds) {
     if (mode_ == Mode::decide ? status_ == Status::witness : search_->is_witness())
         point_ = widened(part_, search_->incumbent().x);
     return status_;
+}
+
+RepeatedSearch::RepeatedSearch(const SharedProblem& whole, std::vector<std::int64_t> bound,
+                               std::vector<std::vector<Cell>> hints, std::uint64_t seed, std::int64_t max_bytes)
+    : whole_(whole),
+      restrictor_(whole.problem(), whole.forest()),
+      bound_(std::move(bound)),
+      hints_(std::move(hints)),
+      seed_(seed),
+      max_bytes_(max_bytes) {}
+
+std::vector<std::vector<Cell>> RepeatedSearch::starts() const {
+    std::vector<std::vector<Cell>> points = hints_;
+    if (!best_.empty()) points.insert(points.begin(), best_);
+    return points;
+}
+
+Status RepeatedSearch::run(double slice, double seconds) {
+    reason_ = Reason::none;
+    const Control::Clock::time_point begin = Control::Clock::now();
+    try {
+        while (status_ == Status::open && reason_ == Reason::none && fault_.empty()) {
+            const double spent = std::chrono::duration<double>(Control::Clock::now() - begin).count();
+            if (stopped_.load(std::memory_order_relaxed)) {
+                reason_ = Reason::stopped;
+                return status_;
+            }
+            step(std::max(0.0, slice - spent), std::max(0.0, seconds - spent));
+        }
+    } catch (const InternalError& error) {
+        status_ = Status::open;
+        fault_ = error.what();
+    } catch (const MemoryLimit&) {
+        reason_ = Reason::memory;
+    } catch (const std::bad_alloc&) {
+        reason_ = Reason::memory;
+    }
+    if (!fault_.empty()) reason_ = Reason::internal;
+    return status_;
+}
+
+void RepeatedSearch::set_stop(bool stops) {
+    stopped_.store(stops, std::memory_order_relaxed);
+    const std::lock_guard<std::mutex> lock(guard_);
+    set_stop_of_search(stops);
 }
 
 }  // namespace treesens

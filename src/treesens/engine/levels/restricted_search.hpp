@@ -1,8 +1,10 @@
 // Repeated searches of one problem, restricted to fewer cells.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,62 @@ private:
     std::vector<Cell> point_;
     std::int64_t constant_ = INT64_MAX;  // what every point of the box is worth, if no problem is left of an optimum
     Status status_ = Status::open;
+};
+
+// A question about the cells of a solution, decided by searches one after the other. Resumable.
+class RepeatedSearch {
+public:
+    virtual ~RepeatedSearch() = default;
+
+    // Goes on where it stopped; `open` where the time was up.
+    Status run(double slice, double seconds);
+    void stop() { set_stop(true); }
+    void clear_stop() { set_stop(false); }
+    // The best solution; empty without one.
+    const std::vector<Cell>& best() const { return best_; }
+    Status status() const { return status_; }
+    Reason reason() const { return reason_; }
+    const std::string& fault() const { return fault_; }
+    std::int64_t nodes() const { return nodes_; }
+
+protected:
+    RepeatedSearch(const SharedProblem& whole, std::vector<std::int64_t> bound, std::vector<std::vector<Cell>> hints,
+                   std::uint64_t seed, std::int64_t max_bytes);
+    // Goes on with the search at work, or begins one. Sets the status if the question is decided, and the reason or the
+    // fault if there is one to end the run.
+    virtual void step(double slice, double seconds) = 0;
+    // Stops the search at work, or lets it run again. With the guard, from another thread.
+    virtual void set_stop_of_search(bool stops) = 0;
+    // The search at work, or none.
+    template <typename S>
+    void replace(std::unique_ptr<S>& search, std::unique_ptr<S> other) {
+        const std::lock_guard<std::mutex> lock(guard_);
+        search = std::move(other);
+    }
+    template <typename S>
+    static void set_stop_of(const std::unique_ptr<S>& search, bool stops) {
+        if (search) stops ? search->stop() : search->clear_stop();
+    }
+    // The points to start from: the best solution first.
+    std::vector<std::vector<Cell>> starts() const;
+
+    const SharedProblem& whole_;
+    Restrictor restrictor_;
+    std::vector<std::int64_t> bound_;
+    std::vector<std::vector<Cell>> hints_;
+    std::uint64_t seed_;
+    std::int64_t max_bytes_;
+    std::vector<Cell> best_;
+    Status status_ = Status::open;
+    Reason reason_ = Reason::none;
+    std::string fault_;
+    std::int64_t nodes_ = 0;
+
+private:
+    void set_stop(bool stops);
+
+    std::mutex guard_;  // of the search at work, against `stop` from another thread
+    std::atomic<bool> stopped_{false};
 };
 
 }  // namespace treesens

@@ -8,8 +8,8 @@
 
 namespace treesens {
 
-ChoiceTrees::ChoiceTrees(const CellTrees& trees, std::vector<Cell> cells, std::vector<Wide> values, std::int32_t tables,
-                         Choices choices)
+ChoiceTrees::ChoiceTrees(const CellTrees& trees, std::int64_t nodes, std::vector<Cell> cells, std::vector<Wide> values,
+                         std::int32_t tables, Choices choices)
     : cells_(std::move(cells)),
       values_(std::move(values)),
       tables_(tables),
@@ -19,30 +19,19 @@ ChoiceTrees::ChoiceTrees(const CellTrees& trees, std::vector<Cell> cells, std::v
     for (std::size_t i = 0; i < choices_.features.size(); ++i) {
         place_[choices_.features[i]] = static_cast<std::int32_t>(i);
     }
-    std::int32_t nodes = 0;
     for (std::int64_t t = 0; t < trees.trees; ++t) {
-        // Children come after their parents, so the last node of a tree is on its rightmost way down.
         trees_.emplace_back();
         trees_.back().root = trees.root[t];
-        std::vector<std::int32_t> open{trees.root[t]};
-        while (!open.empty()) {
-            const std::int32_t n = open.back();
-            open.pop_back();
-            nodes = std::max(nodes, n + 1);
-            if (trees.feature[n] < 0) continue;
-            open.push_back(trees.left[n]);
-            open.push_back(trees.right[n]);
-        }
     }
     copy_nodes(trees, nodes);
     for (ChoiceTree& tree : trees_) classify(tree);
 }
 
-void ChoiceTrees::copy_nodes(const CellTrees& trees, std::int32_t nodes) {
+void ChoiceTrees::copy_nodes(const CellTrees& trees, std::int64_t nodes) {
     nodes_.resize(nodes);
     std::int64_t members = 0;
     std::int32_t sets = 0;
-    for (std::int32_t n = 0; n < nodes; ++n) {
+    for (std::int64_t n = 0; n < nodes; ++n) {
         ChoiceNode& node = nodes_[n];
         node.feature = trees.feature[n];
         node.leaf = trees.leaf[n];

@@ -57,9 +57,9 @@ constexpr std::int32_t kFewBlocks = 6;
 
 class ChoiceTrees {
 public:
-    // `values` [leaves][tables] in whole numbers, whose sums over trees fit int64 several times over.
-    ChoiceTrees(const CellTrees& trees, std::vector<Cell> cells, std::vector<Wide> values, std::int32_t tables,
-                Choices choices);
+    // Of so many nodes. `values` [leaves][tables] in whole numbers, whose sums over trees fit int64 several times over.
+    ChoiceTrees(const CellTrees& trees, std::int64_t nodes, std::vector<Cell> cells, std::vector<Wide> values,
+                std::int32_t tables, Choices choices);
 
     std::int32_t tables() const { return tables_; }
     std::int32_t choices() const { return choices_.count; }
@@ -93,7 +93,7 @@ public:
 
 private:
     Sides sides_of_set(const ChoiceNode& node, Cell low, Cell high) const;
-    void copy_nodes(const CellTrees& trees, std::int32_t nodes);
+    void copy_nodes(const CellTrees& trees, std::int64_t nodes);
     void classify(ChoiceTree& tree);
     std::vector<std::int32_t> nodes_of(std::int32_t root) const;
     void find_tables(ChoiceTree& tree, const std::vector<std::int32_t>& nodes) const;

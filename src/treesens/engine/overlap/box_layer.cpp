@@ -112,28 +112,26 @@ public:
         const std::int64_t slop = rounding_slop(p_, f_, layer_.rows);
         join_.leave_out(slop);
         std::int64_t left = schedule.overlap_pairs_together;
-        for (const auto& [tree, groups] : groups_by_tree(p_)) {
-            static_cast<void>(tree);
-            const std::vector<std::int32_t> touched = touching(groups);
-            if (touched.empty()) continue;
-            // Above so many pairs the copies stay apart (weaker, never wrong).
-            if (!join_.run(touched, std::min(schedule.overlap_pairs, left))) {
-                for (const std::int32_t g : touched) apart(g);
-            } else {
-                left -= static_cast<std::int64_t>(join_.entries.size());
-                write_join(slop);
-            }
-            charge();
-        }
-        return finished();
+        return built([&](const std::vector<std::int32_t>& touched) {
+            if (!join_.run(touched, std::min(schedule.overlap_pairs, left))) return false;
+            left -= static_cast<std::int64_t>(join_.entries.size());
+            write_join(slop);
+            return true;
+        });
     }
 
     BoxLayer row() {
-        for (const auto& [tree, groups] : groups_by_tree(p_)) {
-            static_cast<void>(tree);
-            const std::vector<std::int32_t> touched = touching(groups);
+        return built([&](const std::vector<std::int32_t>& touched) { return at_home(touched); });
+    }
+
+private:
+    // Copies of a tree that are not put together (above so many pairs) stay apart: weaker, never wrong.
+    template <typename Together>
+    BoxLayer built(const Together& together) {
+        for (const auto& trees : groups_by_tree(p_)) {
+            const std::vector<std::int32_t> touched = touching(trees.second);
             if (touched.empty()) continue;
-            if (!at_home(touched)) {
+            if (!together(touched)) {
                 for (const std::int32_t g : touched) apart(g);
             }
             charge();
@@ -141,7 +139,6 @@ public:
         return finished();
     }
 
-private:
     std::vector<std::int32_t> touching(const std::vector<std::int32_t>& groups) const {
         std::vector<std::int32_t> touched;
         for (const std::int32_t g : groups) {

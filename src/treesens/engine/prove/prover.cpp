@@ -70,12 +70,6 @@ const char* Prover::phase_name() const {
     return bound_level_ != nullptr && bound_level_ == bounds_.collapsed() ? "collapsed" : "full";
 }
 
-std::int64_t Prover::upper(const Incumbent& incumbent) const {
-    std::int64_t bound = proved_upper();
-    if (incumbent.present() && incumbent.score.hard >= 0) bound = std::max(bound, incumbent.score.soft);
-    return std::min(bound, root_upper_);
-}
-
 void Prover::step(std::int64_t node_limit, Incumbent& incumbent, Control& control) {
     switch (phase_) {
         case Phase::enter:

@@ -35,8 +35,6 @@ public:
     bool has_done(std::int64_t nodes) const override;
     std::int64_t work() const override;
     std::int64_t audited() const override { return audit_.nodes() + audited_in_parts_; }
-    // Upper bound of the soft rows over all solutions (INT64_MAX: unknown).
-    std::int64_t upper(const Incumbent& incumbent) const;
     // From now on, if the search looks long, it begins again in parts. Before the first run.
     void set_parts(const Parts& parts);
     // True if the further course of the search is decided: it may be shared from now on.

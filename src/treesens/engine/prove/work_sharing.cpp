@@ -141,12 +141,6 @@ std::int64_t WorkSharing::proved_upper() const {
     return std::min(bound, first_.root_upper());
 }
 
-std::int64_t WorkSharing::upper(const Incumbent& incumbent) const {
-    std::int64_t bound = proved_upper();
-    if (incumbent.present() && incumbent.score.hard >= 0) bound = std::max(bound, incumbent.score.soft);
-    return std::min(bound, first_.root_upper());
-}
-
 void WorkSharing::set_audit(std::int64_t every) {
     for (auto& h : helpers_) h->prover.set_audit(every);
 }

@@ -30,7 +30,6 @@ public:
     // found. Exceptions of any thread are thrown here, after all threads have ended.
     void run(std::int64_t work, Incumbent& incumbent, LocalSearch& polisher, Control& control);
     bool finished() const;
-    std::int64_t upper(const Incumbent& incumbent) const;
     std::int64_t proved_upper() const;  // see Prover
     std::int64_t work() const;
     void set_audit(std::int64_t every);

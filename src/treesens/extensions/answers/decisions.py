@@ -1,4 +1,4 @@
-"""Decisions about one row: which of its values decide its class, whatever the other features are, and how far they may move.
+"""Decisions about one row: which of its values decide its class, and how far they may move.
 
 A *sufficient reason* is a set of features such that no input that agrees with the row on them has another class: proved in
 exact arithmetic (prime implicants: Shih, Choi and Darwiche, IJCAI 2018; abductive explanations: Ignatiev, Narodytska and
@@ -40,22 +40,22 @@ class RowDecisions:
     budget: Budget
     options: Options
     ask: Callable[[Query, Options, Budget], Result]
-    """The general way to an answer."""
+    """Solves the questions that the native search does not."""
     decisions: int = 0
     proof: Proof = Proof.EXACT
     """The weakest proof of all decisions."""
     known: list[Other] = field(default_factory=list)
     """Inputs of another class that were found for this row."""
     unsettled: str = ""
-    """Why a decision cannot be made, whatever the time."""
+    """Why a decision is impossible within any time."""
 
     def other(self, fixed: Iterable[int]) -> Other | None:
-        """Such an input; None: it is proved that there is none."""
+        """Such an input; None: proved that there is none."""
         return self.other_within({f: self._only(f) for f in fixed})
 
     def other_within(self, box: Mapping[int, BoolArray]) -> Other | None:
-        """An input of another class whose cells lie in those of the box, bool[n_cells] by feature; other features are free.
-        None: it is proved that there is none.
+        """An input of another class whose cells lie in the box, bool[n_cells] by feature; other features are free. None: proved
+        that there is none.
         """
         for one in self.known:
             if all(mask[one[1][0, f]] for f, mask in box.items()):
@@ -109,7 +109,7 @@ class RowDecisions:
         return frozenset(np.flatnonzero(cells[0] != self.cells).tolist())
 
     def without_each(self, features: Sequence[int]) -> Features:
-        """A minimal part of features that decide the class: each is left out if the others do without it."""
+        """A minimal subset of features that decides the class: each feature is dropped if the others suffice."""
         kept = frozenset(features)
         for f in features:
             if f in kept and self.other(kept - {f}) is None:
@@ -117,7 +117,7 @@ class RowDecisions:
         return kept
 
     def contrastive(self, free: Features, usable: Features, found: Other) -> tuple[Features, Other]:
-        """A minimal part of `free` whose change gives another class, and such an input; `found` changes some of it. Features
+        """A minimal subset of `free` whose change gives another class, with such an input; `found` changes some of it. Features
         that are not usable may change anyway.
         """
         freed, best = self.changed(found[1]) & free, found
@@ -148,8 +148,8 @@ class RowDecisions:
             to_hit.append(changes)
 
     def widened(self, features: Iterable[int]) -> dict[int, BoolArray]:
-        """A box around the values of a reason in which every input has the class of the row, bool[n_cells] by feature. None of
-        its sides can be moved, and none of its sets of categories be larger. When the time is up, what is proved by then.
+        """A box around the values of a reason in which every input has the class of the row, bool[n_cells] by feature. No side
+        can move and no category set can grow. At the time limit: the box proved so far.
         """
         box = {f: self._only(f) for f in features}
         try:
@@ -172,12 +172,12 @@ class RowDecisions:
                 self._holds_with(box, feature, [cell])
 
     def _move_side(self, box: dict[int, BoolArray], feature: int, own: int, end: int, legal: BoolArray) -> None:
-        """The side towards `end`, as far as the class stands: what stands for a wide box does for a narrow one."""
+        """The side moved towards `end` while the class holds; a proof for a wide box covers a narrow one."""
         step = 1 if end > own else -1
         cells = [cell for cell in range(own + step, end, step) if legal[cell]]
         stands, falls = 0, len(cells) + 1
         while falls - stands > 1:
-            # The whole side first: most features of long reasons are bounded on one side only.
+            # Try the whole side first: most features of long reasons are bounded on one side only.
             tried = len(cells) if falls > len(cells) else (stands + falls) // 2
             if self._holds_with(box, feature, cells[:tried]):
                 stands = tried
@@ -185,7 +185,7 @@ class RowDecisions:
                 falls = tried
 
     def _holds_with(self, box: dict[int, BoolArray], feature: int, cells: Sequence[int]) -> bool:
-        """True if the class holds with more cells, which then belong to the box."""
+        """True if the class holds with more cells, which are then added to the box."""
         mask = box[feature].copy()
         mask[list(cells)] = True
         if self.other_within({**box, feature: mask}) is not None:

@@ -1,8 +1,8 @@
-"""Why a row has its class, from the decisions about it: a reason, several, the box around it, what would change the class.
+"""Why a row has its class: a reason, several reasons, the box around one, and changes that give another class.
 
-For `explain row N of DATA`, `found` comes with features whose values alone decide the class of the row, proved, and, if some
-input has another class, with one that is verified, as the witness. `none` says that the class depends on features that may not
-be used: an input that agrees with the row on all others has another class, verified.
+For `explain row N of DATA`, `found` comes with features proved to decide the row's class and, if another class exists, a
+verified input of that class as the witness. `none` says that the class depends on features that may not be used: an input that
+agrees with the row on all others has another class, verified.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from treesens.values.verify import Witness, verify_cells, verify_values
 @dataclass(frozen=True)
 class Wanted:
     """Which reasons: as few features as possible if `smallest`; the smallest ones if `most` is above 1; none with features of
-    `barred`; with a `box` around the first. Of minimal reasons the one is found that does without the features that come first
-    in `order`. No change is one of `barred` or `held` features.
+    `barred`; with a `box` around the first. A minimal reason avoids the first features in `order`. Changes leave `barred` and
+    `held` features alone.
     """
 
     order: Sequence[int]
@@ -40,11 +40,10 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class RowReason:
-    """What is known. `several` are reasons, the first of which is the answer; `complete` if there are no others, `smallest`
-    if no fewer features decide the class. `contrast` has the features whose change gives another class, at `other`; None if
-    no change that is allowed does, and then `other` is an input that needs one that is not. `within` is an input of another
-    class that agrees with the row on all features that may be used: there is no reason. `box` holds cells of the features of
-    the first reason, bool[n_cells] each.
+    """Results so far. `several` are reasons, the answer first; `complete` if there are no others, `smallest` if no fewer
+    features decide the class. `contrast` has the features whose change gives another class, at `other`; None if no allowed
+    change does; `other` then needs a forbidden one. `within` is an input of another class that agrees with the row on all
+    usable features: there is no reason. `box` holds cells of the features of the first reason, bool[n_cells] each.
     """
 
     several: tuple[Features, ...] = ()
@@ -55,11 +54,11 @@ class RowReason:
     within: Other | None = None
     box: dict[int, BoolArray] | None = None
     open: bool = False
-    """Whether the time was up before all was known that was asked for."""
+    """True if the time limit ended the work early."""
 
 
 def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None = None) -> RowReason:
-    """Why a row has its class. `changes` decides about the row if changes have to fulfil more than that features stay."""
+    """Why a row has its class. `changes` makes the decisions if changes are constrained further than by unchanged features."""
     every = frozenset(wanted.order)
     usable, held = every - wanted.barred, wanted.barred | wanted.held
     reason = RowReason()
@@ -89,7 +88,7 @@ def reason_of(judge: RowDecisions, wanted: Wanted, changes: RowDecisions | None 
 
 
 def _smallest(judge: RowDecisions, usable: Features, most: int, reason: RowReason) -> RowReason:
-    """The smallest reasons; when the time is up, those that are known."""
+    """The smallest reasons, or those found before the time limit."""
     found: list[Features] = []
     search = judge.smallest(usable)
     try:
@@ -108,7 +107,7 @@ def answer_explained(
     budget: Budget,
     ask: Callable[[Query, Options, Budget], Result],
 ) -> Result:
-    """The answer to a question that explains a row; `ask` answers the questions that it takes."""
+    """The answer to a question that explains a row; `ask` solves the subquestions."""
     start = time.perf_counter()
     backend = "native" if options.backend == "auto" else options.backend
     bare = leave_open(query.name, backend=backend, pipeline=options.pipeline)
@@ -126,7 +125,7 @@ def answer_explained(
 
 
 def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDecisions, bare: Result) -> Result:
-    """What is known as an answer: an input that the library judges otherwise leaves it open."""
+    """The results as an answer; unknown if the library gives the input another class."""
     if row_reason.open:
         return replace(bare, reason=judge.unsettled or bare.reason)
     about = Explanation(row.predicted, None, False, row_reason.contrast, judge.decisions)
@@ -145,14 +144,14 @@ def _told(query: Query, row: ExplainedRow, row_reason: RowReason, judge: RowDeci
 
 
 def _verified(row: ExplainedRow, other: Other, judge: RowDecisions) -> Witness | None:
-    """An input of another class, as near to the row as its cells allow, judged in the library's arithmetic, too."""
+    """An input of another class, as near to the row as its cells allow, confirmed in the library's arithmetic."""
     query, cells = other
     found = verify_cells(query, cells, near=row.values[0], library_predict=judge.options.library_predict)
     return found if isinstance(found, Witness) else None
 
 
 def search_reason(question: OpenQuestion, budget: Budget) -> Result:
-    """The method."""
+    """The method that explains a row."""
     assert question.query.explained is not None
     return answer_explained(question.query, question.query.explained, question.options, budget, question.ask)
 

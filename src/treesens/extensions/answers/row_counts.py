@@ -1,16 +1,16 @@
 """`count rows of DATA`: for how many rows of a table the first point can be that row.
 
-With one point the row decides everything, and all rows are judged at once. With two points a partner is looked for:
+With one point all rows are judged at once. With two points each row needs a partner:
 
-1. constraints on the row alone rule rows out;
+1. constraints on the first point alone exclude rows;
 2. one sweep over the features that may differ (data/flips.py) gives the partners with the extreme scores; if one of
    them satisfies everything the row counts, and where even the extremes fail a score constraint it does not;
 3. if these features have few combinations of cells, all of them are tried (`partners_of`);
 4. the native engine looks for a partner in the cells of each row that is left, with one compiled question for all of them;
-5. what is left then, and with other backends, is asked row by row, as the question with `P = row N of DATA`.
+5. the rest, and all rows with other backends, are solved one by one as the question with `P = row N of DATA`.
 
-A row counts if exact arithmetic and the arithmetic of the library (and the library itself, if it is asked) agree that it
-does; it does not count if exact arithmetic proves so; all others are undecided, and the count is between two numbers.
+A row counts if exact arithmetic, the library's arithmetic and (if it is run) the library itself agree that it does; it does not
+count if exact arithmetic proves so; all others are undecided, and the count is between two numbers.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from treesens.values.relations import firm_relations
 from treesens.values.verify import Witness, verify_cells, verify_values
 
 _CHUNK = 512
-"""Rows that are swept between two looks at the clock."""
+"""Rows swept between two checks of the clock."""
 
 _COMBINATIONS = 128
-"""Most combinations of sensitive cells (but those of one feature) that are swept; beyond, a search is faster."""
+"""Maximum of sensitive cell combinations (except those of one feature) to sweep; beyond it, a search is faster."""
 
 _ATTEMPTS = 4
-"""Most partners of one row that are shown to the library, of those that satisfy everything exactly."""
+"""Maximum of exact partners per row that are replayed by the library."""
 
 _SLICE = 1.0
-"""Most seconds on the cells of one row in the first round."""
+"""Maximum of seconds on the cells of one row in the first round."""
 
 MOST_COMBINATIONS = 2048
-"""Most combinations of cells of the features that may differ which are tried for every row."""
+"""Maximum of cell combinations of the features that may differ, all tried for every row."""
 _INPUTS = 1 << 14
-"""Pairs that are judged between two looks at the clock."""
+"""Pairs judged between two checks of the clock."""
 
 
 def count_rows(
@@ -81,8 +81,8 @@ def count_rows(
 ) -> Result:
     """The answer to a question with `rows`.
 
-    `pinned(N)` is the question about row N of the table, which `one` answers. The time limit is for all rows together; at the
-    limit and on its stop the count is given between bounds.
+    `pinned(N)` is the question about row N of the table, solved by `one`. All rows share the time limit; when it or a stop ends
+    the count, bounds are returned.
     """
     start = time.monotonic()
     counter = _Counter(without_clashes(query), options)
@@ -98,7 +98,7 @@ def count_rows(
 
 
 class _Counter:
-    """What is known of every row: `yes` and `no` bool[rows]; a row that is neither is open. `partner` holds second points."""
+    """Status of every row: `yes` and `no` bool[rows]; a row in neither is open. `partner` holds second points."""
 
     def __init__(self, query: Query, options: Options) -> None:
         assert query.rows is not None
@@ -114,7 +114,7 @@ class _Counter:
     # --- one point ------------------------------------------------------------------------------------------------------
 
     def judge_points(self) -> None:
-        """One point is the row: everything is decided, but for rows inside the numerical band."""
+        """One point is the row: only rows inside the numerical band stay open."""
         x = many_inputs(self.query, self.rows.values[None], self.cells[None])
         exact = holds_everywhere(self.query.constraints, x)
         self.no = ~exact
@@ -135,7 +135,7 @@ class _Counter:
                 self.witnesses[int(places[first])] = verdict
 
     def _library_agrees(self, x: ManyInputs, library_predict: Sequence[LibraryReplay] | None) -> BoolArray:
-        """Whether every constraint on scores holds with the library's scores, bool[rows]."""
+        """True where every score constraint holds with the library's scores, bool[rows]."""
         margins = []
         for number, point in enumerate(self.query.points):
             model = self.query.models[point.model].ensemble
@@ -152,7 +152,7 @@ class _Counter:
     # --- two points -----------------------------------------------------------------------------------------------------
 
     def judge_partners(self, budget: Budget) -> None:
-        """Rows that no partner can save, and rows whose partner is one of the extremes."""
+        """Excludes rows without a partner, and counts rows whose partner is one of the extremes."""
         alone = [c for c in self.query.constraints if points_in(c) <= {0}]
         twice = np.stack([self.rows.values, self.rows.values])
         same = many_inputs(self.query, twice, np.stack([self.cells, self.cells]))
@@ -187,7 +187,7 @@ class _Counter:
         waiting = np.flatnonzero(~self.no & ~self.yes)
         for places, holds, combinations in partners_of(self.query, varied, self.cells, waiting, legal, budget):
             self.no[places] = ~holds.any(axis=1)
-            # The arithmetic of the library may refuse one of them and take another.
+            # The library's arithmetic may reject one partner and accept another.
             for attempt in range(_ATTEMPTS):
                 ranks = np.cumsum(holds, axis=1)
                 open_rows = np.flatnonzero((ranks[:, -1] > attempt) & ~self.yes[places])
@@ -202,7 +202,7 @@ class _Counter:
         self._accept(places[good], x.take(good))
 
     def _sweep(self, varied: tuple[int, ...], legal: list[BoolArray], same: ManyInputs, budget: Budget) -> None:
-        """The partners with the highest and the lowest score of every output that the second point is asked for."""
+        """The partners with the highest and lowest score of every output constrained at the second point."""
         query, model = self.query, self.query.points[1].model
         outputs = {t.output for row in linear_constraints(query.constraints) for t in row.form.scores if t.point == 1}
         for output in sorted(outputs):
@@ -255,7 +255,7 @@ class _Counter:
             rest = replace(row.form, scores=tuple(t for t in row.form.scores if t.point == 0))
             fixed, shift, whole = form_values(rest, same)
             factor = partner[0].coefficient
-            # Rounded down by less than `slack`: the true score may be higher than it is recorded.
+            # Rounded down by less than `slack`: the true score may be higher.
             best = found.highest + found.slack if factor > 0 else found.lowest
             unit = Unit(found.shift).size * factor
             low = row.bound.enclose(128)[0]
@@ -264,7 +264,7 @@ class _Counter:
                     self.no[place] = True
 
     def search(self, budget: Budget, progress: Callable[[str], None] | None) -> None:
-        """Looks for partners in the cells of the open rows. Cells that have none prove that their rows do not count."""
+        """Searches partners in the cells of the open rows. Cells proved empty exclude their rows."""
         places = np.flatnonzero(~self.no & ~self.yes)
         if len(places) == 0:
             return
@@ -273,7 +273,7 @@ class _Counter:
         try:
             engine = IncrementalSearch(bare, 0, features, **for_engine(self.options))
         except BackendError:
-            return  # asked one by one
+            return  # solved one by one
         if engine.decided is not None:
             self.no[places] = True
             return
@@ -293,14 +293,14 @@ class _Counter:
                     self._verify(bare, equal, solved.cells)
 
     def _equal(self, places: Int64Array) -> list[list[int]]:
-        """The places of rows that are equal, together: what is found of one holds for all."""
+        """The places of equal rows, grouped: a result for one holds for all."""
         found: dict[bytes, list[int]] = {}
         for place in places:
             found.setdefault(self.rows.values[place].tobytes(), []).append(int(place))
         return list(found.values())
 
     def _verify(self, bare: Query, equal: list[int], cells: Int32Array) -> None:
-        """Counts equal rows if the first point of these cells can be that very row."""
+        """Counts equal rows if the first point in these cells can be exactly that row."""
         row = self.rows.values[equal[0]]
         verdict = verify_cells(bare, cells, near=row, library_predict=self.options.library_predict)
         if isinstance(verdict, Witness) and np.array_equal(verdict.values[0], row, equal_nan=True):
@@ -316,11 +316,11 @@ class _Counter:
         budget: Budget,
         progress: Callable[[str], None] | None,
     ) -> str:
-        """Asks about the rows that are open, once for all that are equal; why it ended."""
+        """Solves the open rows, once per group of equal ones; returns why it ended."""
         waiting = np.flatnonzero(~self.no & ~self.yes)
         left_open, reason = 0, ""
         if len(self.query.points) == 1:
-            # The row decides everything, so there is nothing to search for.
+            # The row fixes every value: no search is needed.
             return "numerical band" if len(waiting) else ""
         equal = self._equal(waiting)
         for done, places in enumerate(equal):
@@ -341,7 +341,7 @@ class _Counter:
         return reason if left_open else ""
 
     def result(self, reason: str) -> Result:
-        """The count: `found` if a row counts, `none` if it is proved that none does."""
+        """The count: `found` if a row counts, `none` if proved that none does."""
         index = self.rows.index
         first = min(self.witnesses, default=0)
         count = RowCount(
@@ -366,13 +366,13 @@ def partners_of(
     legal: Sequence[BoolArray],
     budget: Budget,
 ) -> Iterator[tuple[Int64Array, BoolArray, Int32Array]]:
-    """For the rows at `places` of cells int32[rows, features], part by part until the time is over: their places, which
+    """For the rows at `places` of cells int32[rows, features], in batches until the time limit: their places, which
     combinations hold, bool[rows, combinations], and the cells of each, int32[combinations, varied].
 
     A disjunction has no extreme score that decides it, and a search for each row is slow. If cells alone decide whether a pair
-    satisfies the question, all combinations of cells are tried at once: a row of which none holds does not count, by exact
-    arithmetic, and one that holds is a partner to be replayed. Nothing if values decide a constraint, or if there are too many
-    combinations. `legal[f]` flags the cells of feature f that the second point may have.
+    satisfies the question, all combinations of cells are tried at once: a row where none holds does not count, by exact
+    arithmetic; one that holds is a partner to replay. Empty if values decide a constraint, or if combinations are too many.
+    `legal[f]` flags the cells of feature f that the second point may have.
     """
     constraints = [c for c in query.constraints if not isinstance(c, SameExcept)]
     size = math.prod(int(legal[f].sum()) for f in varied)
@@ -388,7 +388,7 @@ def partners_of(
         own = np.repeat(cells[chosen], size, axis=0)
         other = own.copy()
         other[:, varied] = np.tile(combinations, (len(chosen), 1))
-        # The scores of the row itself, which is the same in `size` of the pairs, are made once. No constraint reads values.
+        # The row's own scores, equal in `size` of the pairs, are computed once. No constraint reads values.
         first, second = (
             sums_of_cells(query, p.model, x) for p, x in zip(query.points, (cells[chosen], other), strict=True)
         )

@@ -1,4 +1,4 @@
-"""The service "answers": what the core calls for a question whose answer comes from many questions."""
+"""The service "answers": the core's entry point for questions solved by many subquestions."""
 
 from treesens.extensions.answers.explained import explained
 from treesens.extensions.answers.row_counts import count_rows

@@ -1,8 +1,8 @@
-"""`top N`: the best answer, then the best outside its region, and so on; every one is searched for and verified like the first.
+"""`top N`: the best answer, then the best outside its region, and so on; each is searched for and verified like the first.
 
-The region of an answer is what the trees cannot tell from it: all inputs that reach the same leaves. Regions of different
-answers are disjoint, and there are finitely many, so "there are only k" is a statement that a solver can prove. With `diverse`
-later answers also stay out of the widened regions of earlier ones (data/regions.py), in which every pair is an answer.
+The region of an answer is the set of inputs that reach the same leaves. Regions of different answers are disjoint, and there
+are finitely many, so a solver can prove "there are only k". With `diverse` later answers also stay out of the widened regions
+of earlier ones (data/regions.py), in which every pair is an answer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def answer_top(
     one: Callable[[Query, Budget], Result],
     budget: Budget,
 ) -> Result:
-    """The answers to a question that wants `query.top` of them, as the first one with all of them in `ranked`.
+    """The first of the `query.top` answers, with all of them in `ranked`.
 
-    `one` answers a question that wants one. The time limit is for all answers together: each may use an equal share of what is
-    left, so that proving the first to be the best does not cost all others.
+    `one` solves a question with one answer. All answers share the time limit: each may use an equal share of the rest, so that
+    proving the first optimal does not cost the others.
     """
     start = time.monotonic()
     typed = replace(query, top=1, diverse=False)
@@ -46,7 +46,7 @@ def answer_top(
             apart.add(last.witness, diverse=query.diverse)
             patient = typed.objective is None
         elif last.verdict is Verdict.UNKNOWN and not patient:
-            patient = True  # its share was not enough; all that is left may be
+            patient = True  # its share was too small; use all that is left
         else:
             break
     assert last is not None
@@ -65,8 +65,8 @@ def answer_top(
 
 
 def by_value(found: list[Result], query: Query) -> list[Result]:
-    """Answers in the order of their values. A search that was stopped early may have left a better one to a later search;
-    then the only bound that holds for all of them is that of the first search, which no region was kept from.
+    """Answers in the order of their values. A later search may find a better answer if an earlier one was stopped; then only
+    the bound of the first search, which excluded no region, holds for all.
     """
     goal = query.objective
     values = [one.objective.value for one in found if one.objective is not None]
@@ -103,11 +103,11 @@ class Apart:
             self.constraints += (self._outside(region.boxes),)
 
     def question(self) -> Query:
-        """The question without the regions that are known."""
+        """The question without the known regions."""
         return replace(self.query, constraints=(*self.query.constraints, *self.constraints))
 
     def _outside(self, boxes: tuple[Masks, ...]) -> AnyOf:
-        """Some point lies outside its box in some feature; on features that the points share, once for both."""
+        """Some point lies outside its box in some feature; features shared by the points count once."""
         parts: list[CellSet] = []
         for point, box in enumerate(boxes):
             for feature, mask in enumerate(box):

@@ -1,1 +1,1 @@
-"""Certificates: answers that somebody can check who trusts neither the compiler nor the engine (docs/certificates.md)."""
+"""Certificates: answers that can be checked without trusting the compiler or the engine (docs/certificates.md)."""

@@ -1,8 +1,8 @@
-"""Answers with their certificates: files in a folder, and in the result what they are or why there are none.
+"""Answers with their certificates: files in a folder; the result lists them, or why there are none.
 
-What has no certificate as a whole may have one for each of its cases. Then a manifest says what the whole is, and the checker
-finds that no case of it is left out. Cases are proved in a folder of their own, since a part of what is not proved as a whole
-would be taken for the answer.
+A claim without a single certificate may have one per case. A manifest then states the whole claim, and the checker verifies
+that no case is missing. Cases are proved in a separate folder, since parts of an unproved claim could be mistaken for the
+answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from treesens.values.verify import Witness
 
 
 class Existing(Protocol):
-    """Makes the certificate of an answer; `by_value` as of `existence`."""
+    """Makes the certificate of an answer; `by_value` as for `existence`."""
 
     def __call__(self, query: Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate: ...
 
@@ -37,10 +37,10 @@ class Existing(Protocol):
 def certified(
     query: Query, result: Result, folder: Path, *, budget: Budget, lines: Callable[[Query], Lines] = no_lines
 ) -> Result:
-    """The result with certificates of its claims, written into `folder`, or with the reasons why a certificate is missing.
+    """The result with certificates of its claims in `folder`, or with the reasons for missing ones.
 
-    All of them share the budget. `lines` derives consequences of the sums of probabilities in a question without an answer.
-    Counts, reasons and several answers are claims together (`extensions/certify/claims.py`).
+    They share the budget. `lines` derives consequences of the sums of probabilities in a question without an answer. Counts,
+    reasons and several answers form one manifest (`extensions/certify/claims.py`).
     """
     claims: list[Certified] = []
     if result.verdict is Verdict.NONE:
@@ -66,7 +66,7 @@ def certified_gap(query: Query, gap: float, folder: Path, *, budget: Budget) -> 
 def certified_found(
     query: Query, witness: Witness, folder: Path, make: Existing = existence, by_value: ByValue = "alone"
 ) -> Certified:
-    """A certificate of an answer, or of the case of the question that it is in; if no statement says it, by value."""
+    """A certificate of an answer, or of the case of the question that it is in; by value if no statement covers it."""
     one = attempt("found", folder, query, lambda: make(query, witness))
     if one.path:
         return one
@@ -83,7 +83,7 @@ def certified_none(
 ) -> list[Certified]:
     """A certificate that a question has no answer, or one for each of its cases; a single reason if there is none.
 
-    `lines` as of `certified`.
+    `lines` as for `certified`.
     """
     return _refuted("none", query, lambda: (query, ()), folder, budget, lines)
 
@@ -93,7 +93,7 @@ def certified_bound(
 ) -> list[Certified]:
     """A certificate that no answer has an objective beyond `limit`, or one for each of the cases of that.
 
-    That none is nearer to the nearest of some rows is a case for every row. `lines` as of `certified`.
+    A nearest-row objective has one case per row. `lines` as for `certified`.
     """
     goal = query.objective
     if goal is not None and goal.nearest is not None:
@@ -131,7 +131,7 @@ def _refuted(
     budget: Budget,
     lines: Callable[[Query], Lines],
 ) -> list[Certified]:
-    """The certificate that what is asked has no answer, or those of its cases; with what follows from sums of probabilities if
+    """The certificate that the question has no answer, or those of its cases; with consequences of sums of probabilities if
     there are none without.
     """
     made = _in_cases(claim, query, asked, folder, budget)
@@ -149,7 +149,7 @@ def _refuted(
 
 
 def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Path, budget: Budget) -> list[Certified]:
-    """The certificate that what is asked has no answer, or those of its cases if it has none as a whole."""
+    """The certificate that the question has no answer, or those of its cases if it has no single one."""
     one = attempt(claim, folder, query, lambda: refutation(*asked(), budget=budget))
     if one.path:
         return [one]
@@ -185,7 +185,7 @@ def _in_cases(claim: str, query: Query, asked: Callable[[], Refuted], folder: Pa
 def _joined(
     claim: str, query: Query, whole: Callable[[], Whole], made: list[Certified], folder: Path, budget: Budget
 ) -> list[Certified]:
-    """The certificates of cases with the manifest that these are all cases; a reason alone if the checker does not find so."""
+    """The certificates of cases with the manifest that they are all cases; a single reason if the checker rejects it."""
     parts = [one for one in made if not one.manifest]
     joint = Claim(
         f"{query.name}: no case has an answer",

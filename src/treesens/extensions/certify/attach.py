@@ -23,12 +23,12 @@ SUFFIX, TREES = ".cert.xz", ".trees.json"
 
 
 def beyond_gap(query: Query, gap: float) -> Query:
-    """The question with every bound of a row higher by more than the gap."""
+    """The question with every row bound raised by more than the gap."""
     return with_more(query, gap + 1e-12 * max(1.0, abs(gap)), strict=True)
 
 
 def with_more(query: Query, gap: float, *, strict: bool = False) -> Query:
-    """The question with every bound of a row of scores higher by the gap."""
+    """The question with every score row's bound raised by the gap."""
     more = LogRational(Fraction(gap) * query.models[0].ensemble.average)
     rows = tuple(
         replace(c, bound=c.bound + more, strict=strict or c.strict) if isinstance(c, AtLeast) and c.form.scores else c
@@ -38,19 +38,19 @@ def with_more(query: Query, gap: float, *, strict: bool = False) -> Query:
 
 
 def form_limit(goal: Objective, shown: float) -> float:
-    """The bound of an objective as its form counts it, a few units in the last place away from what is shown."""
+    """The bound of an objective in units of its form, a few units in the last place beyond the reported one."""
     squared = shown * shown if goal.kind == "distance l2" else shown
     value = (squared - float(goal.offset)) / float(goal.unit)
     return value + (1 if goal.maximize else -1) * 1e-12 * max(1.0, abs(value))
 
 
 def attempt(claim: str, folder: Path, query: Query, produce: Callable[[], Certificate]) -> Certified:
-    """One claim with its certificate, or with the reason why it has none: making one never costs an answer."""
+    """One claim with its certificate, or the reason why it has none: a failure never costs the answer."""
     try:
         return written(claim, produce(), folder, query.name)
     except NoCertificate as reason:
         return Certified(claim, reason=str(reason))
-    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+    except Exception as error:  # # noqa: BLE001 - every kind of error becomes a typed one here
         return _failed(claim, error, query)
 
 
@@ -60,7 +60,7 @@ def _failed(claim: str, error: Exception, query: Query) -> Certified:
 
 
 def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified:
-    """Writes a certificate under a name of its question and its content."""
+    """Writes a certificate; its name comes from its question and its content."""
     one = _written(claim, made.packed(), folder, name)
     write_trees(zip(made.document["statement"]["models"], made.files, strict=True), folder)
     left_out = tuple(made.document["about"]["left_out"])
@@ -68,7 +68,7 @@ def written(claim: str, made: Certificate, folder: Path, name: str) -> Certified
 
 
 def written_packed(packed: bytes, query: Query, folder: Path) -> Certified:
-    """Writes a certificate of a question that another process has made."""
+    """Writes a certificate made by another process."""
     write_trees(map(model_file, ensembles_of(query)), folder)
     return _written("none", packed, folder, query.name)
 
@@ -85,9 +85,9 @@ def _written(claim: str, packed: bytes, folder: Path, name: str) -> Certified:
 def whole_or_nothing(
     claim: str, folder: Path, query: Query, prove: Callable[[Path], list[Certified]]
 ) -> list[Certified]:
-    """What is proved in a folder of its own, moved into `folder` if every claim of it has a certificate.
+    """Certificates made in a separate folder, moved into `folder` if every claim has one.
 
-    What has none as a whole leaves no part behind that could be taken for the answer.
+    A partial set is dropped, as it could be mistaken for the answer.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def whole_or_nothing(
 
 
 def write_trees(files: Iterable[tuple[dict[str, Any], bytes]], folder: Path) -> None:
-    """The trees of models, as they are stated, in a folder, if these are no files that the user has."""
+    """Writes the models' trees, as stated, into a folder unless they are files that the user has."""
     for stated, content in files:
         path = folder / f"{stated['sha256'][:12]}{TREES}"
         if stated["format"] == "treesens-trees" and not path.exists():

@@ -1,12 +1,12 @@
-"""Questions beyond the format of statements, as several cases within it: every input of the question answers one of them.
+"""Questions beyond the statement format, as several cases within it: every answer lies in one of them.
 
 A disjunction is one case per part. At most k changes between two points are one case per set of k features that may vary. A sum
-of probabilities is replaced by rows about scores that follow from it: those that the search begins with, and those that its
-wrong candidates have added (`compiler/query/probabilities.py`). Each follows from that sum alone, in any alternative.
+of probabilities is replaced by score rows that it implies: the search's initial ones, and those added for its wrong candidates
+(`compiler/query/probabilities.py`). Each follows from that sum alone, in any alternative.
 
-Questions with too many cases are a tree of alternatives, of which a part may answer many cases: all that holds of a question
-before its next alternatives are chosen holds of the cases below. Scores that contradict each other are looked for first: the
-two rows alone are a part, for all cases that have both.
+Too many cases form a tree of alternatives, where one part may prove many cases: a proof of a question before its next
+alternatives are chosen covers the cases below. Contradicting scores are tried first: two such rows are a part for all cases
+that have both.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from treesens.values.stated_changes import counted_changes, least_changes
 MOST = 64
 """Cases of one question: each is proved by itself."""
 MOST_NODES, MOST_TRIED = 4096, 512
-"""Nodes of a tree of alternatives that are visited, and those of which a proof is tried."""
+"""Maximum of visited nodes in a tree of alternatives, and of nodes with a proof attempt."""
 _BITS = 64
 
 Refuted: TypeAlias = tuple[Query, tuple[AtLeast, ...]]
-"""A question, and additional rows, that have no answer together."""
+"""A question and additional rows that have no common answer."""
 Lines: TypeAlias = Sequence[tuple[ProbabilitySum, Constraint]]
 
 
 def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | None:
-    """The cases of a question with `extra` rows; None if it is one case itself, or would be too many.
+    """The cases of a question with `extra` rows; None if it is a single case, or if there would be too many.
 
-    A case in which the points have to differ in more features than may vary is left out.
+    Cases whose points must differ in more features than may vary are omitted.
     """
     bare, rest = without_objective(query, extra)
     found: list[Query] = []
@@ -68,20 +68,20 @@ def cases_of(query: Query, extra: tuple[AtLeast, ...] = ()) -> list[Refuted] | N
 
 
 def without_objective(query: Query, extra: tuple[AtLeast, ...]) -> Refuted:
-    """The question with limits of changes among `extra` rows and no conjunctions, and the other rows."""
+    """The question with the change limits among `extra` rows and without conjunctions, and the other rows."""
     limits = (row for row in extra if row.form.changes)
     bare = replace(query, objective=None, constraints=tuple(flat((*query.constraints, *limits))))
     return bare, tuple(row for row in extra if not row.form.changes)
 
 
 def flat(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
-    """Constraints, with the parts of conjunctions in their place, and what the two ways of a distance are in place of it."""
+    """Constraints with conjunctions, such as the two directions of a distance, flattened."""
     for constraint in constraints:
         yield from flat(constraint.parts) if isinstance(constraint, AllOf) else (constraint,)
 
 
 def parted(query: Query) -> list[Query] | None:
-    """The question by the parts of its first constraint that has some; None if there is none."""
+    """The question for each part of its first constraint that has several; None if there is none."""
     for place, constraint in enumerate(query.constraints):
         others = (*query.constraints[:place], *query.constraints[place + 1 :])
         if isinstance(constraint, AnyOf) and not all(isinstance(part, CellSet) for part in constraint.parts):
@@ -105,7 +105,7 @@ def agree_too_much(query: Query) -> bool:
 
 
 def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset[int], most: int) -> list[Query] | None:
-    """One case per set of features that may differ; what is not counted may differ as before. None if these are too many."""
+    """One case per set of features that may differ; uncounted features may differ as before. None if there are too many."""
     free = frozenset(range(len(query.space.names)))
     for equal in others:
         if isinstance(equal, SameExcept):
@@ -124,12 +124,12 @@ def _by_changes(query: Query, others: tuple[Constraint, ...], counted: frozenset
 
 
 def no_lines(_: Query) -> Lines:
-    """What follows, if nobody looks for it: the rows that a search begins with are there anyway."""
+    """Implied rows without a search; its initial rows exist anyway."""
     return ()
 
 
 def with_lines(query: Query, lines: Lines) -> Query:
-    """The question with what follows from its sums of probabilities beside each of them: the same inputs satisfy it."""
+    """The question with the rows implied by its sums of probabilities: the same inputs satisfy it."""
     return replace(query, constraints=tuple(_with_lines(c, lines) for c in query.constraints))
 
 
@@ -145,10 +145,10 @@ def _with_lines(constraint: Constraint, lines: Lines) -> Constraint:
 def proved_in_parts(
     query: Query, extra: tuple[AtLeast, ...], prove: Callable[[Refuted], Certified], budget: Budget
 ) -> list[Certified] | None:
-    """Certificates of parts of a question with `extra` rows, one of which answers each of its cases; None if none are found
-    within the budget, or MOST do not suffice.
+    """Certificates of parts of a question with `extra` rows, one of which proves each case; None if none are found within the
+    budget, or MOST do not suffice.
 
-    What they are together is for the checker to say.
+    The checker decides what they prove together.
     """
     bare, rest = without_objective(query, extra)
     if not _has_sets_above(bare):
@@ -180,7 +180,7 @@ def proved_in_parts(
 def _has_sets_above(query: Query) -> bool:
     """True if every feature with a set in some alternative has one anyway.
 
-    One without any set is never missing, so that a part without the alternative would say less than a case with it.
+    A feature without any set is never missing, so that a part without the alternative would be weaker than a case with it.
     """
     own = {(p, f) for p, f, _ in domains_of(query)}
     own |= {(c.point, c.feature) for c in query.constraints if isinstance(c, CellSet)}
@@ -188,7 +188,7 @@ def _has_sets_above(query: Query) -> bool:
 
 
 def _contradiction(query: Query) -> Query | None:
-    """The question with its sets and two rows alone, if these bound one sum of scores from both sides and leave nothing."""
+    """The question with only its sets and two rows, if these bound one sum of scores from both sides and exclude each other."""
     rows = [c for c in query.constraints if isinstance(c, AtLeast) and c.form.scores]
     for one, other in itertools.combinations(rows, 2):
         if _contradict(one, other):

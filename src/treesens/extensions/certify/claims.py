@@ -1,4 +1,4 @@
-"""Claims of answers that need more than one statement, with a certificate for each part: reasons, row counts and rankings.
+"""Claims that need several statements, with a certificate per part: reasons, row counts and rankings.
 
 A reason: no input of another class agrees with the row on the features of the reason, with a proof for each class. No feature
 can be left out: for each an input of another class agrees on the others. No reason has fewer features: a reason holds a feature
@@ -32,13 +32,13 @@ from treesens.extensions.certify.whole import unsaid, whole_of, whole_of_inputs
 from treesens.values.verify import Witness
 
 MOST_ROWS = 1000
-"""Rows that are proved one by one."""
+"""Maximum of rows proved one by one."""
 
 _BY_VALUE = (AvoidCavities, Difference, ProbabilitySum, ValueSum)
-"""Of these cells say too little: rows of one point are looked at by value."""
+"""Cells of these are too weak: rows of one point are checked by value."""
 
 MOST_TRIED = 20_000
-"""Sets of features that are looked at, to find one that hits all inputs."""
+"""Maximum of feature sets tried for one that hits all inputs."""
 
 Ask = Callable[[Query], Result]
 
@@ -47,23 +47,23 @@ Shown = tuple[Part, frozenset[int]]
 
 
 def lacking(query: Query) -> Part:
-    """That a question has no answer."""
+    """Claims that a question has no answer."""
     return Part(query, lambda folder, budget: certified_none(query, folder, budget=budget))
 
 
 def not_beyond(query: Query, limit: float) -> Part:
-    """That no answer has an objective beyond a limit, as its form counts it."""
+    """Claims that no answer has an objective beyond a limit, in units of its form."""
     return Part(query, lambda folder, budget: certified_bound(query, limit, folder, budget=budget))
 
 
 def having(query: Query, witness: Witness) -> Part:
-    """That a question has this answer; with an objective, that its value is reached."""
+    """Claims that a question has this answer and, with an objective, that its value is reached."""
     make: Existing = existence if query.objective is None else reached
     return Part(query, lambda folder, _: [certified_found(query, witness, folder, make, by_value="cells")])
 
 
 def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
-    """The claims of an answer that is a reason, a count or a list; `ask` looks for inputs that the answer does not show."""
+    """The claims of a reason, a count or a list; `ask` finds inputs that the answer does not show."""
     if query.explained is not None:
         row, known = query.explained, result.explanation
         if known is None or known.features is None:
@@ -77,10 +77,10 @@ def claims_of(query: Query, result: Result, ask: Ask) -> Iterator[Claim]:
 
 
 def _of_count(query: Query, count: RowCount, ask: Ask) -> Iterator[Claim]:
-    """Of every row that is decided, by its cells, whether it answers."""
+    """Claims for every decided row, by its cells, whether it answers."""
     rows = query.rows
     assert rows is not None
-    title = "how many rows answer"  # without the number, which may get no certificate
+    title = "how many rows answer"  # without the number: it may stay uncertified
     if count.undecided:
         yield open_claim(title, f"{len(count.undecided)} rows are undecided")
         return
@@ -116,7 +116,7 @@ def _looked_at(query: Query, rows: RowSet) -> dict[str, Any]:
 
 
 def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Array, group: Int64Array) -> Claim:
-    """What is claimed of every row, which is a question with one part; if some are proved in cases, with those of each."""
+    """The claim about every row, a question with one part; for rows proved in cases, the claims of each."""
 
     def say(numbers: list[list[int]]) -> dict[str, Any]:
         if next(all_cavities_in(query.constraints), None) is not None:
@@ -132,14 +132,14 @@ def claim_of_rows(title: str, query: Query, parts: list[Part], distinct: Int32Ar
 
 
 def sets_of(query: Query, cells: Int32Array, free: Collection[int] = ()) -> list[CellSet]:
-    """That the first point has these cells, int32[features], in all features but the free ones: a set for each feature."""
+    """Constrains the first point to these cells, int32[features], except in free features: a set per feature."""
     legal = query.space.legal
     masks = [legal[f] if f in free else np.arange(len(legal[f])) == cell for f, cell in enumerate(cells)]
     return [CellSet(0, f, frozen(mask, bool)) for f, mask in enumerate(masks)]
 
 
 def distinct_of(cells: Int32Array) -> tuple[Int32Array, Int64Array]:
-    """The different rows of cells, and for each row the number of its own."""
+    """The distinct rows of cells, and each row's index among them."""
     distinct, found = np.unique(cells, axis=0, return_inverse=True)
     return distinct, np.array(found, np.int64).reshape(-1)
 
@@ -149,7 +149,7 @@ def _per_row(group: Int64Array, numbers: list[int]) -> dict[str, list[int]]:
 
 
 def _of_ranked(query: Query, ranked: Ranked) -> Iterator[Claim]:
-    """Every answer outside the regions of those before it, that none is better, and at the end that there is no other."""
+    """Claims every answer outside the regions of earlier ones, that none is better, and at the end that there is no other."""
     typed = replace(query, top=1, diverse=False)
     apart = Apart(typed)
     for number, one in enumerate(ranked.answers):
@@ -173,10 +173,10 @@ def reason_claim(
     *,
     smallest: bool = False,
 ) -> Claim:
-    """The claim that `features` are a reason of which none can be left out, and with `smallest` that no reason has fewer.
+    """The claim that `features` are a minimal reason, and with `smallest` that no reason has fewer features.
 
-    `others` ask for an input of each other class, `cells` int32[features] are those of the row; `ask` looks for the inputs that
-    show what cannot be left out.
+    `others` are the questions for another class, `cells` int32[features] those of the row; `ask` finds the inputs that show why
+    a feature is needed.
     """
     parts = [lacking(pinned(other, cells, features)) for other in others]
     kept: list[Collection[int]] = [features for _ in others]
@@ -199,13 +199,13 @@ def reason_claim(
 
 
 def values_of(query: Query, cells: Int32Array) -> list[list[Any]]:
-    """The values of a row with these cells, int32[features], as a claim names them: a set for every feature."""
+    """The values of a row with these cells, int32[features], in the form of claims: a set for every feature."""
     grids = query.space.grid
     return [[f, set_of_cells(grid, np.arange(grid.n_cells) == cells[f])] for f, grid in enumerate(grids)]
 
 
 def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], ask: Ask) -> Shown | None:
-    """An input of another class that agrees with the row on the features that are kept, and perhaps on more."""
+    """An input of another class that agrees with the row at least on the kept features."""
     for other in others:
         asked = pinned(other, cells, kept)
         witness = ask(asked).witness
@@ -217,8 +217,8 @@ def _shown(others: Sequence[Query], cells: Int32Array, kept: Collection[int], as
 
 
 def _against_fewer(others: Sequence[Query], cells: Int32Array, size: int, shown_apart: list[Shown], ask: Ask) -> bool:
-    """Adds inputs of other classes until no set of fewer features has one in which each of them differs from the row; whether
-    that was reached.
+    """Adds inputs of other classes until every smaller set of features misses the difference of one; returns True if that was
+    reached.
     """
     tried = 0
     for fewer in range(size):

@@ -25,25 +25,23 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from treesens_verif
     "models",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
-    help="A model file (or folder) that certificates are about; may be repeated. Trees beside the certificates are found.",
+    help="A model file (or folder) that certificates are about; may be repeated. Trees files next to them are found.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Only the last line of each certificate.")
 @click.option(
     "--first-trees", is_flag=True, help="Accept claims about the first trees of a model alone (early stopping)."
 )
-@click.option(
-    "--trees-alone", is_flag=True, help="Believe a trees file without the model that it says to be made from."
-)
+@click.option("--trees-alone", is_flag=True, help="Trust a trees file without the model that it names as its source.")
 @click.option("--numpy", is_flag=True, help="Check proofs of deep trees with numpy, much faster.")
-@click.option("--seconds", type=Number(0, min_open=True), help="At most so long for each certificate.  [default: 600]")
-@click.option("--megabytes", type=Whole(min=64), help="At most so much memory.  [default: 4096]")
-@click.option("--entries", type=Whole(min=1), help="At most so many combinations of leaves.  [default: 2000000]")
+@click.option("--seconds", type=Number(0, min_open=True), help="Maximum seconds per certificate.  [default: 600]")
+@click.option("--megabytes", type=Whole(min=64), help="Maximum memory in MB.  [default: 4096]")
+@click.option("--entries", type=Whole(min=1), help="Maximum of leaf combinations.  [default: 2000000]")
 def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | None) -> int:
     """Check certificates and manifests (files, or all of a folder) against the original model files.
 
-    Says in words what each one claims, and whether it is accepted. A manifest is accepted if all its parts are, and if what it
-    claims follows from them. Trees files beside the certificates are found; each counts
-    if the model that it says to be made from is among the models. Exit codes: 0 all are accepted, 10 one is not.
+    Prints each claim in words, and whether it is accepted. A manifest is accepted if all its parts are and its claims follow
+    from them. Trees files next to the certificates are found; each counts if the model that it names as its source is among the
+    models. Exit codes: 0 all are accepted, 10 one is not.
     """
     certificates = [*_in(paths, ".cert.xz"), *_in(paths, ".manifest.json")]
     if not certificates:
@@ -59,7 +57,7 @@ def command(paths: tuple[Path, ...], models: tuple[Path, ...], **asked: float | 
 
 
 def run_checker(certificates: list[Path], models: list[Path], asked: Mapping[str, float | None]) -> int:
-    """The exit code of the checker, which prints on standard output. `asked` are its options by name; a flag is true or not."""
+    """The exit code of the checker, which prints on standard output. `asked` are its options by name; flags are booleans."""
     import treesens.extensions.treesens_verify as checker
 
     folder = Path(checker.__file__).parents[1]
@@ -87,7 +85,7 @@ def _in(paths: tuple[Path, ...] | list[Path], suffix: str) -> list[Path]:
 def export(model: Path, format_name: str | None, trust_pickle: bool, output: Path) -> int:
     """Write the trees of a model as certificates refer to them: cuts, sets of categories, exact leaves (docs/certificates.md).
 
-    `treesens info MODEL --check` compares what was read with the library that made the model.
+    `treesens info MODEL --check` compares the loaded model with its library.
     """
     from treesens.extensions.certify.trees import trees_file
     from treesens.frontends.registry import load

@@ -2,13 +2,12 @@
 
 The distance of two points in a feature is bounded by a sum of one number for the cell of each point.
 
-A distance is at least the difference of the two values, either way, so that two such bounds say all of it on cells. A square
-lies above all its tangents, of which a few are taken. What is at most a distance is at most the greatest one from the cell of
-either point.
+A distance is at least the difference of the two values, either way: these two bounds are exact on cells. A square lies above
+its tangents, of which a few are used. A distance is at most the greatest one from the cell of either point.
 
-Several terms about one value are bounded together, since their separate least values may be less: a number near one row is far
-from another. A few values are tried one by one. Between two rows a sum of distances, their squares and linear terms is a
-parabola: least at an end, or at its vertex.
+Terms about one value are bounded together, which is tighter: a number near one row is far from another. A few values are tried
+one by one. Between two rows a sum of distances, their squares and linear terms is a parabola: least at an end, or at its
+vertex.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 from treesens.values.distance_costs import cell_reaches
 
 CellValues: TypeAlias = tuple[Place, list[Fraction | None]]
-"""A place, and a number for every cell; None if it has no legal value."""
+"""A place, and a number per cell; None for cells without legal values."""
 Bounds: TypeAlias = list[list[CellValues]]
 """Ways to bound one term."""
 Numbers: TypeAlias = list[Fraction | None]
 
 _SHIFT = 16
-"""Of slopes of tangents."""
+"""Maximum of tangent slopes."""
 
 MOST_VALUES = 256
-"""Values of one cell that are tried one by one."""
+"""Values of one cell tried one by one."""
 
 
 def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms: int) -> Bounds:
-    """Ways to bound a term from below; the limit on a sum of so many says which tangents may matter."""
+    """Ways to bound a term from below; the limit on a sum of so many selects the useful tangents."""
     assert term.other is not None
     if term.factor > 0 and term.unordered:
-        return [[]]  # it is not below 0
+        return [[]]  # a distance is not negative
     feature, legal = term.feature, space.legal[term.feature].tolist()
     ranges = cell_reaches(space, feature)
     missing = space.grid[feature].missing_cell if space.grid[feature].missing else -1
@@ -62,7 +61,7 @@ def bounds_of_distance(space: Space, term: DistanceTerm, limit: Fraction, terms:
 
 
 def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[int]) -> dict[int, Fraction]:
-    """The greatest distance from a value of each cell; a missing value is one width away from any other."""
+    """The greatest distance from a value of each cell; a missing value is one width away from all others."""
     present = [r for i in cells if (r := ranges[i]) is not None]
     others = Fraction(int(len(present) > 0 and len(present) < len(cells)))
     found = {}
@@ -78,7 +77,7 @@ def _farthest(term: DistanceTerm, ranges: list[ValueRange | None], cells: list[i
 
 
 def slopes_of(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fraction, Fraction]]:
-    """Slopes of lines below the term, and how far each lies below 0 at 0."""
+    """Slopes of lines below the term, and the depth of each below 0 at 0."""
     if term.power == 1:
         return [(Fraction(1), Fraction(0)), (Fraction(-1), Fraction(0))]
     steps = {_root(limit / term.factor), _root(limit / term.factor / terms)} - {Fraction(0)} or {Fraction(1, 2)}
@@ -86,12 +85,12 @@ def slopes_of(term: DistanceTerm, limit: Fraction, terms: int) -> list[tuple[Fra
 
 
 def _root(value: Fraction) -> Fraction:
-    """About the root of a number."""
+    """An approximate square root."""
     return Fraction(isqrt(max(0, (value * (1 << 2 * _SHIFT)).__floor__())), 1 << _SHIFT)
 
 
 def _by_absence(cells: list[int], missing: int, sign: int) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """1 if the one value is missing, less 1 if the other is; or the other way round."""
+    """1 if the first value is missing, minus 1 if the second is; or the reverse."""
     one = {i: Fraction(sign * (i == missing)) for i in cells}
     return one, {i: -x for i, x in one.items()}
 
@@ -99,9 +98,9 @@ def _by_absence(cells: list[int], missing: int, sign: int) -> tuple[dict[int, Fr
 def _tangent(
     ranges: list[ValueRange | None], cells: list[int], slope: Fraction, rise: Fraction, term: DistanceTerm
 ) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """slope * (one - other) / width - rise, at the ends of cells at which it is least.
+    """slope * (one - other) / width - rise, at the ends of cells where it is least.
 
-    What a missing value adds is as large as a distance of 1 to all others, and of 0 to itself, allow.
+    The contribution of a missing value is as large as its distances allow: 1 to all others, 0 to itself.
     """
     one, other = dict[int, Fraction](), dict[int, Fraction]()
     for i in cells:
@@ -120,8 +119,8 @@ def _tangent(
 def least_together(
     place: Place, terms: Sequence[Term], ranges: Sequence[ValueRange | None], legal: BoolArray
 ) -> CellValues:
-    """Of some terms of one place and no other: of every legal cell a number that their sum is at least; None elsewhere, and for
-    missing values if a linear term needs one.
+    """For terms of a single place: a lower bound of their sum in every legal cell; None in others, and for missing values if a
+    linear term needs one.
     """
     return place, [_least(terms, reach) if ok else None for reach, ok in zip(ranges, legal, strict=True)]
 
@@ -140,7 +139,7 @@ def _least(terms: Sequence[Term], reach: ValueRange | None) -> Fraction | None:
 
 
 def _values_of(reach: ValueRange) -> list[float] | None:
-    """All legal values, if these are few."""
+    """All legal values, if there are few."""
     if reach.single:
         return [reach.low]
     if reach.values is not None:
@@ -151,7 +150,7 @@ def _values_of(reach: ValueRange) -> list[float] | None:
 
 
 def _least_between(terms: Sequence[Term], low: Fraction, high: Fraction) -> Fraction:
-    """Between two numbers without a row inside: at an end, or at the vertex of a parabola that opens upwards."""
+    """Between two numbers without a row inside: at an end, or at the vertex of a convex parabola."""
     middle = (low + high) / 2
     first, half, last = (_value(terms, x) for x in (low, middle, high))
     least, bend = min(first, last), first - 2 * half + last

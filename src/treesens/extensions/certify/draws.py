@@ -1,8 +1,7 @@
-"""A measure as draws of features one after the other, in exact numbers, as the checker adds up boxes of it (verify/).
+"""A measure as successive draws of features, in exact numbers, as the checker adds up boxes of it (verify/).
 
-A feature is drawn by its bin, whose chances depend on the bin of its parent, and then by its cell. A group of `onehot` features
-is drawn as one, and then each of its members has the value that this says. Features that vary are drawn as bins alone: the bins
-of others depend on theirs.
+First the bin of a feature is drawn, with chances that depend on its parent's bin, then its cell. A `onehot` group is one draw,
+which sets the values of all members. Features that vary are drawn as bins alone: the bins of others depend on theirs.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from treesens.extensions.measure.groups import Group, Groups
 from treesens.extensions.measure.measure import Measure
 
 _UNITS = 1 << 60
-"""Of chances, which are floats otherwise: those of a row add up to 1 exactly."""
+"""Units of chances, which are floats otherwise: those of a row add up to 1 exactly."""
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """The cells of a bin that have a share, with their sets of values, and the weights up to each of them."""
+    """The cells of a bin with a share, with their sets of values, and cumulative weights."""
 
     cells: list[int]
     sets: list[dict[str, Any]]
@@ -38,7 +37,7 @@ class _Cells:
         return cls([c for c, _, _ in parts], [s for _, s, _ in parts], [0, *accumulate(w for _, _, w in parts)])
 
     def inside(self, low: int, high: int) -> Fraction:
-        """The share of the bin that a run of cells has."""
+        """The share of a bin in a run of cells."""
         first, last = bisect_left(self.cells, low), bisect_left(self.cells, high + 1)
         return Fraction(self.sums[last] - self.sums[first], self.sums[-1])
 
@@ -50,7 +49,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Of a feature, or of bins alone; `chances` of its bins, for every bin of the draw `after`."""
+    """The draw of a feature, or of its bins alone; `chances` of its bins, per bin of the draw `after`."""
 
     feature: int | None
     bins: list[_Cells]
@@ -58,7 +57,7 @@ class _Draw:
     chances: list[list[Fraction]]
 
     def text(self) -> list[Any]:
-        """As the claim has it."""
+        """As JSON of the claim."""
         plain = self.after is None and len(self.chances[0]) == 1
         sets = [one for b, cells in enumerate(self.bins) for one in cells.text(None if plain else b)]
         chances = [[str(x) for x in row] for row in self.chances]
@@ -66,7 +65,7 @@ class _Draw:
 
 
 class Draws:
-    """The draws of a measure over a question, of which `varied` features are not looked at."""
+    """The draws of a measure over a question, ignoring the `varied` features."""
 
     def __init__(self, query: Query, groups: Groups, measure: Measure, varied: frozenset[int]) -> None:
         self._query, self._measure, self._varied = query, measure, varied
@@ -84,7 +83,7 @@ class Draws:
 
     @property
     def features(self) -> list[int]:
-        """What is drawn with its value."""
+        """The features drawn with their value."""
         return sorted(self._features)
 
     def _add(self, f: int, feature: int | None, bins: list[_Cells]) -> None:
@@ -94,7 +93,7 @@ class Draws:
         self._draws.append(_Draw(feature, bins, after, [_exact(row) for row in self._measure.tables[f]]))
 
     def _add_group(self, place: int, group: Group) -> None:
-        """The bin of the member that is 1, if there are several, which one it is, and the values that the members have then."""
+        """The bin of the member at 1: which member each bin selects, and the members' values then."""
         if self._measure.bins[place].any():
             self._add(place, None, [])
         weights, bins = self._measure.weights[place].tolist(), self._measure.bins[place].tolist()
@@ -115,7 +114,7 @@ class Draws:
             self._draws.append(_Draw(f, [_Cells.of(part) for part in parts], one, chances))
 
     def _bins(self, f: int) -> list[_Cells]:
-        """Of every bin the cells that have a share, and their values."""
+        """The cells of every bin with a share, and their values."""
         grid, domain = self._query.space.grid[f], self._query.space.domains[f]
         found: list[list[tuple[int, dict[str, Any], int]]] = [[] for _ in self._measure.tables[f][0]]
         for cell, weight in enumerate(self._measure.weights[f].tolist()):
@@ -135,7 +134,7 @@ class Draws:
         return [_Cells.of(parts) for parts in found]
 
     def mass(self, low: Int32Array, high: Int32Array) -> Fraction:
-        """The measure of a box: a run of cells, low to high, of every feature."""
+        """The measure of a box: a run of cells, low to high, per feature."""
         found, waiting = Fraction(1), dict[int, list[Fraction]]()
         for i in range(len(self._draws) - 1, -1, -1):
             draw = self._draws[i]
@@ -159,12 +158,12 @@ class Draws:
         return any(cell in cells.cells for cells in self._draws[self._features[f]].bins)
 
     def text(self) -> list[Any]:
-        """The measure as the claim has it."""
+        """The measure in the form of claims."""
         return [draw.text() for draw in self._draws]
 
 
 def _exact(row: FloatArray) -> list[Fraction]:
-    """Chances that add up to 1, each within 2^-60 of a float, but for the greatest."""
+    """Chances that add up to 1, each within 2^-60 of a float, except the greatest."""
     whole = [round(Fraction(x) * _UNITS) for x in row.tolist()]
     greatest = whole.index(max(whole))
     whole[greatest] += _UNITS - sum(whole)

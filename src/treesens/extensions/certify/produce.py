@@ -1,6 +1,6 @@
-"""Certificates of answers: the native engine proves the statement again and writes down why; the checker has the last word.
+"""Certificates of answers: the native engine proves the statement again and records the proof; the checker decides.
 
-Nothing here has to be right for a certificate to be right: what comes out is read and checked by `checker.py`.
+Certificates do not depend on the correctness of this module: `checker.py` checks its output.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
 ByValue: TypeAlias = Literal["no", "alone", "cells"]
 
 SECONDS, LEAST_SECONDS = 60.0, 10.0
-"""Seconds for a proof made on its own, and the least that a proof gets after an answer of a study."""
+"""Seconds for a proof alone, and the minimum for a proof after an answer of a study."""
 LARGE, MANY_NODES = 1_000_000, 100
-"""Bytes of model files, and nodes, from which on proofs without messages are checked with numpy."""
+"""Sizes (bytes of model files, nodes) from which proofs without messages are checked with numpy."""
 FIRST_SECONDS = 0.5
-"""What a search has for trees whose sums can be listed instead."""
+"""Seconds of the search for trees whose sums can be listed instead."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate that the checker has accepted: the JSON object, and the seconds that it took to make and to check.
+    """A certificate accepted by the checker: the JSON object, and the seconds for making and checking it.
 
     `files` are the contents of the model files that the statement names.
     """
@@ -69,13 +69,13 @@ class Certificate:
     def packed(self) -> bytes:
         """The content of its file."""
         text = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
-        # The preset's dictionary of 8 MB takes longer to clear than most certificates to compress.
+        # Clearing the preset's 8 MB dictionary takes longer than compressing most certificates.
         window = min(max(1 << len(text).bit_length(), 1 << 12), 1 << 23)
         return lzma.compress(text, filters=[{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window}])
 
 
 def proof_budget(seconds: float) -> Budget:
-    """The budget for the proof of one claim of a study: as many seconds as its answer, but at least `LEAST_SECONDS`."""
+    """The budget for the proof of one claim of a study: the seconds of its answer, but at least `LEAST_SECONDS`."""
     return Budget.of(max(seconds, LEAST_SECONDS))
 
 
@@ -89,8 +89,7 @@ def refutation(
 ) -> Certificate:
     """A certificate that no inputs satisfy the question and the `extra` rows. Raises NoCertificate.
 
-    The budget is by default a minute. The proof is checked, unless the caller does that. `own_grids`: how bounds are stated
-    (`statement_of`).
+    The default budget is a minute. The proof is checked, unless the caller does that. `own_grids` as for `statement_of`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra, own_grids=own_grids)
@@ -108,12 +107,12 @@ def refutation(
         if proof is not None:
             return _finished(document | proof, statement.files, start, check)
     except NoCertificate:
-        pass  # what is compiled has fewer cells and trees, and its proof may be shorter
+        pass  # the compiled question has fewer cells and trees, and perhaps a shorter proof
     if additive and has_small_parts(_problem(statement)):
         try:
             return _checked(document | BY_SUMS, statement.files, start)
         except NoCertificate:
-            pass  # what the parts leave aside may be needed
+            pass  # the omitted parts may be needed
     try:
         return _finished(
             document | _prove_compiled(statement, _problem(statement), budget.left()), statement.files, start, check
@@ -130,7 +129,7 @@ def refutation(
 
 
 def _said_by_objective(query: q.Query, extra: tuple[q.AtLeast, ...]) -> list[ValueSum]:
-    """That an objective of values is beyond the limit that a row of `beyond` says, as a relation between values."""
+    """A relation between values: an objective of values is beyond the limit of a row of `beyond`."""
     goal = query.objective
     if goal is None or not goal.values or goal.form.pairs or goal.largest:
         return []
@@ -149,8 +148,8 @@ def _finished(document: dict[str, Any], files: tuple[bytes, ...], start: float, 
 def existence(
     query: q.Query, witness: Witness, extra: tuple[q.AtLeast, ...] = (), *, by_value: ByValue = "no"
 ) -> Certificate:
-    """A certificate of a pair that was found, and satisfies the `extra` rows. Raises NoCertificate, also if the statement would
-    leave something out. That may be said `by_value`, with what single `cells` say of it as well, as in a proof, or `alone`.
+    """A certificate of a found pair that satisfies the `extra` rows. Raises NoCertificate, also if the statement would omit a
+    constraint. It may be stated `by_value`, with the bounds of single `cells` as in a proof, or `alone`.
     """
     start = time.perf_counter()
     statement = statement_of(query, extra)
@@ -167,12 +166,12 @@ def existence(
 
 
 def bound(query: q.Query, limit: float, *, budget: Budget | None = None) -> Certificate:
-    """A certificate that no inputs of the question have an objective beyond `limit`, as the objective's form counts it."""
+    """A certificate that no inputs of the question have an objective beyond `limit`, in units of the objective's form."""
     return refutation(*beyond(query, limit), budget=budget)
 
 
 def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.AtLeast, ...]]:
-    """The question about answers whose objective is beyond a limit, and the row that says so. Raises NoCertificate."""
+    """The question for answers with an objective beyond a limit, and that row. Raises NoCertificate."""
     goal = query.objective
     if goal is None or goal.nearest is not None:
         raise NoCertificate("no objective that one row of costs can say")
@@ -180,7 +179,7 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
         beyond_it = better_than(goal, Fraction(limit), strict=True)
         return replace(query, objective=None, constraints=(*query.constraints, beyond_it)), ()
     if goal.largest and goal.reaching is not None:
-        # A largest norm is no sum, but a box of cells.
+        # A largest norm is a box of cells rather than a sum.
         within = goal.reaching(Fraction(limit))
         return replace(query, objective=None, constraints=(*query.constraints, within)), ()
     if goal.values and goal.form.pairs:
@@ -193,12 +192,12 @@ def beyond(query: q.Query, limit: float | Fraction) -> tuple[q.Query, tuple[q.At
 
 
 def _slack(goal: q.Objective) -> Fraction:
-    """What is added to the limit of an objective: a cost of a cell is rounded by less than a unit."""
+    """Slack for the limit of an objective: cell costs are rounded by less than a unit."""
     return sum((Unit(cost.shift).size for cost in goal.form.costs), Fraction(0)) if goal.values else Fraction(0)
 
 
 def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Certificate:
-    """A certificate of an answer with the value of its objective, as `bound` states it. `by_value` as of `existence`."""
+    """A certificate of an answer with the value of its objective, as `bound` states it. `by_value` as for `existence`."""
     goal = query.objective
     if goal is None or goal.nearest is not None or goal.values or goal.probability is not None:
         return existence(replace(query, objective=None), witness, by_value=by_value)
@@ -208,15 +207,15 @@ def reached(query: q.Query, witness: Witness, *, by_value: ByValue = "no") -> Ce
 
 
 def _signed(goal: q.Objective) -> q.LinearForm:
-    """The form that is to be large."""
+    """The form to maximise."""
     form = goal.form
     if goal.maximize or form.pairs or form.levels:
-        return form  # of pairs and levels the statement refuses it by name
+        return form  # the statement refuses forms of pairs and levels by name
     return negative(form)
 
 
 def negative(form: q.LinearForm) -> q.LinearForm:
-    """Minus a form of scores, costs of cells and changes."""
+    """The negated form of scores, cell costs and changes."""
     return replace(
         form,
         scores=tuple(replace(t, coefficient=-t.coefficient) for t in form.scores),
@@ -239,7 +238,7 @@ def _document(statement: Statement, query: q.Query, claim: str) -> dict[str, Any
 def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -> Certificate:
     middle = time.perf_counter()
     try:
-        # What is asked is about these trees, whichever files they came from; whoever checks it says what is allowed.
+        # The question is about these trees, whichever files they came from; users of the checker name the allowed models.
         _checker_for(document, files)(document, files, read_stated, first_trees=True, trees_alone=True)
     except checker.Rejected as reason:
         raise NoCertificate(f"the checker does not accept it: {reason}") from None
@@ -247,7 +246,7 @@ def _checked(document: dict[str, Any], files: tuple[bytes, ...], start: float) -
 
 
 def _checker_for(document: dict[str, Any], files: tuple[bytes, ...]) -> Callable[..., Any]:
-    """The checker, with numpy for proofs without messages that are long or about large models, which may take it minutes."""
+    """The checker, with numpy for long proofs without messages or about large models, which would take minutes."""
     nodes = document.get("nodes", ())
     large = len(nodes) >= MANY_NODES or sum(map(len, files)) >= LARGE
     if not nodes or not large or any(len(node) == 3 and node[2] for node in nodes):
@@ -267,7 +266,7 @@ def _problem(statement: Statement) -> checker.Problem:
 
 
 def read_stated(data: bytes, stated: dict[str, Any]) -> Any:
-    """What the checker reads; once for all certificates about a model."""
+    """The checker's view of a model; made once for all its certificates."""
     name, trees, base = stated["format"], stated["trees"], list(stated["base"])
 
     def read() -> tuple[Any, int]:
@@ -280,7 +279,7 @@ _READ: Kept[tuple[Any, int]] = Kept(8, lambda made: made[1])
 
 
 def _prove_on_trees(statement: Statement, seconds: float) -> dict[str, Any] | None:
-    """The proof of a question about scores alone, by the search that has decided it; None for other questions."""
+    """The proof of a question about scores alone, by the search that decided it; None for other questions."""
     proof = prove_on_trees(statement.query, seconds)
     return None if proof is None else _text_on_trees(proof, statement)
 

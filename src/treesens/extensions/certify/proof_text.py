@@ -1,4 +1,4 @@
-"""From the numbers of the native engine (variables, positions, groups, rows) to those of the checker.
+"""Translates the native engine's numbers (variables, positions, groups, rows) to those of the checker.
 
 A layout maps the engine's numbers to a question, compiled or decided by the tree path; `ProofText` writes the proof with it.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from treesens._engine import ProofFacts
 
 BY_CLAUSES, BY_MESSAGES = -1, -2
-"""What `variable` of a node says of a leaf (`engine/certify/proof.hpp`)."""
+"""Meaning of `variable` of a node at a leaf (`engine/certify/proof.hpp`)."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Of the problem that a proof is about.
+    """The problem that a proof is about.
 
     Attributes:
-        places: (point, feature) of every variable; variables beyond are Booleans of formulas, which no statement knows.
+        places: (point, feature) of every variable; later variables are Booleans of formulas, which statements lack.
         cells: int32[positions] per variable: the cell of the question's grid with which a position begins, or ends.
         groups: the points and the tree of every group; learnt trees follow those of the model of a point.
-        rows: of every row, which one of the statement it is, and how many of its units make one of a score.
+        rows: per row, its index in the statement, and how many of its units make one of a score.
         ends: whether the cells are those with which positions end: of merged cells the pass `drop-dead` keeps the last.
     """
 
@@ -51,7 +51,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
     names = [row.name for row in statement.rows]
     rows: list[tuple[int, Fraction]] = []
     at = 0
-    # A row that was rounded outward is never less than the row itself: what refutes it refutes the row.
+    # A row rounded outward is at most the row itself: what refutes it refutes the row.
     linear = [row for row in module.ops_of(Linear) if not row.implied]
     for row, dropped in zip(linear, row_dropped, strict=False):
         while at < len(names) and names[at] != row.name:
@@ -72,7 +72,7 @@ def layout_of_module(module: Module, row_dropped: tuple[int, ...], statement: St
 
 
 def _first_tree(statement: Statement, block: ExactlyOne) -> int:
-    """The number of the first tree of a block's model, or of its learnt trees, which count as one more model."""
+    """The index of the first tree of a block's model, or of its learnt trees, which count as one more model."""
     query = statement.query
     learnt = block.model - len(query.models)
     if learnt < 0:
@@ -82,15 +82,15 @@ def _first_tree(statement: Statement, block: ExactlyOne) -> int:
 
 
 def layout_of_trees(proof: TreeProof) -> Layout:
-    """The layout of a question that the tree path has decided."""
+    """The layout of a question decided by the tree path."""
     return Layout(proof.places, proof.cells, proof.groups, list(enumerate(proof.units)))
 
 
 class ProofText:
-    """A proof that the engine has written down in its own numbers, as nodes of a certificate.
+    """A proof in the engine's own numbers, as nodes of a certificate.
 
-    `layout` says what these numbers stand for; `problem` is the checker's own view of the statement. What does not fit it is
-    noticed when the certificate is checked.
+    `layout` maps these numbers; `problem` is the checker's own view of the statement. Mismatches are detected when the
+    certificate is checked.
     """
 
     def __init__(self, layout: Layout, problem: Any, statement: Statement) -> None:
@@ -101,13 +101,13 @@ class ProofText:
         self.starts: dict[int, list[int]] = {}
         self.state: dict[tuple[int, int], list[int]] = {}
         self.odd = 1
-        """How often a message is counted, where units of rows have odd denominators: they divide by a number of trees."""
+        """Message multipliers where units of rows have odd denominators: they divide by a number of trees."""
 
     def _starts_of(self, variable: int) -> list[int]:
-        """Of every position of a variable the first cell of the checker that lies in it, or beyond it."""
+        """For every position of a variable the first cell of the checker in it, or beyond it."""
         feature = self.layout.places[variable][1]
         grid = self.statement.query.space.grid[feature]
-        # What lies below all categories is no category; the first one stands for it. So does the first of merged cells.
+        # Below all categories there is no category; the first one is used. So is the first of merged cells.
         starts = [0.0 if grid.categories else -grid.number_type.max, *self.problem.cuts[feature]]
         cells = grid.cell_of(np.array(starts)).tolist()
         cells.append(grid.missing_cell if grid.missing else cells[-1])
@@ -119,7 +119,7 @@ class ProofText:
         return np.searchsorted(positions, np.arange(len(mine) + 1)).tolist()  # type: ignore[no-any-return]
 
     def document(self, found: ProofFacts) -> dict[str, Any]:
-        """The nodes of a proof, and the trees whose copies are factors of their own."""
+        """The nodes of a proof, and the trees whose copies are separate factors."""
         factors, apart = self._factors(found)
         weights, exponents, self.odd = self._weights(found)
         nodes: list[list[Any]] = []
@@ -146,7 +146,7 @@ class ProofText:
         return self.starts[variable][position]
 
     def _factors(self, found: ProofFacts) -> tuple[list[tuple[int, ...]], set[int]]:
-        """The checker's factors of every factor of the engine, and the trees whose copies are separate."""
+        """The checker's factors for every factor of the engine, and the trees whose copies are separate."""
         offset, group = found["factor_offset"], found["factor_group"]
         keys = []
         for start, end in itertools.pairwise(offset):
@@ -168,8 +168,8 @@ class ProofText:
         return [points] if self.problem.joint and tree not in apart else [(p,) for p in points]
 
     def _weights(self, found: ProofFacts) -> tuple[list[list[int]], list[int], int]:
-        """Whole weights of the statement's rows for every leaf, and what makes messages whole in the same units: an exponent of
-        two for every leaf, and an odd factor.
+        """Integer weights of the statement's rows per leaf, and the scale that makes messages integers in these units: an
+        exponent of two per leaf, and an odd factor.
         """
         leaves, flat = len(found["exponent"]), found["multiplier"]
         rows = len(flat) // max(leaves, 1)
@@ -186,7 +186,7 @@ class ProofText:
         return weights, [exponent + power.bit_length() - 1 for exponent in found["exponent"]], scale // power
 
     def _units(self, row_shift: tuple[int, ...]) -> list[tuple[int, Fraction]]:
-        """Of every row of the engine: which one of the statement it is, and its unit on the grid in units of the checker."""
+        """For every row of the engine: its index in the statement, and its unit on the grid in the checker's units."""
         return [
             (row, unit / Unit(shift).size / self.problem.units[row])
             for (row, unit), shift in zip(self.layout.rows, row_shift, strict=False)
@@ -195,13 +195,13 @@ class ProofText:
     def _messages(
         self, found: ProofFacts, leaf: int, factors: list[tuple[int, ...]]
     ) -> dict[tuple[int, int], list[int]]:
-        """The messages of a leaf by factor and variable: where runs start, and their values in the unit of the leaf."""
+        """The messages of a leaf by factor and variable: the starts of runs, and their values in the unit of the leaf."""
         result: dict[tuple[int, int], list[int]] = {}
         offset, runs = found["message_offset"], found["run_offset"]
         for m in range(offset[leaf], offset[leaf + 1]):
             variable = found["message_variable"][m]
             if variable >= len(self.variable):
-                continue  # a Boolean of a formula: the statement knows none
+                continue  # a Boolean of a formula, which statements lack
             mine = self._runs(variable, found, range(runs[m], runs[m + 1]))
             for factor in factors[found["message_factor"][m]]:
                 if self.variable[variable] in self.problem.scope[factor]:
@@ -209,12 +209,12 @@ class ProofText:
         return result
 
     def _runs(self, variable: int, found: ProofFacts, runs: range) -> list[int]:
-        """Starts and values; runs of cells that the checker does not part are one, and the last value counts."""
+        """Starts and values; cells that the checker does not separate form one run, with the last value."""
         by_start = {self._start(variable, found["run_start"][r]): self.odd * found["run_value"][r] for r in runs}
         return [x for pair in sorted(by_start.items()) for x in pair]
 
     def _changes(self, messages: dict[tuple[int, int], list[int]], exponent: int) -> list[list[int]]:
-        """The messages that differ from those of the leaf before."""
+        """The messages that differ from those of the previous leaf."""
         changes = []
         for key in sorted(self.state.keys() | messages.keys()):
             mine = messages.get(key, [])

@@ -18,7 +18,7 @@ from treesens.solve.options import Options
 
 def certified(query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]) -> Result:
     """The result with the certificates that could be made, and the reason for every claim that has none."""
-    folder, bare = options.certificates, _bare(options)
+    folder, bare = options.certificates, options.uncertified
     assert folder is not None
     if query.explained is None and result.count is None and result.ranked is None:
         return answers.certified(
@@ -37,15 +37,10 @@ def certified_share(
     query: Query, result: Result, options: Options, budget: Budget, ask: Callable[..., Result]
 ) -> Result:
     """The result with the certificates of its share after the others. If they are required, the share is the proved one."""
-    folder, share, bare = options.certificates, result.share, _bare(options)
+    folder, share, bare = options.certificates, result.share, options.uncertified
     assert folder is not None
     assert share is not None
     claim, proved = claim_of_share(query, share, lambda asked: ask(asked, bare, budget), budget, folder)
     made = write_manifest([claim], folder, f"{query.name}.share", budget=lambda: budget)
     kept = proved if options.require_certificate and made.complete else share
     return replace(result, share=kept, certificates=(*result.certificates, *made.certified()))
-
-
-def _bare(options: Options) -> Options:
-    """The options of questions that a proof needs."""
-    return replace(options, certificates=None, require_certificate=False)

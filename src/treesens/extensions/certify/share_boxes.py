@@ -1,8 +1,8 @@
-"""How much of a measure is proved to be an answer, or to be none: boxes of cells of what does not vary.
+"""The proved share of a measure: boxes of cells of the fixed features, with answers or without.
 
-A box without answers is a `none`. A box all of whose inputs are answers, with values that an answer has of what varies, is a
-`none` for every row: no input of the box misses it. What is neither is cut, the box of the greatest measure first. Here nothing
-has to be right: the checker adds up the boxes itself (verify/, `shares.py`).
+A box without answers is a `none`. A box of answers, with an answer's values of the varied features, is a `none` per row: no
+input of the box violates it. Other boxes are split, the largest measure first. The checker adds up the boxes itself (verify/,
+`shares.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from treesens.extensions.measure.measure import Measure
 from treesens.values.verify import Witness
 
 MOST_PARTS = 2_000
-"""Certificates of one share."""
+"""Maximum of certificates per share."""
 
 Ask = Callable[[Query], Result]
 Enough = Callable[[float, float], bool]
@@ -43,8 +43,8 @@ Enough = Callable[[float, float], bool]
 
 @dataclass(eq=False)
 class _Box:
-    """A run of cells, low to high, of every feature that does not vary; and what became of it: `parts` that say that it has no
-    answers, or with `pinned` values and sets that it has no others, or a `cut` at a cell of a feature.
+    """A run of cells, low to high, of every fixed feature, and its result: `parts` that prove it empty, or with `pinned` values
+    and sets that all inputs answer, or a `cut` at a cell of a feature.
     """
 
     low: Int32Array
@@ -57,7 +57,7 @@ class _Box:
 
 @dataclass(frozen=True, eq=False)
 class ShareProved:
-    """What boxes prove of a share, and the claim of it."""
+    """The share that boxes prove, and its claim."""
 
     lower: float
     upper: float
@@ -65,7 +65,7 @@ class ShareProved:
 
 
 class _Boxes:
-    """The boxes of a question, and the certificates of what is proved of them."""
+    """The boxes of a question, and the certificates about them."""
 
     def __init__(
         self, query: Query, varied: frozenset[int], groups: Groups, measure: Measure, folder: Path, budget: Budget
@@ -77,7 +77,7 @@ class _Boxes:
         self.rows = [c for c in constraints if isinstance(c, AtLeast)]
         self.rest = [c for c in constraints if not isinstance(c, AtLeast)]
         self.may_be_full = not learnt_of(query)
-        # What a member that varies may be depends on the others of its group.
+        # The values of a varied member depend on the others of its group.
         torn = [g for g in groups.groups if not varied.isdisjoint(g.members)]
         self.members = [
             (f, max(g.zeros[i], g.ones[i])) for g in torn for i, f in enumerate(g.members) if f not in varied
@@ -97,7 +97,7 @@ class _Boxes:
         return self.draws.mass(box.low, box.high)
 
     def _lacks(self, asked: Query) -> int | None:
-        """The number of the part that a question has no answer; None if there is no certificate."""
+        """The number of the part that a question has no answer; None without a certificate."""
         made = certified_none(asked, self.folder, budget=self.budget)
         if not made[0].path or len(self.parts) == MOST_PARTS:
             return None
@@ -105,7 +105,7 @@ class _Boxes:
         return len(self.parts) - 1
 
     def look_at(self, box: _Box, ask: Ask) -> tuple[Fraction, Fraction]:
-        """What is proved of the measure of a box: with answers, and without. It may be cut if that is nothing."""
+        """The proved measures of a box: with answers, and without. It may be split if both are 0."""
         if self._cut_at_members(box) or self._cut_at_sets(box):
             return Fraction(0), Fraction(0)
         asked = replace(self.query, constraints=(*self.query.constraints, *box.path))
@@ -125,7 +125,9 @@ class _Boxes:
         return Fraction(0), Fraction(0)
 
     def _fill(self, box: _Box, shown: Witness, ask: Ask) -> tuple[AtLeast, Witness] | None:
-        """Proves that all of a box are answers if what varies is as shown; or a row, and an input of the box that misses it."""
+        """Proves that all of a box are answers with the shown values of varied features; or returns a row, and an input of the
+        box that violates it.
+        """
         grid, points = self.query.space.grid, range(len(self.query.points))
         pins = [
             [CellSet(p, f, frozen(np.arange(grid[f].n_cells) == shown.cells[p, f], bool)) for f in self.varied]
@@ -147,13 +149,13 @@ class _Boxes:
         return None
 
     def _missing(self, row: AtLeast, sets: Sequence[CellSet]) -> Query:
-        """The question about inputs of some sets that miss a row."""
+        """The question for inputs of some sets that violate a row."""
         missed = replace(row, form=negative(row.form), bound=-row.bound, strict=not row.strict)
         return replace(self.query, constraints=(*self.rest, *sets, missed))
 
     def _cut(self, box: _Box, shown: Witness, row: AtLeast, missing: Witness) -> None:
-        """Cuts a box between an input that satisfies a row and one that misses it: the feature that makes the most of the
-        difference, at the cell from which on it does.
+        """Splits a box between an input that satisfies a row and one that violates it: at the feature and cell that contribute
+        most to the difference.
         """
         mixed = np.array(missing.cells, np.int32)
         for p in range(len(mixed)):
@@ -178,7 +180,7 @@ class _Boxes:
         self._cut_at(box, best[1], best[2])
 
     def _cut_at_members(self, box: _Box) -> bool:
-        """Cuts a box between the values of a member whose group has others that vary; whether it does."""
+        """Splits a box between the values of a member whose group has varied members; returns True if it did."""
         for f, cell in self.members:
             if box.low[f] < cell <= box.high[f]:
                 self._cut_at(box, f, cell)
@@ -186,7 +188,7 @@ class _Boxes:
         return False
 
     def _cut_at_sets(self, box: _Box) -> bool:
-        """Cuts a box that the question allows a part of; whether it does."""
+        """Splits a box that the question allows in part; returns True if it did."""
         for f in self.fixed:
             inside = [c for c in range(box.low[f], box.high[f] + 1) if self.draws.has_share(f, c)]
             for one, other in itertools.pairwise(inside):
@@ -196,7 +198,7 @@ class _Boxes:
         return False
 
     def _cut_at(self, box: _Box, f: int, cell: int) -> None:
-        """Cuts a box below a cell."""
+        """Splits a box below a cell."""
         cells = np.arange(self.query.space.grid[f].n_cells)
         sides = [CellSet(0, f, frozen(side, bool)) for side in (cells < cell, cells >= cell)]
         low, high = box.high.copy(), box.low.copy()
@@ -208,7 +210,7 @@ class _Boxes:
         return form_value(row.form, Inputs(np.zeros(cells.shape), cells, scores_of_cells(self.query, cells)))
 
     def text(self, box: _Box, numbers: Sequence[Sequence[int]]) -> Any:
-        """The tree of boxes as the claim has it."""
+        """The tree of boxes in the form of claims."""
         if box.cut is not None:
             low, high, below, above = box.cut
             grid = self.query.space.grid[low.feature]
@@ -232,7 +234,7 @@ def share_in_boxes(
     budget: Budget,
     folder: Path,
 ) -> ShareProved:
-    """Proved bounds on the measure of the inputs that a question is about, refined until `enough` or the end of the budget.
+    """Proved bounds on the measure of a question's inputs, refined until `enough` or the end of the budget.
 
     `query` has one point, or two that agree except in the `varied` features. NoCertificate if nothing is proved.
     """

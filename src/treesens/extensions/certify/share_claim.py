@@ -1,4 +1,4 @@
-"""What a share claims: of every row whether it is concerned, or of boxes of a measure that all of their inputs are, or none."""
+"""The claim of a share: for every row whether it is affected, or boxes of a measure whose inputs all are, or none are."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from treesens.extensions.measure.precision import Precision
 from treesens.extensions.measure.sides import varied_by
 
 SLACK = 1e-9
-"""Of an interval that is shown: masses are floats there."""
+"""Relative slack of a reported interval: masses are floats there."""
 NARROW = 0.01
-"""The relative width of a proved share at which boxes end, if the search has not found a narrower one."""
+"""The relative width of a proved share at which boxes end, unless the search has found a narrower one."""
 
 Ask = Callable[[Query], Result]
 
 
 def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path) -> tuple[Claim, ShareFound]:
-    """The claim of a share, and the share that it proves."""
+    """The claim of a share, and the proved share."""
     title = f"the share of {share.measure}"
     asked = query.share
     assert asked is not None
@@ -48,7 +48,7 @@ def claim_of_share(query: Query, share: ShareFound, ask: Ask, budget: Budget, fo
 def claim_of_interval(
     title: str, query: Query, measure: Measure, shown: tuple[float, float], ask: Ask, budget: Budget, folder: Path
 ) -> Claim:
-    """The claim that the share of a measure lies in an interval that is shown."""
+    """The claim that the share of a measure lies in a reported interval."""
 
     def enough(lower: float, upper: float) -> bool:
         return lower >= shown[0] - SLACK and upper <= shown[1] + SLACK
@@ -68,7 +68,7 @@ def claim_of_interval(
 def _in_boxes(
     title: str, query: Query, share: ShareFound, ask: Ask, budget: Budget, folder: Path
 ) -> tuple[Claim, ShareFound]:
-    """Boxes of what does not vary, until as much is proved as is usual, or the bound that is expected is."""
+    """Boxes of the fixed features, until the usual precision or the expected bound is proved."""
     asked, groups, name = query.share, groups_of(query), cast("MeasureName", share.kind)
     assert asked is not None
     cells = None
@@ -100,7 +100,7 @@ def _in_boxes(
 
 
 def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
-    """Of a share of rows: of every row whether some input with its values of the features that may not vary is an answer."""
+    """The claim for a share of rows: for every row, whether some input with its values of the fixed features is an answer."""
     assert query.share is not None
     assert query.share.rows is not None
     if not share.closed:
@@ -110,7 +110,7 @@ def _of_rows(title: str, query: Query, share: ShareFound, ask: Ask) -> Claim:
 
 
 def claim_of_counted(title: str, query: Query, rows: Int32Array, count: int, ask: Ask) -> Claim:
-    """The claim that so many of some rows with cells int32[rows, features] have an answer: of each row whether it has."""
+    """The claim that a number of the rows with cells int32[rows, features] have an answer: for each row, whether it does."""
     cells = rows.copy()
     free = varied_by(query)
     cells[:, sorted(free)] = 0

@@ -1,8 +1,8 @@
 """Proofs of one line, which need no search: two rows about one sum of scores that contradict each other, or a list of sums.
 
-Two points have one score if no tree of it splits on what they may differ in (`values/score_clashes.py`). With weights for which
-both rows cancel there is a leaf without messages; a search would round its rows, and might not see it. Of an additive model
-with small parts the proof only says that the checker is to list the sums that the parts attain.
+Two points have one score if no tree of it splits on what they may differ in (`values/score_clashes.py`). Weights that cancel
+both rows give a leaf without messages; a search rounds its rows and might miss it. For an additive model with small parts the
+proof only requires the checker to list the sums that the parts attain.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from treesens.extensions.certify.statement import Statement
 from treesens.values.score_clashes import Score, equal_scores, normal_form, rows_clash
 
 MOST_ROWS = 64
-"""Rows that are compared with each other."""
+"""Rows compared with each other."""
 
 BY_SUMS: Final[dict[str, Any]] = {"apart": [], "nodes": [["sums"]]}
 
 MOST_CHOICES = 20_000
-"""Combinations of cells of one part, as of the method that answers."""
+"""Combinations of cells of one part, as for the method that answers."""
 
 
 def may_clash(statement: Statement) -> bool:
-    """True if two rows do."""
+    """True if two rows contradict each other."""
     equal = equal_scores(statement.query)
     return next(_clashing(statement, equal), None) is not None
 
@@ -40,7 +40,7 @@ def _clashing(statement: Statement, equal: Mapping[Score, Score]) -> Iterator[tu
 
 
 def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, Any] | None:
-    """A proof by two rows that the checker accepts; None if no two of them clash."""
+    """A proof by two rows that the checker accepts; None if no two of them contradict each other."""
     equal = equal_scores(statement.query)
     for one, other in _clashing(statement, equal):
         weights = [0] * len(statement.rows)
@@ -57,7 +57,7 @@ def proof_by_clash(statement: Statement, problem: checker.Problem) -> dict[str, 
 
 
 def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal: Mapping[Score, Score]) -> int:
-    """Of the first score of a row in its normal form, in the units of the checker."""
+    """The first score of a row in normal form, in the units of the checker."""
     normal = normal_form(statement.rows[row], equal)
     assert normal is not None
     place = normal[0][0][:2]
@@ -66,7 +66,7 @@ def _coefficient(statement: Statement, problem: checker.Problem, row: int, equal
 
 
 def may_be_refuted_by_sums(statement: Statement) -> bool:
-    """True if it is worth a look: one row or two, and trees that ask for few features; cheap, and no promise."""
+    """True if it is worth a try: one or two rows, and trees with few split features; a cheap check."""
     query = statement.query
     return len(statement.rows) in (1, 2) and all(may_be_additive(query.models[p.model]) for p in query.points)
 

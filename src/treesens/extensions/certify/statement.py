@@ -1,10 +1,10 @@
-"""The statement of a certificate: a question in terms of the model file alone, for a checker that knows nothing else.
+"""The statement of a certificate: a question in terms of the model file alone, for an independent checker.
 
-What the format cannot say is left out. A statement with fewer constraints is a stronger claim, so that a proof of it is a
-proof of the question, too; whether it can be proved is another matter.
+Constraints that the format cannot express are omitted. A statement with fewer constraints is a stronger claim, so its proof
+also proves the question, if one is found.
 
-A checker has one unit for all scores of all points. If costs, learnt trees or another model stand beside scores, it is finer
-than the sums of a row need, and a strict bound in it would say less than it does on the grid of the row.
+A checker has one unit for all scores of all points. With costs, learnt trees or another model it is finer than a row's sums
+need, and a strict bound in it is weaker than on the grid of the row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from treesens.errors import ModelError
 from treesens.extensions.certify.trees import trees_file
 
 FORMATS = ("xgboost-json", "xgboost-ubj")
-"""Formats of model files that the checker reads; any other model is stated as the trees that `trees_file` writes."""
+"""Model formats that the checker reads; other models are stated as the trees that `trees_file` writes."""
 
 _sent: dict[str, bytes] = {}
 _MOST_SENT = 4
@@ -47,12 +47,12 @@ class NoCertificate(Exception):
 
 
 def forests_of(rows: Iterable[q.AtLeast]) -> list[Forest]:
-    """The learnt trees that rows name, each once, in their order: that in which they are compiled."""
+    """The learnt trees that rows name, each once, in compilation order."""
     return list(dict.fromkeys(term.forest for row in rows for term in row.form.forests))
 
 
 def learnt_of(query: q.Query, extra: Iterable[q.AtLeast] = ()) -> list[Forest]:
-    """The learnt trees that constraints of a question and rows beside it name anywhere, also in disjunctions."""
+    """The learnt trees that a question's constraints and additional rows name, also in disjunctions."""
     return forests_of([*(c for c in q.parts_in(query.constraints) if isinstance(c, q.AtLeast)), *extra])
 
 
@@ -64,7 +64,7 @@ def ensembles_of(query: q.Query) -> list[Ensemble]:
 
 @dataclass
 class Statement:
-    """`text` is the JSON object; `query` the question without what was left out; `rows` its score constraints in order.
+    """`text` is the JSON object; `query` the question without omitted constraints; `rows` its score constraints in order.
 
     `files` are the contents of the model files that it names.
     """
@@ -85,8 +85,8 @@ def statement_of(
 ) -> Statement:
     """The statement of a question, with `extra` rows. Raises NoCertificate for models that the checker does not read.
 
-    It names the trees that its rows need, or those that are `learnt`. If the question names any, all bounds stand on the grids
-    of their own sums. A case of such a question may name none itself: with `own_grids` it says its bounds as the whole does.
+    It names the trees that its rows need, or those in `learnt`. If the question names any, all bounds are on the grids of their
+    own sums. A case of such a question may name none: with `own_grids` its bounds are stated as in the whole.
     """
     rows = [c for c in (*_flat(query.constraints), *extra) if isinstance(c, q.AtLeast)]
     forests = forests_of(rows) if learnt is None else list(learnt)
@@ -117,7 +117,7 @@ def statement_of(
 
 
 def _names(query: q.Query) -> list[str]:
-    """The names of the points, if each is an identifier that nobody can take for another one."""
+    """The names of the points, if each is an unambiguous identifier."""
     names = [p.name for p in query.points]
     plain = all(name.isascii() and name.isidentifier() for name in names)
     return names if plain else [f"p{i}" for i in range(len(names))]
@@ -127,7 +127,7 @@ _FILES: Kept[tuple[dict[str, Any], bytes]] = Kept(8, lambda made: len(made[1]))
 
 
 def model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
-    """What a statement says of a model, and the content of the file that it names."""
+    """The statement's entry for a model, and the content of the file that it names."""
     return _FILES.of((ensemble,), None, lambda: _model_file(ensemble))
 
 
@@ -145,16 +145,16 @@ def _model_file(ensemble: Ensemble) -> tuple[dict[str, Any], bytes]:
 
 
 def remember_file(content: bytes) -> None:
-    """Keeps the content of a model file whose path means nothing here, as in workers of a cluster; a few of them."""
+    """Keeps the content of a few model files whose paths are invalid here, as in workers of a cluster."""
     _sent[hashlib.sha256(content).hexdigest()] = content
     while len(_sent) > _MOST_SENT:
         del _sent[next(iter(_sent))]
 
 
 def _original(ensemble: Ensemble) -> bytes | None:
-    """The content of the model's own file, if the checker reads it as the model was read."""
+    """The content of the model's own file, if the checker reads the model from it in the same way."""
     if ensemble.source.format not in FORMATS or (ensemble.tree_output < 0).any() or ensemble.tables:
-        # Of a linear booster there are trees over a domain alone, and none in its file.
+        # A linear booster's trees exist for a domain only, not in its file.
         return None
     if ensemble.source.sha256 in _sent:
         return _sent[ensemble.source.sha256]
@@ -210,7 +210,7 @@ def set_of_cells(grid: FeatureGrid, mask: BoolArray) -> dict[str, Any]:
 
 
 def _named_apart(constraints: list[q.Constraint]) -> list[q.Constraint]:
-    """Constraints, with rows of one name numbered: a row of a compiled question is found again by its name."""
+    """Constraints, with rows of equal names numbered: a row of a compiled question is found by its name."""
     seen: Counter[str] = Counter()
     found: list[q.Constraint] = []
     for one in constraints:
@@ -239,7 +239,7 @@ class _Parts:
         self.left_out: list[str] = []
 
     def add(self, constraint: q.Constraint) -> bool:
-        """True if a constraint could be stated; what could not is noted by name."""
+        """True if a constraint could be stated; otherwise its name is noted."""
         match constraint:
             case q.SameExcept() if {constraint.left, constraint.right} == {0, 1}:
                 known = constraint.varied if self.same_except is None else set(self.same_except) & constraint.varied
@@ -301,17 +301,17 @@ class _Parts:
         }
 
     def _is_about_some_models(self, form: q.LinearForm) -> bool:
-        """True if the points see models that a row does not: their leaves may be finer than its own."""
+        """True if the points have models that a row lacks: their leaves may be finer than its own."""
         points = self.query.points
         return len({points[t.point].model for t in form.scores}) < len({point.model for point in points})
 
     def _output(self, term: ForestTerm) -> int:
-        """Those of learnt trees follow the ones of the model."""
+        """The numbers of learnt trees, after those of the model."""
         model = self.query.models[self.query.points[term.point].model]
         return len(model.ensemble.base) + self.forests.index(term.forest)
 
     def _cost(self, cost: q.CellCost) -> list[Any]:
-        """Steps from the left: where a cost begins, and what it is; then that of a missing value."""
+        """Steps from the left: where a cost begins, and the cost; then that of a missing value."""
         grid = self.grid[cost.feature]
         whole = [int(c) for c in cost.costs]
         written = {c: str(Unit(cost.shift).value(c)) for c in {*whole}}
@@ -327,13 +327,13 @@ class _Parts:
 
 
 def scores_of(query: q.Query, terms: Iterable[q.ScoreTerm]) -> list[list[Any]]:
-    """Terms of scores: a form adds up trees, and a margin is their average."""
+    """Terms of scores: a form sums trees, and a margin is their average."""
     average = [query.models[p.model].ensemble.average for p in query.points]
     return [[str(t.coefficient * average[t.point]), t.point, t.output] for t in terms]
 
 
 def is_plain(form: q.LinearForm) -> bool:
-    """True if it has nothing but scores and costs of single cells."""
+    """True if it has only scores and costs of single cells."""
     return not (form.changes or form.pairs or form.levels)
 
 
@@ -364,7 +364,7 @@ def _orders_of(constraint: q.Difference | ValueSum) -> list[list[int]]:
 
 
 def _as_stated(constraint: q.Constraint) -> q.Constraint:
-    """A constraint without what the statement leaves out of it: of a relation between values its orders are left."""
+    """A constraint without its omitted parts: a relation between values keeps its orders."""
     if isinstance(constraint, ValueSum) and not is_order(constraint):
         return replace(constraint, limit=Fraction(0), strict=False)
     if isinstance(constraint, q.Difference) and not is_order(constraint):
@@ -375,7 +375,7 @@ def _as_stated(constraint: q.Constraint) -> q.Constraint:
 
 
 def is_order(constraint: q.Difference | ValueSum) -> bool:
-    """True if orders are all that a relation says."""
+    """True if a relation consists of orders alone."""
     if not _orders_of(constraint):
         return False
     if isinstance(constraint, ValueSum):
@@ -401,16 +401,16 @@ def _name_of(constraint: q.Constraint) -> str:
 
 
 def on_own_grid(query: Query, row: AtLeast) -> AtLeast:
-    """A row with its bound raised to the next sum that it can have: the same inputs satisfy it."""
+    """A row with its bound raised to the next attainable sum: the same inputs satisfy it."""
     if row.bound.logs and not row.form.scores:
-        return row  # a logarithm of a likelihood is better said as it is
+        return row  # the logarithm of a likelihood stays as it is
     factor, unit = _grid_of(query, row.form)
     level = unit.value((row.bound * factor).ceil(unit.shift, strict=row.strict)) / factor
     return replace(row, bound=LogRational(level), strict=False)
 
 
 def _grid_of(query: Query, form: LinearForm) -> tuple[int, Unit]:
-    """A whole number and a unit: the sums of a form, times the number, are whole in the unit."""
+    """An integer and a unit: the sums of a form, times the integer, are whole in the unit."""
     factor = lcm(1, *(_odd(t.coefficient.denominator) for t in form.scores))
     shifts = [*(cost.shift for cost in form.costs), *(term.shift for term in form.forests)]
     for term in form.scores:
@@ -426,5 +426,5 @@ def _odd(number: int) -> int:
 
 
 def _twos(value: Fraction) -> int:
-    """How often the denominator of a dyadic number is halved."""
+    """The exponent of two in the denominator of a dyadic number."""
     return value.denominator.bit_length() - 1

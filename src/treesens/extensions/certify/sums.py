@@ -1,8 +1,9 @@
-"""Sums over values as rows of costs, which statements can say: what single cells say of a relation between values.
+"""Sums over values as rows of costs, which statements can express: the bounds that single cells give for a relation between
+values.
 
-Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is
-at least 0, and at least their difference, either way (`distance_bounds.py`). So a row has every input of the relation, and
-perhaps more. Of a sum of probabilities the rows are those that the search begins with.
+Values satisfy a sum of terms <= limit only if the sum of the least values in their cells does. The distance of two points is at
+least 0, and at least their difference, either way (`distance_bounds.py`). So every input of the relation satisfies its row, and
+perhaps others do. A sum of probabilities has the search's initial rows.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ from treesens.extensions.certify.distance_bounds import Bounds, CellValues, boun
 from treesens.values.distance_costs import cell_reaches
 
 _BITS = 44
-"""Of the greatest cost of a row."""
+"""Relative to the greatest cost of a row."""
 MOST_ROWS = 405
-"""Of one relation: ways to bound all its distances."""
+"""Maximum of ways to bound all distances of one relation."""
 
 
 def with_cell_rows(query: Query) -> Query:
-    """The question with rows and sets beside every relation between values, and every sum of probabilities, that has some."""
+    """The question with additional rows and sets for its relations between values and sums of probabilities."""
     found = tuple(_with_rows(query.space, query.constraints))
     return query if len(found) == len(query.constraints) else replace(query, constraints=found)
 
@@ -68,7 +69,7 @@ def _with_rows(space: Space, constraints: tuple[Constraint, ...]) -> Iterator[Co
 
 
 def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
-    """That values are not missing, which satisfy a linear relation."""
+    """Requires the values of a linear relation to be present."""
     for point, feature in dict.fromkeys(places):
         missing = space.grid[feature].missing_cell
         if space.grid[feature].missing and space.legal[feature][missing]:
@@ -76,7 +77,7 @@ def _present(space: Space, places: Iterable[Place]) -> Iterator[CellSet]:
 
 
 def sums_of(relation: Difference) -> Iterator[ValueSum]:
-    """The two ends of a relation, as sums that are at most something."""
+    """The two ends of a relation, as sums with upper limits."""
     one = LinearTerm(relation.left, relation.feature, relation.left_factor)
     other = LinearTerm(relation.right, relation.other, -relation.right_factor)
     if relation.high is not None:
@@ -87,9 +88,9 @@ def sums_of(relation: Difference) -> Iterator[ValueSum]:
 
 
 def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
-    """The rows of a sum, if single cells say anything about it: one for all ways to bound its distances of two points.
+    """The rows of a sum, if single cells bound it: one for all ways to bound its distances of two points.
 
-    Distances of two points alone are never below 0 in sum: if the limit is, nothing satisfies the relation.
+    A sum of distances of two points is never negative: if its limit is, the relation has no solution.
     """
     known, together = list[CellValues](), dict[Place, list[Term]]()
     added, taken = list[Bounds](), list[Bounds]()
@@ -110,8 +111,8 @@ def _row_of(space: Space, relation: ValueSum) -> Iterator[AtLeast | AnyOf]:
 
 
 def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValues]]:
-    """What distances are at least, in several ways. Those that are `added` are also at least 0, and if there are too many ways,
-    one of them is looked at alone; those that are `taken` away count each time.
+    """Lower bounds of distances, in several ways. Those that are `added` are also at least 0; with too many ways only one of
+    them is used; those that are `taken` away count each time.
     """
     if prod(map(len, taken)) > MOST_ROWS:
         return
@@ -125,7 +126,7 @@ def _chosen(added: list[Bounds], taken: list[Bounds]) -> Iterator[list[CellValue
 
 
 def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | None:
-    """The sum of least values is within the limit: as a row of costs."""
+    """The sum of least values is within the limit, as a row of costs."""
     known = [[v for v in least if v is not None] for _, least in values]
     if not values or not all(known):
         return None
@@ -133,7 +134,7 @@ def least_row(relation: ValueSum, values: Sequence[CellValues]) -> AtLeast | Non
     unit = Unit(_BITS - max(1, most.__ceil__().bit_length()))
     costs = []
     for ((point, feature), least), present in zip(values, known, strict=True):
-        # Rounded up: no input is lost. A cell without a value of the term is left out by the relation, not by its row.
+        # Rounded up: no input is lost. The relation, not its row, excludes cells without a value.
         whole = [unit.ceil(-(min(present) if v is None else v)) for v in least]
         costs.append(CellCost(point, feature, frozen(np.array(whole, np.int64)), unit.shift))
     wanted = -relation.limit

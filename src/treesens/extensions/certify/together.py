@@ -1,7 +1,7 @@
-"""What certificates claim together: parts that are made one by one, and a manifest that names them (docs/certificates.md).
+"""Joint claims of certificates: parts made one by one, and a manifest that names them (docs/certificates.md).
 
-A claim is a kind that the checker knows, with the numbers of its parts. Nothing is written that the checker does not find to
-follow from the parts.
+A claim is a kind that the checker knows, with the numbers of its parts. A claim is written only if the checker derives it from
+them.
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ FLATTENED = ("reason", "cases")
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A certificate that a claim needs, or one for each case of its question, made by `make` into a folder within a budget."""
+    """A certificate that a claim needs, or one per case of its question, made by `make` into a folder within a budget."""
 
     query: Query
     make: Callable[[Path, Budget], Sequence[Certified]]
 
 
 def known(query: Query, *made: Certified) -> Part:
-    """What has been made already."""
+    """A part that exists already."""
     return Part(query, lambda _folder, _budget: made)
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What some parts claim together. `say` turns the numbers of the parts into the fields of a kind of the checker.
+    """The joint claim of some parts. `say` turns the numbers of the parts into the fields of a checker's kind.
 
-    `kept` are the features of which each part keeps the values of a row, for kinds that say so. Without any parts `reason` may
-    say why there is no certificate.
+    `kept` are the features whose row values each part keeps, for kinds that have them. Without parts `reason` may explain why.
     """
 
     title: str
@@ -59,20 +58,20 @@ class Claim:
     models: tuple[Ensemble, ...] = ()
     """Models that the claim names without any part."""
     told: str = ""
-    """What the checker has to find, in its words."""
+    """The expected result, in the checker's words."""
     in_cases: tuple[str, Callable[[list[list[int]]], dict[str, Any]]] | None = None
-    """Another kind, and what it says, for parts some of which are proved in cases."""
+    """Another kind and its fields, for parts some of which are proved in cases."""
     about: int = 0
     """The number of the record that it is about."""
 
 
 def each(title: str, parts: Sequence[Part]) -> Claim:
-    """Parts that hold each by itself."""
+    """Independent parts."""
     return Claim(title, "each", parts)
 
 
 def between(title: str, low: Part | None, high: Part | None) -> Claim:
-    """What is reached, and that nothing is beyond."""
+    """Claims a reached value, and that nothing is beyond."""
     parts = [part for part in (low, high) if part is not None]
     at = {"reached": low, "beyond": high}
     return Claim(
@@ -90,16 +89,16 @@ def open_claim(title: str, reason: str) -> Claim:
 
 @dataclass
 class Manifest:
-    """What was written: the file (None if no claim is accepted), its parts, and the claims without a certificate."""
+    """The results: the file (None if no claim is accepted), its parts, and the claims without a certificate."""
 
     path: Path | None = None
     accepted: int = 0
     claims: list[tuple[str, str]] = field(default_factory=list)
-    """Titles and kinds of what is accepted."""
+    """Titles and kinds of accepted claims."""
     open: list[tuple[str, str]] = field(default_factory=list)
     parts: list[Certified] = field(default_factory=list)
     proved: set[int] = field(default_factory=set)
-    """The records all of whose claims are accepted."""
+    """Records all of whose claims are accepted."""
 
     @property
     def complete(self) -> bool:
@@ -107,7 +106,7 @@ class Manifest:
         return not self.open
 
     def certified(self) -> tuple[Certified, ...]:
-        """The parts, the manifest itself, and the reason for every claim that has none."""
+        """The parts, the manifest itself, and the reason for every claim without a certificate."""
         found = [*self.parts, *(Certified(title, reason=reason) for title, reason in self.open)]
         if self.path is not None:
             data = self.path.read_bytes()
@@ -115,7 +114,7 @@ class Manifest:
         return tuple(found)
 
     def words(self) -> str:
-        """One line for people."""
+        """One line for display."""
         reasons = "; ".join(dict.fromkeys(f"{title}: {reason}" for title, reason in self.open))
         said = f"certificates: {self.accepted} claims accepted"
         said += f", {len(self.open)} without one ({reasons})" if self.open else ""
@@ -123,7 +122,7 @@ class Manifest:
 
 
 def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: Callable[[], Budget]) -> Manifest:
-    """Makes the parts of claims, each within a `budget`, and writes the manifest of those that the checker accepts."""
+    """Makes the parts of claims, each within a `budget`, and writes the manifest of accepted ones."""
     writer = _Writer(folder, budget)
     unproved = set()
     for claim in claims:
@@ -138,7 +137,7 @@ def write_manifest(claims: Iterable[Claim], folder: Path, name: str, *, budget: 
 
 
 class _Writer:
-    """The parts and claims of one manifest. `texts` is what is stated by every part, `stated` every claim with its title."""
+    """The parts and claims of one manifest. `texts` are the statements of all parts, `stated` the claims with their titles."""
 
     def __init__(self, folder: Path, budget: Callable[[], Budget]) -> None:
         self.folder, self.budget, self.found = folder, budget, Manifest()
@@ -147,7 +146,7 @@ class _Writer:
         self.stated: list[tuple[str, dict[str, Any]]] = []
 
     def add(self, claim: Claim) -> None:
-        """Makes the parts of a claim. Raises NoCertificate if one has none, or if the claim does not follow from them."""
+        """Makes the parts of a claim. NoCertificate if a part has none, or if the claim does not follow from them."""
         if claim.reason:
             raise NoCertificate(claim.reason)
         files = self._files(claim)
@@ -163,13 +162,13 @@ class _Writer:
         elif claim.kind in FLATTENED:
             texts = [{"kind": claim.kind, **claim.say([number for mine in numbers for number in mine])}]
         elif claim.kind in ("between", "each"):
-            # What is proved in cases holds together: its own claim says so.
+            # A proof in cases is joint: its own claim states it.
             alone = [n for mine, parts in zip(numbers, made, strict=True) for n in mine if not parts[-1].manifest]
             texts = [*([{"kind": "each", "parts": alone}] if alone else []), *inner]
         else:
             raise NoCertificate("a part that is proved in cases")
         if claim.kept:
-            # A part that is proved in cases keeps the same in each.
+            # The cases of a part keep the same.
             texts[0]["kept"] = [sorted(k) for k, mine in zip(claim.kept, numbers, strict=True) for _ in mine]
         if claim.kind == "same":
             texts[0]["models"] = [model_file(e)[0] for e in claim.models]
@@ -185,7 +184,7 @@ class _Writer:
         self.found.claims += [(claim.title, text["kind"]) for text in texts]
 
     def _rejected(self, texts: list[dict[str, Any]], contents: dict[str, bytes], told: str) -> str:
-        """Why the checker does not accept claims, or finds something else than is `told`; nothing if it accepts them."""
+        """Why the checker rejects claims, or finds another result than `told`; empty if it accepts them."""
         lines = []
         try:
             for text in texts:
@@ -196,14 +195,14 @@ class _Writer:
         return "" if any(told in line for line in lines) or not texts else "it finds another number"
 
     def _inner(self, made: Certified) -> list[dict[str, Any]]:
-        """The claims of the manifest of cases, with the numbers that their parts have here."""
+        """The claims of the manifest of cases, with the numbers of their parts here."""
         document = json.loads(Path(made.path).read_text("utf-8"))
         folder = Path(made.path).parent
         paths = [str(folder / part["file"]) for part in document["parts"]]
         return [{**claim, "parts": [self.numbers[paths[n]] for n in claim["parts"]]} for claim in document["claims"]]
 
     def _files(self, claim: Claim) -> list[tuple[dict[str, Any], bytes]]:
-        """How the models of a claim are stated, and the contents of their files: two may be read from one file."""
+        """How the models of a claim are stated, and the contents of their files: one file may hold two models."""
         write_trees([model_file(e) for e in claim.models], self.folder)
         ensembles = [*claim.models, *(e for part in claim.parts for e in ensembles_of(part.query))]
         return [model_file(e) for e in dict.fromkeys(ensembles)]
@@ -236,7 +235,7 @@ class _Writer:
         }
 
     def finished(self, name: str) -> Manifest:
-        """Writes the file, if there is anything to say in it."""
+        """Writes the file unless it would be empty."""
         if self.stated:
             text = json.dumps(self._manifest(self.stated), indent=1, allow_nan=False).encode() + b"\n"
             plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:60]

@@ -1,4 +1,4 @@
-"""Why a question about scores alone has no answer: the proof of the search on the tree path that has decided it."""
+"""The proof that a question about scores alone has no answer, from the tree path's search that decided it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from treesens._engine import ProofFacts
 
 _NODES = 1 << 40
-"""Time is the limit."""
+"""Only time is limited."""
 
 
 @dataclass(frozen=True)
 class TreeProof:
-    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and what they stand for.
+    """A proof in the numbers of the engine (`engine/certify/proof.hpp`), and their meaning.
 
     Attributes:
         found: the proof; None if no search was needed.
-        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses leave nothing.
+        failing_row: then the row that fails with every tree at its best, or -1 if the domain and clauses are contradictory.
         places: (point, feature) of every variable.
         cells: int32[positions] per variable: the cell with which a position begins.
         groups: the points and the tree of every group.
@@ -44,13 +44,13 @@ class TreeProof:
 
 
 def prove_on_trees(query: Query, seconds: float) -> TreeProof | None:
-    """Why a question without an objective has no answer; None if it needs the compiled path."""
+    """The proof that a question without an objective has no answer; None if it needs the compiled path."""
     running = reuse(query, ("tree path",), lambda: ask(query, None, 0, None))
     return None if running is None else proof_of(running, seconds)
 
 
 def proof_of(running: RunningSearch, seconds: float) -> TreeProof:
-    """The proof of a search, of the rows that it was given."""
+    """The proof of a search for its rows."""
     search, variable = running.search, running.trees.variable
     left, places = search.left(), _places(variable)
     offset, cell = left["cell_offset"], np.array(left["cell"], np.int32)

@@ -1,7 +1,7 @@
-"""The neutral trees file: any model as thresholds, categories and leaves, for readers that know no library's format.
+"""The neutral trees file: any model as thresholds, categories and leaves, independent of library formats.
 
-`x < test` goes left, or if the test is a list: a category that is in it. All thresholds are strict cuts of the model's number
-type, so that nothing is rounded; leaves hold their exact weighted values, as floats or as texts of fractions.
+`x < test` goes left or, if the test is a list, a category in it. All thresholds are strict cuts of the model's number type, so
+that nothing is rounded; leaves hold their exact weighted values, as floats or as texts of fractions.
 
 If splits treat zeros as missing, a zero goes the way of missing values, wherever the threshold is. Such a split sends no
 interval to the left, so it is written as two cuts around zero, with a copy of the split on each side. From the root to a leaf
@@ -31,7 +31,7 @@ MOST_NODES: Final = 100_000
 
 
 def trees_document(ensemble: Ensemble) -> dict[str, Any]:
-    """The JSON object. ModelError if splits that treat zeros as missing make too many nodes of their cuts."""
+    """The JSON object. ModelError if splits that treat zeros as missing need too many nodes."""
     check_closed(ensemble)
     return {
         "format": "treesens-trees",
@@ -78,7 +78,7 @@ def _node(ensemble: Ensemble, node: int, start: int) -> list[Any]:
     listed = ensemble.features[feature].categories
     if listed not in codes:
         return [feature, codes, missing_left, left, right]
-    # Codes that the feature does not list go left: those that go right are the set.
+    # Unlisted codes go left: the set is that of codes that go right.
     return [feature, sorted(set(range(listed)) - set(codes)), not missing_left, right, left]
 
 
@@ -88,9 +88,9 @@ def _number(value: Fraction) -> float | str:
 
 
 class _ZeroWriter:
-    """Writes the nodes of a tree whose splits treat zeros as missing, parents first, into `found`.
+    """Writes the nodes of a tree whose splits treat zeros as missing into `found`, parents first.
 
-    Children wait with the place where their parent names them, and the sides that are known.
+    Children are queued with their place in the parent, and the known sides.
     """
 
     def __init__(self, ensemble: Ensemble, root: int) -> None:
@@ -131,7 +131,7 @@ class _ZeroWriter:
         self.found.append(written)
 
     def _goes_left(self, node: int, side: Side) -> bool | None:
-        """The way of all values on a side; None if the threshold parts them. Missing values are where zeros are."""
+        """The direction of all values on a side; None if the threshold separates them. Missing values go with the zeros."""
         cut = float(self.ensemble.node_cut[node])
         if side == "zero":
             return bool(self.ensemble.default_left[node])
@@ -140,7 +140,7 @@ class _ZeroWriter:
         return None if cut > self.high else False
 
     def _apart(self, node: int, feature: int, sides: dict[int, Side]) -> None:
-        """A cut below the zeros, whose right side is a cut above them; each side is this node again, with its side known."""
+        """A cut below the zeros, whose right child is a cut above them; each side is this node again, with its side known."""
         low: Node = [feature, self.low, False, 0, len(self.found) + 1]
         high: Node = [feature, self.high, True, 0, 0]
         self.found += [low, high]

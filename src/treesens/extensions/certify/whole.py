@@ -1,10 +1,10 @@
-"""A question as the checker reads it: a statement, alternatives, limits of changes, and sums of values and probabilities.
+"""A question as the checker reads it: a statement, alternatives, change limits, and sums of values and probabilities.
 
-The checker makes the cases of what is proved in cases from it (verify/, `cases.py`). Here nothing has to be right: a case that
-no part answers is noticed. Of inputs all of it is looked at, by value.
+The checker derives the cases of a proof in cases from it (verify/, `cases.py`), and detects unproved ones. Inputs are checked
+against all of it, by value.
 
-All cavities are stated by the cells of rows: a point lies in no box of at most w features without a row if for every w of its
-features some row has their cells. Fewer rows are a stronger statement, so an answer names just enough rows to rule out every
+Cavities are stated by the cells of rows: a point lies in no box of at most w features without a row if for every w of its
+features some row has their cells. Fewer rows are a stronger statement, so an answer names just enough rows to exclude every
 such box (`Cavities.separating`).
 """
 
@@ -60,13 +60,12 @@ Whole = dict[str, Any]
 LISTS = ("domain", "rows", "clauses", "orders")
 
 MOST_CELLS = 200_000
-"""Of all rows of one statement about cavities."""
+"""Maximum over all rows of a statement about cavities."""
 
 
 def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = False) -> Whole:
-    """The question with the rows beside it, to be proved in cases; with what two of its relations imply together if it is
-    `combined`. Raises NoCertificate for models that the checker does not read. A limit of changes that makes too many cases is
-    left out.
+    """The question with the additional rows, to be proved in cases; if `combined`, with joint consequences of two relations.
+    NoCertificate for models that the checker does not read. Change limits with too many cases are omitted.
     """
     return _Further(query, learnt_of(query, extra), combined=combined).whole((*query.constraints, *extra))
 
@@ -74,21 +73,21 @@ def whole_of(query: Query, extra: tuple[AtLeast, ...] = (), *, combined: bool = 
 def whole_of_inputs(
     query: Query, extra: tuple[AtLeast, ...] = (), *, in_cells: bool = False, answer: Witness | None = None
 ) -> Whole:
-    """The same with nothing left out, to look at inputs; with what single cells say of sums, as a proof has it, or without.
+    """The same with nothing omitted, to check inputs; with the bounds of single cells for sums, as in a proof, or without.
 
-    Of all cavities it names all rows, or those that are enough for one `answer`. NoCertificate also if these are too many.
+    Cavities name all rows, or those sufficient for one `answer`. NoCertificate also if these are too many.
     """
     further = _Further(query, learnt_of(query, extra), inputs=True, in_cells=in_cells, answer=answer)
     return further.whole((*query.constraints, *extra))
 
 
 def unsaid(query: Query) -> list[str]:
-    """What nothing says of inputs, by name."""
+    """Names of constraints without a statement."""
     return list(dict.fromkeys(reason for c in parts_in(query.constraints) if (reason := _unsaid(c))))
 
 
 def with_alternatives(whole: Whole, query: Query, alternatives: Iterable[Refuted]) -> Whole:
-    """The question, and that one of some alternatives holds: questions that begin with its constraints."""
+    """The question and a disjunction of alternatives, each a question that begins with its constraints."""
     count, found = len(query.constraints), _Further(query, learnt_of(query))
     one = [found.alternative((*other.constraints[count:], *rows)) for other, rows in alternatives]
     return {**whole, "either": [*whole["either"], one]}
@@ -115,7 +114,7 @@ def _is_said(row: ProbabilitySum) -> bool:
 
 
 class _Further:
-    """What is asked besides a statement: disjunctions that it cannot say, the most and the least changes, and sums."""
+    """The parts of a question beyond a statement: disjunctions that it cannot express, change limits, and sums."""
 
     def __init__(
         self,
@@ -135,8 +134,8 @@ class _Further:
         return {"statement": self.statement(constraints), **self.of(constraints)}
 
     def statement(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """All that a statement says, with what single cells say of sums. What it cannot say it leaves out, and known cavities
-        if all of them are looked at.
+        """The complete statement, with single-cell bounds of sums. It omits what it cannot express, and known cavities if all
+        of them are checked.
         """
         constraints = (c for c in flat(constraints) if self.in_cells or not isinstance(c, AvoidCavities))
         asked = replace(self.query, constraints=tuple(constraints), objective=None)
@@ -144,7 +143,7 @@ class _Further:
         return statement_of((self.combined and with_combined_rows(asked)) or asked, learnt=self.learnt).text
 
     def of(self, constraints: Iterable[Constraint]) -> dict[str, list[Any]]:
-        """The lists of what a statement cannot say."""
+        """The lists beyond a statement."""
         found: dict[str, list[Any]] = {name: [] for name in ("either", "changes", "apart", "values", "chances")}
         cavities = [self._cavities(c) for c in flat(constraints) if self.inputs and isinstance(c, AvoidCavities)]
         found |= {"cavities": cavities} if cavities else {}
@@ -169,10 +168,10 @@ class _Further:
         return stated_cavities(self.query, constraint, cells)
 
     def alternative(self, constraints: Iterable[Constraint]) -> dict[str, Any]:
-        """One of several that a disjunction names."""
+        """One alternative of a disjunction."""
         constraints = tuple(constraints)
         text, more = self.statement(constraints), self.of(constraints)
-        if self.combined and constraints != self.query.constraints:  # with the relations of the question as well
+        if self.combined and constraints != self.query.constraints:  # include the relations of the question
             text["rows"] += self.statement((*self.query.constraints, *constraints))["rows"]
         if text["same_except"] is not None:
             kept = set(range(len(self.query.space.names))) - set(text["same_except"])
@@ -215,7 +214,7 @@ def _value(term: Term) -> list[Any]:
 
 
 def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array | None = None) -> dict[str, Any]:
-    """That a point lies in none of the cavities; if its cells, `answer` int32[features], are given, by rows that are enough.
+    """States that a point lies in none of the cavities; given its cells, `answer` int32[features], by sufficient rows.
 
     NoCertificate if there are more than MOST_CELLS cells to name.
     """
@@ -243,8 +242,8 @@ def stated_cavities(query: Query, constraint: AvoidCavities, answer: Int32Array 
 
 
 def _enough(cavities: Cavities, cells: Int32Array) -> Int32Array:
-    """Rows none of whose cavities of the width hold a point: the one that has most of its cells, and then for each set of
-    features that none so far has, one that has.
+    """Rows none of whose cavities of the width hold a point: the one with most of its cells, and then one for each set of
+    features that none so far covers.
     """
     alike = np.asarray(cavities.rows == cells[cavities.features])
     best = np.argsort(-np.count_nonzero(alike, axis=1), kind="stable")

@@ -1,1 +1,1 @@
-"""What an editor shows while a `.sens` file is written; `server.py` alone knows the Language Server Protocol."""
+"""Editor support for `.sens` files; `server.py` alone knows the Language Server Protocol."""

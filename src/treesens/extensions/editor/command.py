@@ -1,4 +1,4 @@
-"""`treesens lsp`: what editors ask about `.sens` files."""
+"""`treesens lsp`: the language server for `.sens` files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def command(trust_pickle: bool) -> None:
         raise UsageError(
             f"the language server needs {error.name}, which is not installed", remedy="pip install 'treesens[lsp]'"
         ) from None
-    # Whatever a library prints would break the protocol.
+    # Output of libraries would break the protocol.
     out, sys.stdout = sys.stdout.buffer, sys.stderr
     make_server(trust_pickle=trust_pickle).start_io(stdout=out)
     sys.stderr.flush()
-    # A file that is still being read must not keep a server alive that nobody listens to; there is nothing to save.
+    # A file being read must not keep a server without a client alive; there is nothing to save.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""What may be written at a cursor: words of the language from the grammar's terminals, and names by what they stand for."""
+"""Proposals at a cursor: words of the language from the grammar's terminals, and names by kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ItemKind = Literal["keyword", "function", "name", "feature", "value"]
 
 @dataclass(frozen=True)
 class Item:
-    """One proposal: `text` replaces what is between `start` and `end` (character offsets)."""
+    """One proposal: `text` replaces the characters between `start` and `end` (offsets)."""
 
     label: str
     text: str
@@ -45,7 +45,7 @@ def completions(reading: Reading, library: Library, offset: int) -> list[Item]:
 
 
 def _end(text: str, start: int, offset: int) -> int:
-    """A backquote that editors close by themselves is replaced too."""
+    """The backquote that editors close automatically is replaced too."""
     closed = text[start : start + 1] == "`" and text[offset : offset + 1] == "`"
     return offset + 1 if closed else offset
 
@@ -54,7 +54,7 @@ _Found = tuple[str, str, ItemKind, str]
 
 
 def _words(context: Context) -> Iterator[_Found]:
-    """Words of the language that fit; where any word would be a name, only those that the sentence goes on with."""
+    """Words of the language that fit; where any word would be a name, only those that continue the sentence."""
     fits = {fit.lower() for fit in context.fits}
     if context.names_only:
         if context.before and context.before[-1].type == "SENSITIVE":

@@ -1,6 +1,6 @@
-"""What is before the cursor: the declaration that is being written, the terminals that fit, and the kind of name.
+"""The text before the cursor: the unfinished declaration, the terminals that fit, and the kind of name.
 
-Everything here looks at tokens, since what is being written seldom parses.
+Everything here uses tokens, since unfinished text seldom parses.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ Kind = Literal[
     "measure",
     "kind",
 ]
-"""What a name can stand for; a `target` is what a distance is measured to."""
+"""Kinds of names; a `target` is the other end of a distance."""
 
 _WORD: Final = re.compile(r"[^\W\d]\w*$")
 _QUOTED: Final = re.compile(r"`[^`\n]*$")
 _NAMES_ONLY: Final = frozenset(("STORED", "LABEL", "EACH"))
-"""If all of these fit, any word is taken for a name."""
+"""If all of these fit, any word is read as a name."""
 
 
 @dataclass(frozen=True)
 class Context:
     """`start` is where the word under the cursor begins, `before` the tokens of the declaration up to there, `fits` the
-    terminals that may be here; `owner` the point (or None) and feature that a name belongs to.
+    terminals that may be here; `owner` the point (or None) and feature of a name.
     """
 
     start: int
@@ -59,7 +59,7 @@ class Context:
 
     @property
     def names_only(self) -> bool:
-        """True if words of the language would be taken for names here."""
+        """True if words of the language would be read as names here."""
         listed = self.kind in ("norm", "near", "format", "column", "measure", "kind")
         return self.fits >= _NAMES_ONLY or listed or self._argument
 
@@ -94,7 +94,7 @@ def _in_string_or_comment(line: str) -> bool:
 
 
 def points_of(part: list[Token] | tuple[Token, ...]) -> dict[str, str | None]:
-    """The points of a query by name, with the model that is named for them."""
+    """The points of a query by name, with the model named for them."""
     found: dict[str, str | None] = {}
     inside = False
     for i, token in enumerate(part):
@@ -111,12 +111,12 @@ def points_of(part: list[Token] | tuple[Token, ...]) -> dict[str, str | None]:
 
 
 def name_of(token: Token) -> str:
-    """A name as it is meant."""
+    """A name without its backquotes."""
     return str(token).strip('`"')
 
 
 def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
-    """What a name after these tokens stands for, and whose it is (a point, a feature)."""
+    """The kind of a name after these tokens, and its owner (a point, a feature)."""
     last, kinds = part[-1].type, [t.type for t in part]
     before = kinds[-2] if len(kinds) > 1 else ""
     opener = innermost_bracket(part)
@@ -164,7 +164,7 @@ def _kind(part: list[Token]) -> tuple[Kind | None, str | None, str | None]:
 
 
 def innermost_bracket(part: list[Token] | tuple[Token, ...]) -> int | None:
-    """The index of the bracket that is open after these tokens."""
+    """The index of the open bracket after these tokens."""
     opened: list[int] = []
     for i, token in enumerate(part):
         if token.type in CLOSER:

@@ -1,8 +1,8 @@
-"""The open documents of a server, and how it answers: off the thread that reads messages, and without a traceback.
+"""The open documents of a server; requests run off the thread that reads messages, and fail without a traceback.
 
 Positions of the protocol are a line, and a column in units of an encoding: UTF-16 code units unless client and server agree on
 another one. Python counts characters, and a character beyond U+FFFF is two units of UTF-16. Lines end with `\\n`, `\\r\\n` or
-`\\r`, and with nothing else.
+`\\r` only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treesens.extensions.editor.reading import Library, Reader, span_text
 P = TypeVar("P")
 R = TypeVar("R")
 PAUSE: Final = 0.15
-"""Seconds without a change before a text is read."""
+"""Seconds without a change before a text is checked."""
 
 _SEVERITY: Final = {
     "error": types.DiagnosticSeverity.Error,
@@ -41,11 +41,11 @@ _BREAK: Final = re.compile(r"\r\n|\n|\r")
 
 
 class SensServer(LanguageServer):
-    """Errors that are nobody's fault but ours reach the client as one sentence; the traceback goes to the log."""
+    """Internal errors reach the client as one sentence; the traceback goes to the log."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         if isinstance(error, JsonRpcInvalidParams | JsonRpcMethodNotFound):
-            return  # the client has it as the answer to its request
+            return  # the client has it in the response
         _log.error("%s", source, exc_info=error)
         first = str(error).partition("\n")[0]
         message = f"treesens: internal error: {type(error).__name__}: {first}"
@@ -53,7 +53,7 @@ class SensServer(LanguageServer):
 
 
 def answered(handler: Callable[[P], Awaitable[R]]) -> Callable[[P], Awaitable[R]]:
-    """A request whose failure is one sentence for the client; pygls would send the traceback."""
+    """A request that fails with one sentence for the client; pygls would send the traceback."""
 
     @functools.wraps(handler)
     async def run(params: P) -> R:
@@ -61,7 +61,7 @@ def answered(handler: Callable[[P], Awaitable[R]]) -> Callable[[P], Awaitable[R]
             return await handler(params)
         except JsonRpcException:
             raise
-        except Exception as error:  # noqa: BLE001 - told as what it is, never as an answer
+        except Exception as error:  # # noqa: BLE001 - reported as an error, never as an answer
             _log.exception("request failed")
             raise JsonRpcInternalError(f"treesens: internal error: {type(error).__name__}") from None
 
@@ -85,7 +85,7 @@ class Lines:
         return line, self._units(self.text[self.starts[line] : min(offset, self.ends[line])])
 
     def offset(self, line: int, column: int) -> int:
-        """The character at a position; one past the end of its line is the end of that line."""
+        """The character at a position; past the end of its line it is the end of that line."""
         if line >= len(self.starts):
             return len(self.text)
         start, end = self.starts[line], self.ends[line]
@@ -109,7 +109,7 @@ def range_of(lines: Lines, start: int, end: int) -> types.Range:
 
 
 class Documents:
-    """The open documents of a server and the readers that know them."""
+    """The open documents of a server and their readers."""
 
     def __init__(self, server: SensServer, library: Library) -> None:
         self.server = server
@@ -119,12 +119,12 @@ class Documents:
         self.asking = ThreadPoolExecutor(1, "asking")
 
     def path(self, uri: str) -> Path:
-        """Where a document is, or would be: paths in it are relative to its folder."""
+        """The (possible) path of a document: paths in it are relative to its folder."""
         found = to_fs_path(uri) if uri.startswith("file:") else None
         return Path(found) if found else Path(self.server.workspace.root_path or ".", "untitled.sens")
 
     def text(self, uri: str) -> str:
-        """The text of an open document, or of a file; an error of the request for a document that was closed and is no file."""
+        """The text of an open document, or of a file; a request error for a closed document without a file."""
         try:
             return self.server.workspace.get_text_document(uri).source
         except (OSError, ValueError):
@@ -134,11 +134,11 @@ class Documents:
         return Lines(text, str(getattr(encoding := self.server.workspace.position_encoding, "value", encoding)))
 
     async def ask(self, question: Callable[[], R]) -> R:
-        """Runs what may load a model, off the thread that reads messages."""
+        """Runs a function that may load a model, off the thread that reads messages."""
         return await asyncio.get_running_loop().run_in_executor(self.asking, question)
 
     async def check(self, uri: str) -> None:
-        """Reads a document after a pause and tells the client all messages, unless it has changed again."""
+        """Checks a document after a pause and sends all messages to the client, unless it has changed again."""
         version = self.version(uri)
         await asyncio.sleep(PAUSE)
         if version is None or version != self.version(uri):
@@ -153,7 +153,7 @@ class Documents:
             self.publish(uri, found, version)
 
     def version(self, uri: str) -> int | None:
-        """The version of an open document; None for one that is closed.
+        """The version of an open document; None for a closed one.
 
         pygls keeps documents under their address without its escapes (`%20`), and finds them by either.
         """
@@ -169,7 +169,7 @@ class Documents:
 
 
 def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:
-    # A message about the whole file has a place in an empty text.
+    # A message about the whole file needs a place in an empty text.
     start, end = span_text(item.span, len(lines.text)) if item.span else (0, 0)
     message = f"{item.message}\nhelp: {item.remedy}" if item.remedy else item.message
     severity = _SEVERITY.get(item.severity, types.DiagnosticSeverity.Error)

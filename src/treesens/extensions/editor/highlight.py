@@ -1,6 +1,6 @@
 """The Pygments lexer of the language, found by its entry point: `pygmentize file.sens`, Sphinx, mkdocs, notebooks.
 
-Pygments imports this module when it is asked for the language; nothing else does, so that treesens does not need it.
+Only Pygments imports this module, so that treesens does not need Pygments.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COLOURS: Final[dict[str, _TokenType]] = {
 
 
 class SensLexer(RegexLexer):
-    """Colours `.sens` text by the same patterns as the TextMate grammar."""
+    """Colours `.sens` text with the patterns of the TextMate grammar."""
 
     name = "treesens"
     aliases: ClassVar[list[str]] = ["sens", "treesens"]

@@ -110,7 +110,7 @@ MEANINGS: Final = {
     "at": "`typical of D at 95 %`: how many fresh inputs the region holds.",
     "without": "`explain row N of D without F`: no reason uses these features, and no change does.",
 }
-"""The meaning of every word of the language, in a sentence."""
+"""A sentence about every word of the language."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Card:
 
 
 def card(reading: Reading, offset: int) -> Card | None:
-    """What is under the cursor, if anything is known of it."""
+    """The card of the name or word under the cursor, if there is one."""
     code = code_tokens(reading.source.text)
     for part in declarations(code) if code else ():
         for index, token in enumerate(part):
@@ -135,7 +135,7 @@ def card(reading: Reading, offset: int) -> Card | None:
 
 
 def _meaning(part: list[Token], index: int) -> str | None:
-    """What a word means, if it is none of those that stand for something named."""
+    """The meaning of a word that is not a name."""
     after_dot = index > 0 and part[index - 1].type == "DOT"
     is_name = part[index].type in ("NAME", "QUOTED", "STRING") or after_dot
     return None if is_name else MEANINGS.get(part[index].value.strip())

@@ -1,4 +1,4 @@
-"""What the names of a file stand for: models, data, features with their domains and guards, classes, categories."""
+"""The meanings of a file's names: models, data, features with their domains and guards, classes, categories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treesens.report.formulas import domain_text
 
 
 def models(reading: Reading, name: str | None = None) -> dict[str, LoadedModel]:
-    """The models that could be loaded; only the one of this name, if there is one."""
+    """The models that could be loaded; only that of a name, if there is one."""
     loaded = {key: model for key, model in reading.found.models.items() if model is not None}
     return {name: loaded[name]} if name in loaded else loaded
 
@@ -29,7 +29,7 @@ def tables(reading: Reading) -> dict[str, Table]:
 
 
 def features(reading: Reading, model: str | None = None) -> dict[str, str]:
-    """Names of features with a short description; those that are only declared, if no model could be loaded."""
+    """Names of features with a short description; declared ones only, if no model could be loaded."""
     found: dict[str, str] = {}
     for key, loaded in models(reading, model).items():
         for feature in loaded.ensemble.features:
@@ -40,13 +40,13 @@ def features(reading: Reading, model: str | None = None) -> dict[str, str]:
 
 
 def classes(reading: Reading, model: str | None = None) -> list[str]:
-    """Classes of the models, as they are typed."""
+    """Classes of the models, as typed in a file."""
     listed = (str(c) for loaded in models(reading, model).values() for c in loaded.ensemble.classes)
     return list(dict.fromkeys(listed))
 
 
 def specs(reading: Reading, feature: str, model: str | None = None) -> Iterator[tuple[str, LoadedModel, FeatureSpec]]:
-    """What a feature ranges over in each model that has it; nothing where its declaration is wrong."""
+    """The domain of a feature in each model that has it; empty where its declaration is wrong."""
     silent = replace(reading.found, diagnostics=Diagnostics())
     for key, loaded in models(reading, model).items():
         for known in loaded.ensemble.features:
@@ -58,7 +58,7 @@ def specs(reading: Reading, feature: str, model: str | None = None) -> Iterator[
 
 
 def categories(reading: Reading, feature: str, model: str | None = None) -> dict[str, str]:
-    """Names of the categories of a feature, with the numbers that are stored for them."""
+    """Names of the categories of a feature, with their stored numbers."""
     found: dict[str, str] = {}
     for _, loaded, spec in specs(reading, feature, model):
         found |= {label: f"stored as {value:g}" for label, value in spec.labels.items()}

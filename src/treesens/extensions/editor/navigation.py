@@ -1,4 +1,4 @@
-"""Requests about names: where one is declared and used, its new name, the outline of a file, and a lens over each question."""
+"""Requests about names: declaration and uses, renaming, the outline of a file, and a lens over each question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.grammar.parsing.parser import parse_source
 from treesens.grammar.tree import ast
 
 ANSWER: Final = "treesens.check"
-"""The command of a client that answers one question: it takes the URI of the file and the name of the question."""
+"""The client command that answers one question; its arguments are the URI of the file and the question's name."""
 
 _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
     ast.Model: (types.SymbolKind.Module, "model"),
@@ -30,7 +30,7 @@ _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
 
 @dataclass(frozen=True)
 class _Page:
-    """A text as far as it parses; `whole` if all of it does."""
+    """The parsable part of a text; `whole` if it is all of it."""
 
     uri: str
     lines: Lines
@@ -96,7 +96,7 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
         if one is None:
             return None
         if not page.whole:
-            # What does not parse may hold the name too.
+            # The unparsable part may hold the name too.
             raise JsonRpcInvalidParams("the file has errors of syntax: mend them first, then rename")
         try:
             places = renamed(page.file, one, params.new_name)

@@ -1,4 +1,4 @@
-"""Where the names of a file stand: which of them mean the same thing, where it is declared, and what may be renamed.
+"""Occurrences of a file's names: which of them mean the same, their declarations, and what may be renamed.
 
 Names of models, data, measures, decisions, queries and features are the file's; points and parameters of a `for each` are their
 query's (the point of a decision is the decision's).
@@ -18,8 +18,7 @@ from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
 
 Role = Literal["model", "data", "measure", "decision", "query", "point", "parameter", "feature", "outside"]
-"""What a name is a name of; `outside` are columns, classes, categories and formats, which files decide, and
-outcomes of decisions."""
+"""Kinds of names; `outside` are columns, classes, categories and formats, which files decide, and outcomes of decisions."""
 
 ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
     (ast.Model, "name"): "model",
@@ -101,10 +100,10 @@ DECLARES: Final = frozenset(
         (ast.Query, "name"),
     ]
 )
-"""Fields that give a name its meaning."""
+"""Fields that define a name."""
 
 RENAMED: Final[tuple[Role, ...]] = ("model", "data", "measure", "decision", "query", "point", "parameter")
-"""What a file may call as it likes."""
+"""Kinds of names that a file chooses freely."""
 
 
 _OWN: Final = "models, data, measures, decisions, queries, points and parameters"
@@ -112,7 +111,7 @@ _OWN: Final = "models, data, measures, decisions, queries, points and parameters
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A name in a text. `query` is the query that alone knows it, by its number in the file; None for the file's own names."""
+    """A name in a text. `query` is the index of the query that it is local to; None for the file's own names."""
 
     name: ast.Name
     role: Role
@@ -124,7 +123,7 @@ class Occurrence:
 
 
 def occurrences(file: ast.File) -> list[Occurrence]:
-    """Every name of a file that has a place in its text, in the order of the text."""
+    """Every name of a file with a place in its text, in text order."""
     found: dict[tuple[int, int], Occurrence] = {}
     for number, declaration in enumerate(file.declarations):
         sweeps = declaration.sweeps if isinstance(declaration, ast.Query) else ()
@@ -132,7 +131,7 @@ def occurrences(file: ast.File) -> list[Occurrence]:
         for name, role, declares in _names(declaration):
             meant: Role = "parameter" if role == "feature" and name.text in parameters else role
             query = number if meant in ("point", "parameter") else None
-            # `find a, b in m` writes the model once for two points.
+            # `find a, b in m` has the model once for two points.
             found.setdefault((name.span.start, name.span.end), Occurrence(name, meant, declares, query))
     return [found[place] for place in sorted(found)]
 
@@ -155,15 +154,15 @@ def occurrence_at(found: list[Occurrence], offset: int) -> Occurrence | None:
 
 
 def same(found: list[Occurrence], one: Occurrence) -> list[Occurrence]:
-    """All occurrences of what a name means, in the order of the text; none for what files decide."""
+    """All occurrences of a name with the same meaning, in text order; none for names that files decide."""
     return [] if one.role == "outside" else [other for other in found if one.means_the_same(other)]
 
 
 def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], str]:
-    """By place, the text that replaces each occurrence.
+    """By place, the replacement of each occurrence.
 
     Raises:
-        QueryError: the name is decided by a model or a table, is no name, or is another thing's name already.
+        QueryError: the name is decided by a model or a table, is not a name, or is already used.
     """
     if one.role not in RENAMED:
         raise QueryError(

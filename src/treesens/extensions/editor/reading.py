@@ -1,8 +1,7 @@
-"""A file while it is written: what of it can be read, and every message about it.
+"""A file while it is edited: the parts that can be read, and every message about it.
 
-Typing changes one query at a time. What is learnt from models and data belongs to the declarations and is kept while they
-stay as they are; the messages of a query are kept while the query does. Models
-and tables are read once for all documents, and again only when the file on disk changes.
+Typing changes one query at a time. Facts about models and data belong to the declarations and are kept until these change; so
+are the messages of a query. Models and tables are read once for all documents, and again only when the file on disk changes.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ if TYPE_CHECKING:
     from lark import Token
 
 MOST_QUESTIONS: Final = 64
-"""Questions of one sweep that are typed while somebody writes; `treesens check` types them all."""
+"""Maximum of questions of one sweep that are typed during editing; `treesens check` types them all."""
 
 _MEANING: Final = ("E1", "E2", "E3", "E409")
-"""Codes of messages that may only come from a declaration that does not parse."""
+"""Codes of messages that a declaration with a syntax error may cause."""
 
 _MOST: Final = 32
-"""Models and tables that are kept; the one that was not used for longest goes first."""
+"""Maximum of models and tables kept; the least recently used goes first."""
 
 T = TypeVar("T")
 
 Stamp = tuple[int, int] | None
-"""Time of the last change in nanoseconds and size in bytes; None for a file that is not there, and for no plain folder."""
+"""Time of the last change in nanoseconds and size in bytes; None for a missing file, and for a plain folder."""
 
 
 def stamp(path: Path) -> Stamp:
-    """What changes when a file does, or a file of a folder."""
+    """Stamps that change with a file, or with a file of a folder."""
     try:
         if path.is_dir():
             return folder_stamp(path)
@@ -59,7 +58,7 @@ def stamp(path: Path) -> Stamp:
 
 
 class Library:
-    """Loads for the binder. What cannot be read is remembered too, as the error that says why."""
+    """Loads for the binder. Failures are remembered too, as the error that explains them."""
 
     def __init__(self, *, trust_pickle: bool = False) -> None:
         self._trust_pickle = trust_pickle
@@ -92,7 +91,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Reading:
-    """What could be read of a text. `diagnostics` are in the order of the text; `found` has the models and tables."""
+    """The readable part of a text. `diagnostics` are in text order; `found` has the models and tables."""
 
     source: Source
     file: ast.File
@@ -102,9 +101,9 @@ class Reading:
 
 @dataclass
 class _Kept:
-    """What belongs to declarations that have not changed: `nodes` with their text, and what binding found out about them.
+    """Facts about unchanged declarations: `nodes` with their text, and binding results.
 
-    `queries` has the messages of queries by their text, with where the query stood.
+    `queries` has the messages of queries by their text, with the query's place.
     """
 
     nodes: tuple[tuple[ast.Declaration, int, str], ...]
@@ -115,7 +114,7 @@ class _Kept:
 
 
 class Reader:
-    """Reads one document again and again; not for several threads at a time."""
+    """Reads one document repeatedly; not thread-safe."""
 
     def __init__(self, library: Library, path: Path) -> None:
         self.library = library
@@ -123,7 +122,7 @@ class Reader:
         self._kept: _Kept | None = None
 
     def glance(self, text: str) -> Reading:
-        """Declarations with their models and tables, without the meaning of queries: for completion and hover."""
+        """Declarations with their models and tables, without query types: for completion and hover."""
         source = Source(str(self.path), text)
         file = parse_source(source, Diagnostics()) or ast.File(())
         found = read_declarations(file, self.path.parent, self.library.model, self.library.table, Diagnostics())
@@ -152,19 +151,19 @@ class Reader:
         return Reading(source, file, found, tuple(ordered))
 
     def _keep(self, file: ast.File, found: Declarations) -> _Kept:
-        """What is known of the declarations; nothing yet if they or their files have changed."""
+        """The known facts about the declarations; empty if they or their files have changed."""
         nodes = [node for node in file.declarations if not isinstance(node, ast.Query)]
         key = tuple((node, node.span.start, node.span.text) for node in nodes)
         paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
         stamps = tuple(stamp(self.path.parent / path) for path in paths)
         if self._kept is None or (self._kept.nodes, self._kept.stamps) != (key, stamps):
-            # As `check` answers them.
+            # With the options of `check`.
             found.steps = LEVELS[0]
             self._kept = _Kept(key, stamps, Binder(found))
         return self._kept
 
     def _query(self, kept: _Kept, node: ast.Query) -> list[Diagnostic]:
-        """The messages of one query; what it finds out about declarations is added to theirs."""
+        """The messages of one query; its new facts about declarations are added to theirs."""
         binder, items = kept.binder, kept.binder.found.diagnostics.items
         try:
             for asked in islice(binder.asked(node), MOST_QUESTIONS):
@@ -184,12 +183,12 @@ class Reader:
         for inputs in binder.inputs.values():
             if inputs is not None:
                 for space in [key for key in inputs.cache if isinstance(key, tuple) and key[0] == "space"]:
-                    del inputs.cache[space]  # every constant that is typed makes another
+                    del inputs.cache[space]  # every typed constant would add another
         return own
 
 
 def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
-    """A message that is told once and belongs to a declaration, at its place there; None for one about the query."""
+    """A message that belongs to a declaration, reported once at its place; None for one about the query."""
     if message.span is None:
         return message
     for node, _, _ in kept.nodes:
@@ -212,12 +211,12 @@ def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
 
 
 def code_tokens(text: str) -> list[Token]:
-    """The tokens of a text without its comments; words that are names at their place are marked as names."""
+    """The tokens of a text without comments; words used as names are marked as names."""
     return layout.mark_names([token for token in tokens(text) if token.type != "COMMENT"])
 
 
 def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
-    """True if something other than a query does not parse: what refers to it is no mistake then."""
+    """True if something other than a query does not parse: references to it are no mistakes then."""
     places = [message.span.start for message in syntax.errors if message.span is not None]
     code = code_tokens(source.text) if places else []
     if not code:

@@ -1,1 +1,1 @@
-"""Measures over inputs, and how much of one a question is about (docs/measures.md)."""
+"""Measures over inputs, and affected shares of them (docs/measures.md)."""

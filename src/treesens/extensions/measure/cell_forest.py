@@ -18,7 +18,7 @@ from treesens.links import Identity
 
 @dataclass
 class ForestBuilder:
-    """Trees that are written down node by node, parents before their children."""
+    """Trees built node by node, parents before their children."""
 
     grid: Grid
     feature: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ForestBuilder:
     def add_split(self, feature: int, goes_left: BoolArray) -> int:
         """A node that sends these cells of a feature to the left; its children are set by `join`.
 
-        Of an ordered feature they are the first cells, with or without that of missing values.
+        For an ordered feature they are the first cells, with or without the missing cell.
         """
         grid = self.grid[feature]
         missing = bool(grid.missing and goes_left[grid.missing_cell])
@@ -104,7 +104,7 @@ class ForestBuilder:
 
 
 def _cut(grid: FeatureGrid, present: BoolArray) -> float:
-    """The cut below which exactly the first cells lie: beyond all numbers if all of them or none do."""
+    """The cut below which exactly the first cells lie: above all numbers if that is all or none of them."""
     count = int(np.count_nonzero(present))
     if not present[:count].all():
         raise ValueError(f"the cells of `{grid.name}` that go left are not the first ones")
@@ -114,7 +114,7 @@ def _cut(grid: FeatureGrid, present: BoolArray) -> float:
 
 
 def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]) -> Ensemble:
-    """The tables of pairs as trees: one for each feature, which looks at the feature's parent first, then at itself."""
+    """The tables of pairs as trees: one per feature, which splits on the feature's parent first, then on itself."""
     builder = ForestBuilder(grid)
     for f, table in enumerate(pairs.tables):
         if table.any() or f == 0:
@@ -124,7 +124,7 @@ def forest_of_pairs(pairs: PairTables, grid: Grid, features: tuple[Feature, ...]
 
 
 def _add_lines(builder: ForestBuilder, pairs: PairTables, f: int, table: Int64Array, low: int, high: int) -> int:
-    """The lines low .. high-1 of a table: halved by the group of the parent until one is left, or all are the same."""
+    """The lines low .. high-1 of a table: halved by the parent's group until one is left, or all are equal."""
     if (table[low:high] == table[low]).all():
         return _add_entries(builder, f, pairs.groups[f], table[low], 0, table.shape[1])
     middle = (low + high) // 2

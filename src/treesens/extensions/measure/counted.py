@@ -1,6 +1,6 @@
-"""What a share of a question is counted by: trees, and what two choices have to reach in them.
+"""The form of a question whose share is counted: trees, and the rows that two choices have to satisfy.
 
-Constraints on single features, and on what is typical, are trees beside those of the model, with tables of their own.
+Constraints on single features, and on typicality, are additional trees with tables of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treesens.extensions.measure.sides import Row, Sides, sides_of, varied_by
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A question as a search takes it: its trees, with `onehot` groups as one feature each, and what they have to reach.
+    """A question as the search takes it: its trees, with `onehot` groups as one feature each, and the rows to satisfy.
 
     `varied` are the features that may differ between the two points, those of groups among them.
     """
@@ -37,7 +37,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class _Beside:
-    """A tree or some beside the model: point * (sum of leaves) >= least, of which `values` int64[leaves] are whole units."""
+    """One or more trees next to the model: point * (sum of leaves) >= least; `values` int64[leaves] are whole units."""
 
     point: int
     trees: CellTrees
@@ -48,15 +48,15 @@ class _Beside:
 
 @dataclass
 class _Said:
-    """What a question says, by kind."""
+    """The constraints of a question by kind."""
 
     scores: list[AtLeast] = field(default_factory=list)
     beside: list[_Beside] = field(default_factory=list)
 
 
 def counted_of(query: Query) -> Counted:
-    """A question about one point, or about two that agree except on some features, whose other constraints are about scores,
-    about one feature of a point, or about how typical a point is.
+    """A question about one point, or two that agree except on some features; other constraints are about scores, one feature of
+    a point, or typicality of a point.
 
     UsageError for other questions, and for too many combinations of values.
     """
@@ -115,7 +115,7 @@ def _forest(row: AtLeast, term: ForestTerm) -> _Beside:
 
 
 def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
-    """One node that sends cells of a set to leaf 0, and the others to leaf 1."""
+    """One node that sends the cells of a set to leaf 0, and the others to leaf 1."""
     whole = np.array([-1, 0, 1], np.int32)
     none = np.full(3, -1, np.int32)
     return CellTrees(
@@ -134,7 +134,7 @@ def _stump(grid: Grid, feature: int, inside: Int32Array) -> CellTrees:
 
 
 def _add_table(sides: Sides, one: _Beside) -> None:
-    """A table of its own, 0 at all leaves of the trees before; its rows hold exactly."""
+    """A separate table, 0 at all leaves of earlier trees; its rows are exact."""
     leaves, tables = sides.values.shape
     values = np.zeros((leaves + len(one.values), tables + 1), np.int64)
     values[:leaves, :tables] = sides.values

@@ -1,8 +1,7 @@
-"""What weighted draws say of a mass: limits that hold at all times together, however draws and boxes were chosen before.
+"""Bounds on a mass from weighted draws: they hold at all times together, however draws and boxes were chosen before.
 
-A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. What is known before the round decides how they are drawn, and
-their weighted sum has the expectation mu - full_r: mu is the mass looked for, full_r the part of it that is proved. For
-0 <= t < 1 / max W the numbers
+A round has draws X_1 .. X_n of 0 or 1 with weights W_i >= 0. The past decides how a round is drawn, and its weighted sum has
+the expectation mu - full_r: mu is the unknown mass, full_r the part of it that is proved. For 0 <= t < 1 / max W the numbers
 
     M_r = product over rounds of exp(t (mu - full)) * product over its hits of (1 - t W_i)
 
@@ -22,15 +21,16 @@ import numpy as np
 from treesens.compiler.base.arrays import FloatArray
 
 _MOST_BET = 0.9
-"""Of what may be bet on the heaviest draw."""
+"""Maximum bet on the heaviest draw."""
 _LEVELS = ((1.0, 3 / 4), (4.0, 3 / 16), (16.0, 3 / 64), (64.0, 1 / 64))
-"""Precisions that are aimed at, as multiples of the one asked for, and their parts of delta; the parts add up to 1. The coarse
-ones speak if draws end early."""
+"""Target precisions as multiples of the required one, with their parts of delta, which add up to 1. The coarse ones count if
+draws end early.
+"""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What draws have shown: the proved mass `full`, weights of those that are concerned and of those that may be."""
+    """Results of draws: the proved mass `full`, and the weights of affected and possibly affected inputs."""
 
     full: float
     concerned: FloatArray
@@ -39,8 +39,8 @@ class Round:
 
 @dataclass(frozen=True)
 class Bet:
-    """What is fixed before a round: `unit` is the mass of a typical hit, `heaviest` that of the heaviest one; the mass is
-    wanted up to `relative` times what is not proved of it.
+    """Fixed before a round: `unit` is the mass of a typical hit, `heaviest` the largest one; the target precision is `relative`
+    times the unproved mass.
     """
 
     unit: float
@@ -50,7 +50,7 @@ class Bet:
 
 @dataclass
 class _Side:
-    """Sums over rounds of one limit; `sign` 1 for the upper one."""
+    """Sums over rounds for one limit; `sign` is 1 for the upper one."""
 
     sign: int
     cost: float
@@ -73,8 +73,8 @@ class _Level:
     lower: _Side
 
     def bets(self, bet: Bet) -> tuple[float, float]:
-        """What is best if the true mass is what it seems to be: the upper limit ends at 1 + x times a mass, the lower
-        one at 1 - x times a mass.
+        """The best bet if the estimated mass is the true one: the upper limit ends at 1 + x times a mass, the lower one at 1 -
+        x times a mass.
         """
         x = self.aim * bet.relative
         up = min(x / (1 + x) / bet.unit, _MOST_BET / bet.heaviest)
@@ -108,7 +108,7 @@ class Limits:
             self.high = min(self.high, level.upper.limit)
 
     def rounds_left(self, bet: Bet, mass: float) -> float:
-        """How many rounds with this bet are likely to be wanting, if `mass` is not proved of what is looked for."""
+        """Estimated number of further rounds with this bet, if `mass` of the result is unproved."""
         level = self._levels[0]
         up, _ = level.bets(bet)
         x = up * bet.unit

@@ -1,8 +1,8 @@
-"""`onehot` groups under a measure: a group counts as one feature, whose values are its members.
+"""`onehot` groups under a measure: a group is one feature whose values are its members.
 
-Of the combinations of a group those alone are inputs in which one member is 1 and the others are 0. So a search looks at one
-feature with a cell for each member, in the place of the first one; the others keep their places with a single cell that
-no tree asks about. Tests of members become tests of this feature.
+Inputs of a group have one member at 1 and the others at 0. So a search sees one feature with a cell per member, at the place of
+the first one; the others keep their places with a single cell that no tree splits on. Tests of members become tests of this
+feature.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treesens.extensions.measure.measure import Measure
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Features of which exactly one is 1: their places, and the cells of 0 and of 1 of each."""
+    """Features exactly one of which is 1: their places, and the cells of 0 and 1 of each."""
 
     members: tuple[int, ...]
     zeros: tuple[int, ...]
@@ -30,11 +30,11 @@ class Group:
 
     @property
     def place(self) -> int:
-        """Where the one feature is."""
+        """The place of the one feature."""
         return self.members[0]
 
     def cells_of(self, member: int) -> Int32Array:
-        """The cell of a member, int32[members], for each member that can be 1."""
+        """The cell of each member that can be 1, int32[members]."""
         at = self.members.index(member)
         cells = np.full(len(self.members), self.zeros[at], np.int32)
         cells[at] = self.ones[at]
@@ -54,11 +54,11 @@ class Groups:
 
     @property
     def counts(self) -> dict[int, int]:
-        """For every member the cells that it has in a search: one each but for the first of a group."""
+        """The cells of every member in a search: a single one except for the first of a group."""
         return {f: len(g.members) if f == g.place else 1 for g in self.groups for f in g.members}
 
     def folded_grid(self) -> Grid:
-        """The grid that a search works on."""
+        """The grid of the search."""
         if not self.groups:
             return self.grid
         grids = list(self.grid)
@@ -70,7 +70,7 @@ class Groups:
         return Grid(tuple(grids))
 
     def folded_trees(self, trees: CellTrees) -> CellTrees:
-        """The trees with the tests of members as tests of the one feature."""
+        """The trees with member tests as tests of the one feature."""
         if not self.groups:
             return trees
         of = {f: group for group in self.groups for f in group.members}
@@ -84,7 +84,7 @@ class Groups:
         return trees.with_sets(self.folded_grid(), nodes, places, sets)
 
     def folded_rows(self, cells: Int32Array) -> Int32Array:
-        """Rows int32[rows, features] as a search sees them. What no group allows must not be among them."""
+        """Rows int32[rows, features] as the search sees them; all must be allowed by the groups."""
         folded = cells.copy()
         for group in self.groups:
             members = list(group.members)
@@ -104,7 +104,7 @@ class Groups:
         return cells
 
     def unfolded_box(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """First and last cells of a box of a search, for all features; with the groups it holds the same inputs."""
+        """First and last cells of a search box, for all features; with the groups it holds the same inputs."""
         first, last = low.copy(), high.copy()
         for group in self.groups:
             start, end = int(low[group.place]), int(high[group.place])
@@ -125,7 +125,7 @@ class Groups:
         return np.flatnonzero(good)
 
     def everyone(self, measure: Measure) -> list[FloatArray]:
-        """The share of every cell of every feature by a measure over the folded grid, float64[n_cells] each."""
+        """The share of every cell of every feature under a measure over the folded grid, float64[n_cells] each."""
         shares = [measure.shares(f) for f in range(len(self.grid))]
         for group in self.groups:
             of_group = shares[group.place]
@@ -135,9 +135,9 @@ class Groups:
         return shares
 
     def varied(self, varied: Collection[int]) -> list[int]:
-        """What a search varies if these features may differ between two points.
+        """The features that a search varies if these may differ between two points.
 
-        Of a group with one such member nothing can change. UsageError for several members, but not all.
+        A group with one such member cannot change. UsageError for several members, but not all.
         """
         found = set(varied) - self.members
         for group in self.groups:
@@ -154,7 +154,7 @@ class Groups:
 
 
 def _goes_left(trees: CellTrees, node: int, cells: Int32Array) -> Bytes:
-    """Whether a node sends cells of its feature to the left, uint8[cells]; none of them is the missing one."""
+    """Flags of the cells that a node sends left, uint8[cells]; none is the missing cell."""
     number = int(trees.category_set[node])
     goes: Bytes = cells <= trees.cut[node]
     if number >= 0:
@@ -163,7 +163,7 @@ def _goes_left(trees: CellTrees, node: int, cells: Int32Array) -> Bytes:
 
 
 def groups_of(query: Query) -> Groups:
-    """The `onehot` groups of the first point of a question. UsageError if two of them share a feature."""
+    """The `onehot` groups of the first point of a question. UsageError if two share a feature."""
     found = []
     for rule in _rules(query.constraints):
         if rule.point == 0:
@@ -184,7 +184,7 @@ def _rules(constraints: Sequence[Constraint]) -> list[OneHot]:
 
 
 def allows_group(groups: Groups, constraint: CellSet) -> bool:
-    """True if a set of cells of a member says no more than that it is 0 or 1."""
+    """True if a set of member cells only says whether it is 0 or 1."""
     for group in groups.groups:
         if constraint.feature in group.members:
             return bool(constraint.mask[np.unique(group.cells_of(constraint.feature))].all())

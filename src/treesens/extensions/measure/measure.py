@@ -3,9 +3,9 @@
 A measure is a tree of pairwise tables over bins of features, with whole weights of the cells within each bin. Without pairs
 (`product`) every feature has one bin, and features are independent.
 
-Measures of a table are the product of its marginals, and a tree of pairwise marginals: the one of Chow and Liu (*Approximating
-discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). Of all trees over
-the features its distribution is the most likely; it is a spanning tree of greatest mutual information.
+A table yields two measures: the product of its marginals, and the tree of pairwise marginals of Chow and Liu (*Approximating
+discrete probability distributions with dependence trees*, IEEE Transactions on Information Theory 14, 1968). It is the most
+likely tree distribution: the spanning tree of greatest mutual information.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Measure:
     """Per feature: `weights` int64[n_cells] (not negative, some positive), `bins` int32[n_cells] (runs of cells, from 0).
 
     `order` int32[features] has parents before children, `parent` is -1 at roots; `tables[f]` float64 is P(bin | bin of the
-    parent), [bins of the parent, bins], of a root P(bin), [1, bins]. No share differs by more than `error` from the one of
-    what the measure stands for (`name`). `rows` is the number of rows that it was learnt from.
+    parent), [bins of the parent, bins], of a root P(bin), [1, bins]. Shares are within `error` of those of the measure it
+    implements (`name`). `rows` counts the rows it was learnt from.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Measure:
     rows: int | None = None
 
     def shares(self, feature: int) -> FloatArray:
-        """The share of every cell of a feature, float64[n_cells], to the precision of a float."""
+        """The share of every cell of a feature, float64[n_cells], in float precision."""
         bins, weights = self.bins[feature], self.weights[feature].astype(np.float64)
         inside = np.bincount(bins, weights)
         share: FloatArray = weights / inside[bins] * self._bin_shares(feature)[bins]
@@ -54,7 +54,7 @@ class Measure:
 
 
 def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, rows: int | None = None) -> Measure:
-    """Independent features with these weights of cells."""
+    """Independent features with these cell weights."""
     count = len(weights)
     return Measure(
         name,
@@ -69,23 +69,23 @@ def product(name: str, weights: Sequence[Int64Array], *, error: float = 0.0, row
 
 
 BINS = 16
-"""Bins of an ordered feature, about as many rows in each."""
+"""Bins of an ordered feature, each with about as many rows."""
 CATEGORIES = 32
-"""Most bins of a categorical one."""
+"""Maximum of bins of a categorical feature."""
 SMOOTHING = 1
-"""Rows that are added to every table of pairs, spread as if the two features were independent."""
+"""Rows added to every table of pairs, spread as if the two features were independent."""
 
 
 def marginals(cells: Int32Array, grid: Grid) -> Measure:
-    """Independent features, a cell having the share of the rows int32[rows, features] in it; nothing is smoothed."""
+    """Independent features; a cell's share is that of the rows int32[rows, features] in it, without smoothing."""
     return product("marginals", counts_of_cells(cells, grid), rows=len(cells))
 
 
 def chow_liu(cells: Int32Array, grid: Grid) -> Measure:
     """The tree of rows of cells int32[rows, features]; within a bin cells have their share of its rows.
 
-    A table of pairs gets one more row, spread by the product of the two marginals: marginals stay what they are, and no pair
-    of bins is impossible. Thousands of features take minutes: the work is left by OutOfTime (base/budget.py).
+    A table of pairs gets one more row, spread by the product of the two marginals: the marginals do not change, and no pair of
+    bins is impossible. Thousands of features take minutes: OutOfTime (base/budget.py) ends the work.
     """
     counts = counts_of_cells(cells, grid)
     bins = tuple(bins_of_cells(count, feature) for count, feature in zip(counts, grid, strict=True))
@@ -103,14 +103,14 @@ def counts_of_cells(cells: Int32Array, grid: Grid) -> list[Int64Array]:
 
 
 def bins_of_cells(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """The bin of every cell: runs of cells with about as many rows each; missing is a bin of its own if there are such rows."""
+    """The bin of every cell: runs of cells with about as many rows each; missing is a separate bin if it has rows."""
     present = counts[: feature.present_cells]
     most = CATEGORIES if feature.categories else BINS
     share = max(1.0, present.sum() / most)
     bin_of = np.zeros(len(counts), np.int32)
     filled, number = 0, 0
     for cell, count in enumerate(present.tolist()):
-        # Every bin has rows: cells without any go to the bin at hand.
+        # Every bin has rows: empty cells join the current bin.
         if (
             filled
             and count
@@ -134,7 +134,7 @@ def joint_counts(columns: Int32Array, one: int, two: int) -> Int64Array:
 
 
 def _information(columns: Int32Array, one: int, two: int) -> float:
-    """Mutual information in the rows, in nats; exactly 0 with a feature of one bin, so that rounding chooses nothing there."""
+    """Mutual information in the rows, in nats; exactly 0 for a feature of one bin, whatever the rounding."""
     joint = joint_counts(columns, one, two) / len(columns)
     if 1 in joint.shape:
         return 0.0

@@ -1,4 +1,4 @@
-"""The measure that shares are counted by: from its name, the domain of a question, and the rows of a table.
+"""The measure by which shares are counted: from its name, the domain of a question, and a table's rows.
 
 Two measures need no table: uniform on the domain, and all cells alike.
 """
@@ -27,21 +27,21 @@ MeasureName = Literal["uniform", "cells", "marginals", "chow-liu", "rows"]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
 NOT_LEARNT = "the measure was not ready by then"
 LEARNT: tuple[MeasureName, ...] = ("marginals", "chow-liu", "rows")
-"""Those that need a table."""
+"""Measures that need a table."""
 
 _UNITS = 1 << 61
-"""Lengths become whole parts of so many."""
+"""Lengths become whole multiples of a part; the number of parts."""
 
 
 def check_measure(name: MeasureName, has_table: bool) -> None:
-    """UsageError for a measure of a table that is not there."""
+    """UsageError if the measure needs a table that is missing."""
     if name in LEARNT and not has_table:
         raise UsageError(f"the measure `{name}` is learnt from a table", remedy="add --data FILE")
 
 
 def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -> Int32Array:
-    """The cells of the rows float64[all rows, features] that are inputs of a question, int32[rows, features]. DataError if none
-    is.
+    """The cells of the rows float64[all rows, features] that are inputs of a question, int32[rows, features]. DataError if
+    there are none.
     """
     cells = cells_of_rows(query.space.grid, rows[legal_rows(query, rows)])
     cells = cells[groups.legal_rows(cells)]
@@ -51,8 +51,8 @@ def rows_of_domain(query: Query, rows: FloatArray, groups: Groups, place: str) -
 
 
 def measure_by(name: MeasureName, query: Query, groups: Groups, cells: Int32Array | None) -> Measure:
-    """A measure over the domain of a question, learnt from the cells of rows if it needs some. For `rows` it is that of their
-    marginals, which nothing is counted by.
+    """A measure over the domain of a question, learnt from the cells of rows if necessary. For `rows` it is the product of
+    marginals, which is not used for counting.
     """
     if name == "uniform":
         return uniform(query.space, groups)
@@ -72,23 +72,23 @@ def measure_of(name: MeasureName, question: ResolvedQuestion) -> Measure:
 
 
 def uniform(space: Space, groups: Groups) -> Measure:
-    """Features are independent: real ones have the length of a cell within the domain, integers and categories the number
-    of values, and groups the number of their members. Missing values have no share, unless a feature can be nothing else.
+    """Features are independent: real ones have the length of a cell within the domain, integers and categories the number of
+    values, and groups the number of their members. Missing values have no share unless a feature is always missing.
 
-    UsageError for a real feature whose domain has no ends.
+    UsageError for a real feature with an unbounded domain.
     """
     counts = groups.counts
     parts = [
         (np.ones(counts[f], np.int64), True) if f in counts else _weights(name, domain, grid)
         for f, (name, domain, grid) in enumerate(zip(space.names, space.domains, space.grid, strict=True))
     ]
-    # Every cell is at most one unit off, and so are the units of all: shares of boxes by no more than the sum.
+    # Each cell is at most one unit off, and so is the total: box shares by at most the sum.
     error = sum(2.0 * len(weights) / (_UNITS - len(weights)) for weights, exact in parts if not exact)
     return product("uniform", [weights for weights, _ in parts], error=error)
 
 
 def all_cells(space: Space, groups: Groups) -> Measure:
-    """Every cell that holds a legal value counts the same, missing too; of a group every member."""
+    """Every cell with a legal value has the same weight, missing too; in a group every member."""
     counts = groups.counts
     weights = [
         np.ones(counts[f], np.int64) if f in counts else legal.astype(np.int64) for f, legal in enumerate(space.legal)
@@ -97,7 +97,7 @@ def all_cells(space: Space, groups: Groups) -> Measure:
 
 
 def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, bool]:
-    """The weight of every cell, and whether weights are exact."""
+    """The weight of every cell, and True if the weights are exact."""
     if isinstance(domain, ValueDomain):
         weights, exact = _by_value(domain, grid), True
     else:
@@ -110,7 +110,7 @@ def _weights(name: str, domain: Domain, grid: FeatureGrid) -> tuple[Int64Array, 
 
 
 def _by_value(domain: ValueDomain, grid: FeatureGrid) -> Int64Array:
-    """Every label counts one, shared by the values that it stands for."""
+    """Every label has weight one, split among its values."""
     labels = Counter(domain.labels)
     whole = lcm(*labels.values()) if labels else 1
     weights = np.zeros(grid.n_cells, np.int64)
@@ -128,7 +128,7 @@ def _check_ends(name: str, domain: RealDomain, grid: FeatureGrid) -> None:
 
 
 def _lengths(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
-    """The length of every cell within the domain; a domain of one value is in one cell."""
+    """The length of every cell within the domain; a one-value domain lies in one cell."""
     sizes = [Fraction(0)] * grid.n_cells
     if domain.low == domain.high:
         sizes[int(grid.cell_of(np.array([domain.low]))[0])] = Fraction(1)
@@ -142,7 +142,7 @@ def _lengths(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
 
 
 def _counts(domain: RealDomain, grid: FeatureGrid) -> list[Fraction]:
-    """How many whole numbers of the domain lie in each cell."""
+    """The number of the domain's integers in each cell."""
     sizes = [Fraction(0)] * grid.n_cells
     for cell in range(grid.present_cells):
         low, high = grid.interval(cell)

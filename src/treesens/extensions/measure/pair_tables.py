@@ -1,8 +1,7 @@
-"""How typical an input is by a Chow-Liu tree: the log-likelihood of its bins, in whole units, and the trees that add it up.
+"""Typicality by a Chow-Liu tree: the log-likelihood of an input's bins, in whole units, and the trees that sum it.
 
-Bins, spanning tree and smoothing are those of the measure (`learnt.py`). The logarithm of every entry of a table of pairs is
-rounded to a whole number of units, and the score of an input is the sum of these: what is calibrated, constrained and
-verified is this sum of integers, and nothing else.
+Bins, spanning tree and smoothing are those of the measure (`learnt.py`). Logarithms of the table entries are rounded to whole
+units, and an input's score is their sum: this integer sum is calibrated, constrained and verified.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from treesens.compiler.query.forest import SHIFT
 from treesens.extensions.measure.measure import SMOOTHING, bins_of_cells, counts_of_cells, joint_counts, spanning_tree
 
 _UNSURE = 1e-6
-"""Of a unit: logarithms in floats are far closer than that."""
+"""Relative to a unit: float logarithms are far closer than that."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTables:
     """The score of an input: the sum over features f of tables[f][group of its parent, own group].
 
-    `groups` int32[n_cells] per feature numbers the bins, and behind them the cells of categories and of missing values that no
-    row has, if there are any; `parent` int32[features] is -1 at the root, whose table has one line. `tables` int64, in units of
-    2**-SHIFT, are never positive. An input with a cell that no row has is less typical than every one without.
+    `groups` int32[n_cells] per feature numbers the bins, followed by categories and missing values that no row has, if any;
+    `parent` int32[features] is -1 at the root, whose table has one line. `tables` int64, in units of 2**-SHIFT, are never
+    positive. An input with a cell that no row has is less typical than all inputs without.
     """
 
     groups: tuple[Int32Array, ...]
@@ -36,7 +35,7 @@ class PairTables:
     tables: tuple[Int64Array, ...]
 
     def scores(self, cells: Int32Array) -> Int64Array:
-        """Of cells int32[rows, features] of the grid that was learnt from, int64[rows]."""
+        """The scores of cells int32[rows, features] of the grid that it was learnt from, int64[rows]."""
         total = np.zeros(len(cells), np.int64)
         own = [group[cells[:, f]] for f, group in enumerate(self.groups)]
         for f, table in enumerate(self.tables):
@@ -46,7 +45,7 @@ class PairTables:
 
 
 def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
-    """The tables of rows of cells int32[rows, features] of a grid, at least one row."""
+    """The tables of rows of cells int32[rows, features] of a grid; at least one row."""
     counts = counts_of_cells(cells, grid)
     groups = tuple(_groups(count, feature) for count, feature in zip(counts, grid, strict=True))
     columns = np.stack([of_cell[cells[:, f]] for f, of_cell in enumerate(groups)], axis=1)
@@ -62,11 +61,11 @@ def learn_pairs(cells: Int32Array, grid: Grid) -> PairTables:
 
 
 def _groups(counts: Int64Array, feature: FeatureGrid) -> Int32Array:
-    """Bins, and one more group for the cells without an order that no row has."""
+    """Bins, and one more group for unordered cells without rows."""
     bins = bins_of_cells(counts, feature)
     unseen = _unordered(feature) & (counts == 0)
     seen = bins[~unseen]
-    # Of a bin some cell has rows, unless no value is present at all.
+    # Some cell of each bin has rows, unless no value is present at all.
     number = np.zeros(int(bins.max()) + 1, np.int32)
     number[np.unique(seen)] = np.arange(len(np.unique(seen)))
     return np.where(unseen, np.int32(len(np.unique(seen))), number[bins]).astype(np.int32)
@@ -78,19 +77,19 @@ def _unordered(feature: FeatureGrid) -> BoolArray:
 
 
 def _table(columns: Int32Array, feature: int, parent: int) -> Int64Array:
-    """ln P(own bin | bin of the parent) in units, [bins of the parent, bins]; of a root ln P(bin), [1, bins]."""
+    """ln P(own bin | bin of the parent) in units, [bins of the parent, bins]; ln P(bin), [1, bins], for a root."""
     rows = len(columns)
     if parent < 0:
         counts = np.bincount(columns[:, feature])
         return logs_in_units(counts[None, :].astype(object), np.full((1, 1), rows, object))
     joint = joint_counts(columns, parent, feature).astype(object)
     above, own = joint.sum(axis=1)[:, None], joint.sum(axis=0)[None, :]
-    # (n + s a b / N**2) / (a + s a / N), both sides times N**2: no fractions are left.
+    # (n + s a b / N**2) / (a + s a / N), both sides times N**2: no fractions remain.
     return logs_in_units(joint * rows**2 + SMOOTHING * above * own, above * (rows * (rows + SMOOTHING)))
 
 
 def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], below: object) -> Int64Array:
-    """ln(above / below) of whole numbers, to the nearest unit, int64 of the shape of `above`."""
+    """ln(above / below) of integers, to the nearest unit, int64 of the shape of `above`."""
     under = np.broadcast_to(np.asarray(below, object), above.shape)
     units: FloatArray = (np.log(above.astype(np.float64)) - np.log(under.astype(np.float64))) * (1 << SHIFT)
     whole = np.rint(units).astype(np.int64)
@@ -102,7 +101,7 @@ def logs_in_units(above: np.ndarray[tuple[int, int], np.dtype[np.object_]], belo
 
 
 def _with_unseen(table: Int64Array, height: int, width: int, least: int) -> Int64Array:
-    """The table with a line and a column for values that no row has: such a value costs more than all others can."""
+    """The table with a line and a column for values that no row has: such a value costs more than all others together."""
     wide = np.zeros((height, width), np.int64)
     wide[: table.shape[0], : table.shape[1]] = table
     wide[:, table.shape[1] :] = least

@@ -1,4 +1,4 @@
-"""How precisely a share has to be known."""
+"""The precision that a share needs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ NEGLIGIBLE = 1e-6
 
 @dataclass(frozen=True)
 class Precision:
-    """What is enough: a relative error of `epsilon` with probability 1 - `delta`, or a share of at most `negligible`."""
+    """Sufficient precision: a relative error of `epsilon` with probability 1 - `delta`, or a share of at most `negligible`."""
 
     epsilon: float = EPSILON
     delta: float = DELTA
     negligible: float = NEGLIGIBLE
 
     def reached(self, low: float, high: float) -> bool:
-        """True if some value is within epsilon of all of an interval."""
+        """True if some value is within epsilon of every point of an interval."""
         return high <= self.negligible or high - low <= self.epsilon * (high + low)

@@ -1,4 +1,4 @@
-"""The search of the native engine for how much of a measure is concerned (docs/measures.md)."""
+"""The native engine's search for the affected share of a measure (docs/measures.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treesens.extensions.measure.proposal import Tilt
 from treesens.extensions.measure.sides import Row, Sides
 
 NONE, CONCERNED = 0, 2
-"""What an input is; 1 is open, which it can be only where scores are rounded."""
+"""State of an input; 1 is open, possible only where scores are rounded."""
 
 _ROUNDINGS = 2.0**-50
 _FEW = 8
@@ -25,7 +25,7 @@ _FEW = 8
 
 @dataclass(frozen=True)
 class Masses:
-    """Proved shares: at least `lower` and at most `upper` of the measure is concerned. `open` is what boxes leave open."""
+    """Proved shares: between `lower` and `upper` of the measure is affected. `open` is the share of open boxes."""
 
     lower: float
     upper: float
@@ -37,8 +37,8 @@ class Masses:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Inputs drawn from the open boxes, and the masses that they stand for: float64 for all that are concerned (`concerned`) or
-    may be (`maybe`). `hits` int32[hits, features] are some of those that are concerned, with `hit_weights`.
+    """Inputs drawn from the open boxes with their masses, float64: for affected ones (`concerned`) and possible ones (`maybe`).
+    `hits` int32[hits, features] are some of the affected ones, with `hit_weights`.
     """
 
     drawn: int
@@ -49,7 +49,7 @@ class Draws:
 
 
 class ShareSearch:
-    """Branch and bound over boxes of cells of one model, and draws from what it leaves open.
+    """Branch and bound over boxes of cells of one model, and draws from the open boxes.
 
     Cells are those of `trees`: with `onehot` groups they are folded (groups.py), and so are boxes and draws.
     """
@@ -72,32 +72,32 @@ class ShareSearch:
     def run(
         self, seconds: float, *, enough: float = 0.0, most_boxes: int = 1_000_000, most_nodes: int = 1 << 60
     ) -> None:
-        """Goes on for so many seconds or nodes, or until at most `enough` of the measure is open."""
+        """Continues for so many seconds or nodes, or until at most `enough` of the measure is open."""
         self._engine.run(enough, most_boxes, most_nodes, seconds)
 
     def masses(self) -> Masses:
-        """What is proved by now, rounded outwards."""
+        """The proved shares so far, rounded outwards."""
         p = self._engine.progress()
         lower, upper = self.outward(p["full"], p["full"] + p["open"])
         return Masses(lower, upper, p["open"], p["nodes"], p["open_boxes"], p["full_boxes"])
 
     def full_mass(self) -> float:
-        """The mass of boxes in which every input is concerned, not rounded outwards."""
+        """The mass of boxes in which every input is affected, not rounded outwards."""
         return float(self._engine.progress()["full"])
 
     def outward(self, low: float, high: float) -> tuple[float, float]:
-        """Shares that were added up from masses of boxes, such that no rounding leaves the truth outside."""
+        """Shares added up from masses of boxes, rounded so that they enclose the truth."""
         p = self._engine.progress()
         boxes = p["open_boxes"] + p["full_boxes"]
         relative = p["relative_error"] + (boxes + 64) * _ROUNDINGS
-        # Masses of many factors can be too small for a float, which is then 0.
+        # Masses with many factors can underflow to 0.
         lost = 0.0 if self.features <= _FEW else (p["nodes"] + 64) * 1e-290
         lower = low * (1 - relative) - self.measure.error
         upper = high * (1 + relative) + self.measure.error + lost
         return max(0.0, lower), min(1.0, upper)
 
     def propose(self, tilts: Sequence[Tilt]) -> None:
-        """Where draws come from, and which boxes are cut first, from now on."""
+        """Sets the source of draws, and which boxes are split first."""
         if not tilts:
             return
         stacked = [
@@ -111,20 +111,20 @@ class ShareSearch:
         )  # fmt: skip
 
     def heaviest(self) -> float:
-        """The greatest mass that one draw can stand for, times the number of draws."""
+        """The greatest mass of one draw, times the number of draws."""
         return float(self._engine.heaviest())
 
     def sample(self, count: int, seed: int, most_hits: int = 0) -> Draws:
-        """Draws inputs of the open boxes, one from each of `count` parts that expect equally much."""
+        """Draws inputs of the open boxes, one from each of `count` parts of equal expectation."""
         drawn, concerned, maybe, hits, weights = self._engine.sample(count, most_hits, seed)
         return Draws(drawn, concerned, maybe, self._rows(hits), weights)
 
     def draw_full(self, count: int, seed: int) -> Int32Array:
-        """Inputs of boxes in which every input is concerned, int32[count, features]; none if there is no such box."""
+        """Inputs of boxes in which every input is affected, int32[count, features]; empty without such boxes."""
         return self._rows(self._engine.draw_full(count, seed))
 
     def largest_full(self, count: int) -> list[tuple[Int32Array, Int32Array, float]]:
-        """Boxes in which every input is concerned, largest first: first and last cell of every feature, and the mass."""
+        """Boxes in which every input is affected, largest first: first and last cell of every feature, and the mass."""
         found = self._engine.largest_full(count)
         return [(np.array(low, np.int32), np.array(high, np.int32), mass) for low, high, mass in found]
 
@@ -135,7 +135,7 @@ class ShareSearch:
         return out
 
     def shortfalls(self, cells: Int32Array) -> FloatArray:
-        """How much scores lack for every row of cells to be concerned, in units of the tables, float64[rows]."""
+        """How far the scores of every row of cells are from being affected, in units of the tables, float64[rows]."""
         out = np.empty(len(cells))
         self._engine.shortfalls(np.ascontiguousarray(cells, np.int32), self._cells, out)
         return out

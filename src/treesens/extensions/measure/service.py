@@ -1,4 +1,4 @@
-"""The service "measures": whether the share of a question is counted, the share itself, and scores of typical inputs."""
+"""The service "measures": support checks for shares, the share itself, and scores of typical inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDED = "scores are too long for exact sums"
 
 
 def check_countable(query: Query) -> None:
-    """Raises UsageError if the share of a question is not counted, or its measure has no meaning."""
+    """Raises UsageError if the share of a question is unsupported, or its measure is undefined."""
     counted = counted_of(query)
     if query.share is not None and query.share.kind == "uniform":
         uniform(query.space, counted.groups)
@@ -32,9 +32,9 @@ def check_countable(query: Query) -> None:
 def share_of(
     query: Query, result: Result, budget: Budget, progress: Callable[[str], None] | None = None
 ) -> ShareFound | None:
-    """The share that a question asks for, of which `result` is the answer: what is proved to have none has a share of 0.
+    """The share of a question whose answer is `result`: a question proved `none` has a share of 0.
 
-    DataError if the measure is one of rows and none of them lies in the domain.
+    DataError if the measure uses rows and none lies in the domain.
     """
     share_asked = query.share
     if share_asked is None:

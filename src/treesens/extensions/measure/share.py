@@ -1,7 +1,7 @@
-"""How much of a measure is concerned: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
+"""The affected share of a measure: a proved interval, and an estimate inside it with a guarantee (docs/measures.md).
 
-Branch and bound and draws take turns. Draws show which boxes to cut, boxes show where not to draw. Once the draws that are
-still wanting cost no more than the boxes have, there are draws alone.
+Branch and bound and draws take turns. Draws show which boxes to split, boxes where not to draw. Once the remaining draws cost
+no more than the boxes did, only draws follow.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from treesens.extensions.measure.search import Masses, ShareSearch
 
 _FIRST_NODES = 512
 _DRAWS_PER_NODE = 48
-"""Draws that take as long as one box, as measured by `python -m benchmarks.shares`."""
+"""Draws per box in the same time, as measured by `python -m benchmarks.shares`."""
 _MOST_BOXES = 1_500_000
 _MOST_BYTES = 400_000_000
 _BOXES_SHARE = {False: 0.5, True: 0.8}
-"""Of the time, at most; the second where a proof is wanted."""
+"""Maximum parts of the time; the second where a proof is required."""
 _BLOCK = 10_000
 _MOMENT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """`lower` and `upper` are proved. `closed` says whether the interval, or the one of the estimate, is as narrow as asked
-    for; `reason` why not. `drawn` are concerned inputs of the open boxes.
+    """`lower` and `upper` are proved. `closed`: the interval, or that of the estimate, is narrow enough; `reason` why not.
+    `drawn` are affected inputs of the open boxes.
     """
 
     lower: float
@@ -48,7 +48,7 @@ class Share:
 
 @dataclass
 class ShareRun:
-    """One search: `run` returns what is known at the end of the budget. `progress` is told of it from time to time."""
+    """One search: `run` returns the results at the end of the budget. `progress` is called from time to time."""
 
     search: ShareSearch
     precision: Precision
@@ -56,13 +56,13 @@ class ShareRun:
     progress: Callable[[Masses], None] | None = None
     draws_at_most: int | None = None
     decided: Callable[[float, float], bool] | None = None
-    """Whether a proved interval settles what is asked. Then boxes go on until it does, for most of the time."""
+    """True if a proved interval answers the question. Boxes then go on until it does, for most of the time."""
     first_nodes: int = _FIRST_NODES
     """Boxes of the first turn."""
 
     def run(self, seconds: float, budget: Budget) -> Share:
-        """Searches and draws for `seconds`, of which the budget has the end. Work is counted, not timed, so that a search that
-        is not ended by time is the same on every machine.
+        """Searches and draws for `seconds`, within the budget. Work is counted, not timed: without a time limit, searches are
+        equal on all machines.
         """
         start = time.monotonic()
         sampler = Sampler(self.search, self.precision, self.seed)
@@ -84,24 +84,24 @@ class ShareRun:
         return Share(masses.lower, masses.upper, estimate, reason == "", reason, masses, spent, sampler.rows())
 
     def _enough(self, masses: Masses) -> bool:
-        """True if no more has to be proved, nor estimated."""
+        """True if no proof or estimate is missing."""
         if self.decided is not None:
             return self.decided(masses.lower, masses.upper)
         return self.precision.reached(masses.lower, masses.upper)
 
     def _worthwhile(self, sampler: Sampler, masses: Masses, budget: Budget) -> bool:
-        """True if more boxes are cut."""
+        """True if more boxes are split."""
         if budget.over or masses.open_boxes + masses.full_boxes >= self._most_boxes:
             return False
         return self.decided is not None or sampler.draws_left > _DRAWS_PER_NODE * masses.nodes
 
     @property
     def _most_boxes(self) -> int:
-        """Boxes that fit the memory: two cells for every feature, and what belongs to a box."""
+        """Boxes that fit into memory: two cells per feature, and the overhead of a box."""
         return min(_MOST_BOXES, _MOST_BYTES // (8 * self.search.features + 200))
 
     def _looked_at(self, nodes: int, budget: Budget) -> Masses:
-        """What is proved after so many more boxes. The engine is left often: a Ctrl-C comes through in between."""
+        """The proved shares after so many more boxes. The engine returns often so that Ctrl-C works."""
         masses = self.search.masses()
         last = masses.nodes + nodes
         while masses.nodes < last and not budget.over:
@@ -114,7 +114,7 @@ class ShareRun:
         return masses
 
     def _draw_once(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> bool:
-        """One round of draws; False if the budget ended in it: it lacks what later draws would have learnt from it."""
+        """One round of draws; False if the budget ended in it: later draws would learn nothing from it."""
         try:
             with working_within(budget):
                 sampler.draw(draws, masses)
@@ -125,7 +125,7 @@ class ShareRun:
             raise
 
     def _drawn(self, sampler: Sampler, draws: int, masses: Masses, budget: Budget) -> str | None:
-        """Draws so many inputs; why the search is over ("" if the estimate is good enough), None if it is not."""
+        """Draws so many inputs; returns why the search is over ("" if the estimate is good enough), None if it goes on."""
         if sampler.drawn == 0:
             sampler.scout(budget)
         last = min(sampler.drawn + draws, self.draws_at_most or 1 << 62)

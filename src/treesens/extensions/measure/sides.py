@@ -1,4 +1,4 @@
-"""A question about two points as tables of whole numbers: what one choice has to make high, and another one low."""
+"""A question about two points as integer tables: one choice has to be high, another low."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MOST_CHOICES = 1 << 14
 _FAR = 4 * BEYOND
 
 Weights = tuple[int, ...]
-"""How a table adds up outputs."""
+"""Signs with which a table adds outputs."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """sign * (score of a table) >= a whole number: below `possible` it surely fails, from `certain` on it surely holds."""
+    """sign * (score of a table) >= an integer: fails for certain below `possible`, holds from `certain` on."""
 
     table: int
     sign: int
@@ -41,10 +41,10 @@ class Row:
 @dataclass
 class Sides:
     """`values` int64[leaves, tables] and `base` int64[tables], in units of 2**-shift; `choices` int32[choices, varied] are
-    cells of the features `varied`. An input is concerned if some choice meets the rows of `first`, some choice those of
-    `second`, and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
+    cells of the features `varied`. An input is affected if some choice meets the rows of `first`, another those of `second`,
+    and, if `apart_counts`, the table `compared` differs between the two by `apart` (possible, certain).
 
-    With one point there is one choice, of nothing, and no row of `second`.
+    With one point there is one empty choice, and `second` has no rows.
     """
 
     varied: Int32Array
@@ -58,15 +58,15 @@ class Sides:
     apart: tuple[int, int] = (-_FAR, -_FAR)
     allowed: Int32Array | None = None
     swapped: bool = False
-    """Whether `first` is what the question says of its second point."""
+    """True if `first` constrains the question's second point."""
 
     def swap(self) -> None:
-        """Lets the two points change places."""
+        """Swaps the two points."""
         self.first, self.second, self.swapped = self.second, self.first, not self.swapped
 
 
 def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[list[int]]:
-    """The legal cells of what a search varies. UsageError for too many combinations."""
+    """The legal cells of the varied features. UsageError for too many combinations."""
     counts = groups.counts
     legal = [list(range(counts[f])) if f in counts else np.flatnonzero(query.space.legal[f]).tolist() for f in varied]
     if prod(map(len, legal)) > MOST_CHOICES:
@@ -77,8 +77,8 @@ def check_choices(query: Query, varied: Sequence[int], groups: Groups) -> list[l
 
 
 def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: int = 0) -> Sides:
-    """The tables of what a question says of scores, over choices of what it varies (folded). `more_trees` will be beside
-    those of the model.
+    """The tables of a question's score constraints, over choices of the (folded) varied features. `more_trees` are added to the
+    model's.
     """
     model, varied = query.models[query.points[0].model], groups.varied(varied_by(query))
     combinations = list(product(*check_choices(query, varied, groups)))
@@ -95,7 +95,7 @@ def sides_of(query: Query, groups: Groups, said: Sequence[AtLeast], more_trees: 
 
 
 def varied_by(query: Query) -> frozenset[int]:
-    """The features that may differ between the two points; none if there is one point. UsageError for points of two models."""
+    """The features that may differ between the two points; empty for one point. UsageError for points of two models."""
     same = [c for c in query.constraints if isinstance(c, SameExcept)]
     if len(query.points) == 1:
         return frozenset()
@@ -112,7 +112,7 @@ Placed = tuple[int, int] | None
 
 
 def _placed(row: AtLeast, model: CellEnsemble, tables: dict[Weights, int]) -> tuple[Placed, Placed]:
-    """The tables of what a row says of the first and of the second point."""
+    """The tables of a row for the first and the second point."""
     whole = lcm(*(term.coefficient.denominator for term in row.form.scores))
     found: list[Placed] = []
     for point in (0, 1):
@@ -160,14 +160,14 @@ class _Scores:
         return cls(values, np.array([v >> drop for v in base], np.int64), shift, drop, slack)
 
     def least(self, row: AtLeast) -> tuple[int, int]:
-        """The least whole number that meets a row, in units of the tables: rounded down and up."""
+        """The least integer that meets a row, in units of the tables: rounded down and up."""
         whole = lcm(*(term.coefficient.denominator for term in row.form.scores))
         exact = (row.bound * Fraction(whole)).ceil(self.shift, strict=row.strict)
         return exact >> self.drop, -((-exact) >> self.drop)
 
 
 def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Placed) -> bool:
-    """Adds a row; whether it wants the second point to be the higher one."""
+    """Adds a row; returns True if its second point has to be higher."""
     down, up = scores.least(row)
     if first is not None and second is not None:
         if first[0] != second[0] or first[1] == second[1]:
@@ -180,7 +180,7 @@ def _add(sides: Sides, scores: _Scores, row: AtLeast, first: Placed, second: Pla
     for placed, rows in ((first, sides.first), (second, sides.second)):
         if placed is not None:
             table, sign = placed
-            # Scores are rounded down: a positive one may be greater, a negative one is no greater.
+            # Scores are rounded down: the true positive one may be greater, a negative one is not.
             possible, certain = (down - scores.slack, up) if sign > 0 else (down, up + scores.slack)
             rows.append(Row(table, sign, _clipped(possible), _clipped(certain)))
     return False
@@ -191,7 +191,7 @@ def _clipped(threshold: int) -> int:
 
 
 def _compare(sides: Sides) -> None:
-    """A score that is high for one point and low for the other moves by at least the sum of both bounds."""
+    """A score high for one point and low for the other moves by at least the sum of both bounds."""
     if sides.apart_counts:
         return
     for one in sides.first:

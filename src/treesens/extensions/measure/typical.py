@@ -1,15 +1,14 @@
-"""Regions of typical inputs: what a fresh input like the rows lies in with at least a given probability.
+"""Regions of typical inputs: a new input like the rows lies inside with at least a given probability.
 
-Split conformal prediction: the first half of the rows, in random order, says how inputs are scored; the other half where the
-threshold lies. A fresh input and the m rows of the second half are exchangeable, so that its score is below the k-th smallest
-of theirs with a probability of at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning in a Random World*,
-2005; J. Lei et al., *Distribution-free predictive inference for regression*, JASA 113, 2018). As a constraint on
-counterfactuals: PINE (ICML 2026).
+Split conformal prediction: the first half of the shuffled rows defines the score, the other half the threshold. A fresh input
+and the m rows of the second half are exchangeable, so that its score is below the k-th smallest of theirs with a probability of
+at most k / (m + 1) (V. Vovk, A. Gammerman, G. Shafer, *Algorithmic Learning in a Random World*, 2005; J. Lei et al.,
+*Distribution-free predictive inference for regression*, JASA 113, 2018). As a constraint on counterfactuals: PINE (ICML 2026).
 
 Isolation is scikit-learn's forest over the cells of the models, as trees whose leaves are whole numbers. The forest (F. T. Liu,
 K. M. Ting, Z.-H. Zhou, *Isolation Forest*, ICDM 2008) isolates an input with random cuts: the fewer it takes on average, the
-less typical the input is. A feature's value is the number of its cell, so that the forest cuts nothing that the models do not
-cut. What a leaf adds is its depth, and the mean depth of a random tree of the rows in it.
+less typical the input is. A feature's value is its cell number, so that the forest has only cuts of the models. A leaf adds its
+depth, and the mean depth of a random tree of its rows.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def split_rows(count: int) -> tuple[Int64Array, Int64Array]:
 
 
 def learn_typical(cells: Int32Array, grid: Grid, features: tuple[Feature, ...], method: Method) -> TypicalScore:
-    """Of at least two rows of legal cells int32[rows, features]."""
+    """At least two rows of legal cells int32[rows, features]."""
     learn, held_out = split_rows(len(cells))
     known = np.ascontiguousarray(cells[learn])
     forest = _by_pairs(known, grid, features) if method == "chow-liu" else isolation_forest(known, grid, features)
@@ -60,7 +59,7 @@ def _by_pairs(cells: Int32Array, grid: Grid, features: tuple[Feature, ...]) -> F
 
 
 def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Array:
-    """Scores by the tables alone, of values float64[rows, features]: no trees and no cells of a question take part."""
+    """Scores from the tables alone, for values float64[rows, features]; trees and question cells are not used."""
     own = [
         group[_cells_by_hand(feature, rows[:, f])]
         for f, (group, feature) in enumerate(zip(pairs.groups, grid, strict=True))
@@ -73,7 +72,7 @@ def scores_of_values(pairs: PairTables, grid: Grid, rows: FloatArray) -> Int64Ar
 
 
 def _cells_by_hand(feature: FeatureGrid, values: FloatArray) -> Int64Array:
-    """How many cuts a value has reached; a category is its code, and missing comes last."""
+    """The number of cuts that a value has reached; a category is its code, and missing comes last."""
     x = feature.number_type.cast(values)
     absent = np.isnan(x)
     if feature.categories:
@@ -85,11 +84,11 @@ def _cells_by_hand(feature: FeatureGrid, values: FloatArray) -> Int64Array:
 
 TREES = 100
 _ROUNDED = 1e-9
-"""Relative, of the library's sums and of its power of two."""
+"""Relative error of the library's sums and of its power of two."""
 
 
 def isolation_forest(cells: Int32Array, grid: Grid, features: tuple[Feature, ...]) -> Forest:
-    """The forest of rows of cells int32[rows, features]: scikit-learn's with its own settings and the seed 0."""
+    """The forest of rows of cells int32[rows, features]: scikit-learn's, with default settings and seed 0."""
     library = _fit(cells)
     builder = ForestBuilder(grid)
     for member in library.estimators_:
@@ -99,7 +98,7 @@ def isolation_forest(cells: Int32Array, grid: Grid, features: tuple[Feature, ...
     def judge(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scores = library.score_samples(grid.cells(rows).astype(np.float64))
         lengths = -np.log2(-scores) * mean_depth(np.array([most]))[0] * len(library.estimators_)
-        # Every leaf of ours is rounded to half a unit.
+        # Every leaf is rounded to half a unit.
         slack = len(library.estimators_) * float(Unit(SHIFT + 1).size) + _ROUNDED * (1 + lengths)
         return lengths - slack, lengths + slack
 
@@ -120,7 +119,7 @@ def mean_depth(rows: Any) -> FloatArray:
 
 
 def _add_tree(builder: ForestBuilder, tree: Any) -> None:
-    """One tree, in the order of the library's nodes: parents first."""
+    """One tree, in the library's node order: parents first."""
     builder.begin_tree()
     start = builder.roots[-1]
     depth = np.zeros(tree.node_count)

@@ -1,1 +1,1 @@
-"""Methods that close questions of special kinds; each such question has an answer by the methods of the core, too."""
+"""Methods for questions of special kinds; the core's methods can answer each such question, too."""

@@ -6,13 +6,12 @@ which the paper shows that trees of depth 1 are hard already (Theorem weaknp:dep
 dynamic program of Bellman (*Dynamic Programming*, 1957; Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter
 4), one bit per sum.
 
-A feature that varies belongs to each point alone, so the best choice of its part is the best for all. What is left are
-choices of the features that do not vary: few of them are gone through, which is the case that the paper decides in
-polynomial time (Theorem bounded-poly).
+A varied feature belongs to one point, so the best choice of its part is best for all. The choices of the other features are
+enumerated if they are few: the case that the paper decides in polynomial time (Theorem bounded-poly).
 
 The largest attainable sum within the bounds is the best value of an objective.
 
-A bound that relaxes the choice of leaves sees nothing of this: no linear relaxation has a gap between two neighbouring sums.
+Relaxations of the choice of leaves miss this: a linear relaxation has no gap between two neighbouring sums.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from treesens.solve.methods.trees import shown_optimum
 from treesens.values.verify import Witness
 
 MOST_CHOICES = 20_000
-"""Combinations of cells of one part."""
+"""Maximum of cell combinations of one part."""
 
 _INT64_BITS = 62
-"""Of products of whole numbers that are compared as int64."""
+"""Maximum of integer products compared as int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Trees that share features: the variables of these, and what each combination of their cells adds to the rows.
+    """Trees that share features: their variables, and the contribution of each combination of cells to the rows.
 
     `sums` are the different contributions int64[n, rows], `choice` the combination int32[n, variables] that makes each.
     """
@@ -67,7 +66,7 @@ class _Variables:
 def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
     """The method: None if the question is not additive enough, or sums are too long for a table.
 
-    An objective is one more row, in which nothing is wanted but as much as possible.
+    An objective is one more row, to be maximised without a bound.
     """
     start, query = time.perf_counter(), question.query
     parts = score_constraints_of(query, optimises=query.objective is not None)
@@ -108,7 +107,7 @@ def search_sums(question: OpenQuestion, budget: Budget) -> Result | None:
 
 
 def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
-    """None if a variable has no legal cell: the compiler says that better."""
+    """None if a variable has no legal cell: the compiler's error is better."""
     features = len(query.space.names)
     varied = frozenset(range(features)) if parts.same is None else parts.same.varied
     number = np.zeros((len(query.points), features), np.int32)
@@ -124,7 +123,7 @@ def _variables(query: Query, parts: ScoreConstraints) -> _Variables | None:
 
 
 def features_of_trees(model: CellEnsemble) -> list[frozenset[int]]:
-    """The features that each tree asks for."""
+    """The features that each tree splits on."""
     found: list[frozenset[int]] = []
     for root in model.root.tolist():
         features, open_nodes = set[int](), [root]
@@ -140,7 +139,7 @@ def features_of_trees(model: CellEnsemble) -> list[frozenset[int]]:
 def _split(
     query: Query, rows: Sequence[IntegerRow], variables: _Variables, budget: Budget
 ) -> tuple[list[_Part], Int64Array] | None:
-    """The parts, and what trees without features add to the rows; None if a part has too many choices."""
+    """The parts, and the contribution of trees without features to the rows; None if a part has too many choices."""
     owner = list(range(len(variables.legal)))
 
     def root_of(v: int) -> int:
@@ -211,7 +210,7 @@ def _part_of(
 
 
 def upwards(goal: Objective) -> LinearForm:
-    """The form that is to be large."""
+    """The form to maximise."""
     sign = 1 if goal.maximize else -1
     return replace(goal.form, scores=tuple(replace(t, coefficient=sign * t.coefficient) for t in goal.form.scores))
 
@@ -223,10 +222,10 @@ def _decide(
     variables: _Variables,
     budget: Budget,
 ) -> tuple[Facts, int] | None:
-    """What is known of the question, and the most that the last row can be if nothing is wanted in it.
+    """The facts about the question, and the maximum of the last row if it has no bound.
 
-    Parts that add to all rows in one proportion go into a table of sums, the others are combined to the best of them. If the
-    sums are too far apart for a table, all are combined.
+    Parts that add to all rows in one proportion go into a table of sums, the others are combined into their Pareto-best sums.
+    All are combined if the sums are too far apart for a table.
     """
     direction, along, apart = _by_direction(parts, len(constant))
     table = Table.of([part.sums for part in along], direction)
@@ -261,9 +260,9 @@ def _decide(
 
 
 def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[_Part], list[_Part]]:
-    """The proportion in which most parts add to one row what they take from another, those parts, and the others.
+    """The proportion in which most parts add to one row and subtract from another, those parts, and the others.
 
-    A part that takes from no row has a best choice, and needs no table.
+    A part that subtracts from no row has a best choice, and needs no table.
     """
     proportions: dict[tuple[int, ...], list[_Part]] = {}
     bent: list[_Part] = []
@@ -281,7 +280,7 @@ def _by_direction(parts: list[_Part], rows: int) -> tuple[tuple[int, ...], list[
 
 
 def _proportion(sums: Int64Array) -> tuple[int, ...] | None:
-    """The direction in which all differences of some sums lie, in lowest terms; None if there is no one such."""
+    """The common direction of all differences of some sums, in lowest terms; None if there is none."""
     moved = sums - sums[0]
     moved = moved[(moved != 0).any(axis=1)]
     if len(moved) == 0:

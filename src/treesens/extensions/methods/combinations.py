@@ -1,8 +1,8 @@
-"""All combinations of cells of a small domain, and which of them a question may hold in: vectorised, exact, relaxed on values.
+"""All combinations of cells of a small domain, and those where a question may hold: vectorised, exact, relaxed on values.
 
-What cells decide (scores, sets of cells, boxes) is decided exactly. If values matter and are few, each of them is looked at
-by itself, so that relations between values are decided as well. What else depends on values inside cells holds here if some
-values of each cell alone could satisfy it; `concretise` settles the rest, combination by combination.
+Constraints on cells (scores, sets of cells, boxes) are exact. Values that matter are enumerated if they are few, so that
+relations between values are exact as well. Other constraints on values hold here if some values of each cell alone could
+satisfy them; `concretise` decides the rest, per combination.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from treesens.extensions.methods.slots import Member, Slots, count_choices, list
 from treesens.values.relations import canonical_terms, equal_groups, firm_relations, merged_mask, relations_of
 
 Exact = NDArray[Any]
-"""Integers in units of 1 / denominator: int64, or Python's own in an object array if they are larger."""
+"""Integers in units of 1 / denominator: int64, or larger Python ones in an object array."""
 
 MOST_VALUES = 400_000
-"""Combinations in which every value that matters is looked at by itself."""
+"""Maximum of combinations in which the values that matter are enumerated."""
 _ALONE = 2
-"""One point alone may have so many times the combinations that are looked at together."""
+"""A single point may have so many times the combinations of all points together."""
 _WALKS = 10_000_000
-"""Leaves that are looked up at once."""
+"""Leaves looked up at once."""
 
 
 class Combinations:
     """Combinations of slots: `chosen` int32[N, points, features] numbers them, `cells` int32[N, points, features].
 
-    `total` is how many there are before the constraints of single points, which `of` looks at first.
+    `total` is their number before the constraints of single points, which `of` applies first.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Combinations:
 
     @staticmethod
     def of(query: Query, most: int) -> Combinations | None:
-        """The combinations that domains, and constraints about one point, leave; None if there are more than `most`.
+        """The combinations allowed by domains and constraints on one point; None if there are more than `most`.
 
-        Values that matter are looked at one by one, if that does not make too many combinations.
+        Values that matter are enumerated, unless that makes too many combinations.
         """
         matters = related_features(query)
         features = range(len(query.space.names))
@@ -84,21 +84,21 @@ class Combinations:
 
     @staticmethod
     def of_points(query: Query, most: int) -> list[Combinations] | None:
-        """The combinations of cells of each point alone that domains, and constraints about one point, leave; None if a point
-        has more than `most`.
+        """The combinations of cells of each point alone that domains and constraints on one point allow; None if a point has
+        more than `most`.
         """
         slots = [slots_of(query.space, f, split=False) for f in range(len(query.space.names))]
         return _Enumeration(query, slots, most).of_points(most)
 
     @cached_property
     def leaves_ranges(self) -> bool:
-        """True if values are related that cells leave a choice of."""
+        """True if values are related that cells do not determine."""
         return bool(firm_relations(self.query.constraints)) and any(
             not self.slots[f].split and self.slots[f].wide.any() for f in related_features(self.query)
         )
 
     def ranges(self, numbers: Int64Array) -> dict[Place, ValueRange | None] | Place:
-        """The values of every place in some combinations; a place that is missing in some of them and not in others."""
+        """The values of every place in some combinations; and a place missing in some of them but not all."""
         found: dict[Place, ValueRange | None] = {}
         for root in dict.fromkeys(self.roots.values()):
             reaches = self.slots[root[1]].reaches
@@ -112,7 +112,7 @@ class Combinations:
         return found
 
     def pins(self, number: int) -> dict[Place, float]:
-        """The values that a combination has chosen: of features that are looked at value by value."""
+        """The chosen values of a combination, for enumerated features."""
         found: dict[Place, float] = {}
         for point, features in enumerate(self.chosen[number].tolist()):
             for f, slot in enumerate(features):
@@ -122,7 +122,7 @@ class Combinations:
         return found
 
     def taken(self, places: Int64Array) -> Combinations:
-        """Some of the combinations; what is known of their scores stays known."""
+        """Some of the combinations; their computed scores are kept."""
         found = Combinations(self.query, self.roots, self.slots, self.chosen[places], self.total)
         found._sources = dict.fromkeys(range(self.chosen.shape[1]), (self, places))
         return found
@@ -208,7 +208,7 @@ class Combinations:
         return free
 
     def _small(self, relation: ValueSum) -> BoolArray:
-        """Where the sum of the least values of the terms is within the limit; a missing value satisfies no linear term."""
+        """True where the sum of the least values of the terms is within the limit; a missing value satisfies no linear term."""
         total, denominator, possible = self._best_sum(canonical_terms(relation.terms, self.roots), upwards=False)
         limit = relation.limit * denominator
         highest = -(-limit).__floor__() - 1 if relation.strict else limit.__floor__()
@@ -217,7 +217,7 @@ class Combinations:
     # --- sums -------------------------------------------------------------------------------------------------------------
 
     def best_of_form(self, form: LinearForm, *, upwards: bool) -> tuple[Exact, int]:
-        """The greatest (least) value of a form in every combination, at most (at least) that if values matter."""
+        """The greatest (least) value of a form in every combination, an upper (lower) bound if values matter."""
         parts: list[tuple[Exact, Fraction]] = []
         for term in form.scores:
             values, shift = self.scores(term.point)
@@ -240,7 +240,7 @@ class Combinations:
             costs = pair.costs[self.cells[:, *pair.left], self.cells[:, *pair.right]]
             parts.append((costs, Unit(pair.shift).size))
         for level in form.levels:
-            # Where the best is least, a level counts only if it must; if it is greatest, if it may.
+            # For the least optimum a level counts only if it must; for the greatest, if it may.
             if upwards is (level.cost > 0):
                 counted = self.everything if level.above is None else self.may(level.above)
             else:
@@ -249,7 +249,7 @@ class Combinations:
         return _summed(parts, self.count)
 
     def best_of_objective(self, goal: Objective) -> tuple[Exact, int]:
-        """What the best values of every combination make of an objective, or something better."""
+        """The objective at the best values of every combination, or an optimistic bound."""
         if not goal.values:
             return self.best_of_form(goal.form, upwards=goal.maximize)
         if not goal.largest:
@@ -289,7 +289,7 @@ class Combinations:
 
 
 class _Enumeration:
-    """Goes through the slots of every point alone, and joins what its own constraints leave."""
+    """Enumerates the slots of each point alone, and joins the combinations that satisfy its own constraints."""
 
     def __init__(self, query: Query, slots: Sequence[Slots], most: int) -> None:
         self.query, self.slots, self.most = query, slots, most
@@ -318,7 +318,7 @@ class _Enumeration:
         return parts if len(parts) == self.points else None
 
     def _alone(self, point: int, most: int) -> Combinations | None:
-        """What the constraints about one point leave of it, the other one is anything; None if there is too much."""
+        """The choices of a point that its own constraints allow, with the other one free; None if there are too many."""
         blocks = self._blocks(point)
         sizes = [count_choices(block) for block in blocks]
         count = prod(sizes)
@@ -327,7 +327,7 @@ class _Enumeration:
         chosen = np.zeros((count, self.points, self.features), np.int32)
         number, column = np.arange(count), dict[Place, Int32Array]()
         for block, size in zip(reversed(blocks), reversed(sizes), strict=True):
-            # Without a combination nothing is listed: another block may be huge.
+            # Without combinations nothing is listed: another block may be huge.
             choices = list_choices(block)[number % size] if count else np.zeros((0, len(block)), np.int32)
             column |= {root: choices[:, i] for i, root in enumerate(block)}
             number = number // max(1, size)
@@ -339,7 +339,7 @@ class _Enumeration:
         return alone.taken(np.flatnonzero(kept))
 
     def _blocks(self, point: int) -> list[dict[Place, Member]]:
-        """The places that a point chooses slots for: those of a one-hot group together, all others by themselves."""
+        """The places for which a point chooses slots: those of a one-hot group together, others alone."""
         found, free = list[dict[Place, Member]](), dict.fromkeys(self.roots[point, f] for f in range(self.features))
         for group in self.query.constraints:
             if isinstance(group, OneHot) and group.point == point:

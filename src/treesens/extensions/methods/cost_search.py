@@ -21,9 +21,9 @@ from treesens.compiler.query.values import Place
 
 @dataclass(frozen=True)
 class CostOutcome:
-    """The cheapest point of cells int32[points, features], None if none is known, and the `low` that none costs less than.
+    """The cheapest point of cells int32[points, features], None if none is known, and the lower bound `low` of all costs.
 
-    `closed` if that has been proved as far as the engine's units go; then there is no point at all if `cells` is None.
+    `closed` if that is proved to the precision of the engine's units; then no point exists if `cells` is None.
     """
 
     cells: Int32Array | None
@@ -42,11 +42,11 @@ def least_cost_on_trees(
     seed: int = 0,
     memory: int | None = None,
 ) -> CostOutcome | None:
-    """The solution whose cells cost least in sum, whatever the objective of the question says.
+    """The solution of least total cell cost, ignoring the question's objective.
 
-    Costs are int64[n_cells] per place, -1 forbids a cell. None if the question needs the compiled path, after an
-    internal error of the engine, and where a domain is empty: the compiler says that better. Alternatives between bounds are
-    asked one after the other, each for what is better than the best so far.
+    Costs are int64[n_cells] per place, -1 forbids a cell. None if the question needs the compiled path, after an internal error
+    of the engine, and where a domain is empty: the compiler's error is better. Alternatives between bounds are solved in turn,
+    each for an improvement of the best so far.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -58,11 +58,11 @@ def least_cost_on_trees(
         search = _search(cases[number], question, costs, most, hints, seed, memory)
         if search is None:
             continue
-        # What one of them needs is not known: each gets an equal part of what is left.
+        # Their needs are unknown: each gets an equal part of the rest.
         cells, found = search
         facts = run_search(found, budget.share(1 / (len(questions) - number)))
         if facts["fault"]:
-            return None  # the engine contradicts itself: nothing that it has proved is believed
+            return None  # contradictory results of the engine: discard all its proofs
         nodes += facts["nodes"]
         lows.append(facts["low"])
         if facts["status"] == "open":
@@ -75,7 +75,7 @@ def least_cost_on_trees(
 
 
 def is_rounded(query: Query) -> bool:
-    """True if scores are rounded for the engine: those of forests are too long for its whole numbers."""
+    """True if scores are rounded for the engine: those of forests are too long for its integers."""
     questions = [bound_question(alternative) for alternative in every_case(query)]
     return any(row.rounded for question in questions if question is not None for row in question.rows)
 
@@ -89,7 +89,7 @@ def _search(
     seed: int,
     memory: int | None,
 ) -> tuple[QuestionCells, CostSearch] | None:
-    """The engine's search for what costs less than `most` (-1: for all); None if a domain is empty."""
+    """The engine's search for costs below `most` (-1: no limit); None if a domain is empty."""
     cells = question.cells(query)
     allowed = cells.allowed()
     if allowed is None:
@@ -117,11 +117,10 @@ def least_level_on_trees(
     seed: int = 0,
     memory: int | None = None,
 ) -> LevelOutcome | None:
-    """The level of a solution is that of its cell of highest level: int32[n_cells] per place, -1 forbids a cell.
+    """The least level; a solution's level is its cell of highest level: int32[n_cells] per place, -1 forbids a cell.
 
-    None if the question needs the compiled path, after an internal error of the engine, and where a domain is
-    empty: the compiler says that better. Alternatives between bounds are asked one after the other, each for less than the
-    best so far.
+    None if the question needs the compiled path, after an internal error of the engine, and where a domain is empty: the
+    compiler's error is better. Alternatives between bounds are solved in turn, each for less than the best so far.
     """
     cases = every_case(query)
     questions = [bound_question(alternative) for alternative in cases]
@@ -134,12 +133,12 @@ def least_level_on_trees(
         if search_of_case is None:
             if best is None:
                 return None
-            lows.append(high)  # no cell has less
+            lows.append(high)  # no cell is lower
             continue
         cells, search = search_of_case
         facts = run_search(search, budget.share(1 / (len(questions) - number)))
         if facts["fault"]:
-            return None  # the engine contradicts itself: nothing that it has proved is believed
+            return None  # contradictory results of the engine: discard all its proofs
         nodes, decisions = nodes + facts["nodes"], decisions + facts["decisions"]
         if facts["status"] == "open":
             reasons.append(facts["reason"] or "time")

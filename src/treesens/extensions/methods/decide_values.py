@@ -1,10 +1,10 @@
-"""Values inside some cells, decided exactly where propagation leaves something open: a few by trying all, others by z3.
+"""Values inside some cells, decided exactly where propagation leaves them open: a few by enumeration, others by z3.
 
-Real values are rationals to z3 and floats to a model. That there are none is therefore a proof; what z3 finds is rounded to
-floats, and counts only if it satisfies the relations as it is.
+Real values are rationals in z3 and floats in a model. So `unsat` is a proof; a z3 model is rounded to floats, and counts only
+if these satisfy the relations.
 
-z3 is quick at linear arithmetic and slow at squares. A square is a variable here, of which z3 is told what a point that it
-proposes contradicts: tangents below, secants above (incremental linearization: Cimatti et al., TACAS 2017).
+z3 is quick at linear arithmetic and slow at squares. A square is a variable here; proposed points that contradict it add
+lemmas: tangents below, secants above (incremental linearization: Cimatti et al., TACAS 2017).
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from treesens.values.propagation import Choice, Ranges
 
 Z3 = "z3"
 MOST_SECONDS = 1.0
-"""For one conjunction of relations."""
+"""z3's limit for one conjunction of relations."""
 CLOSE = Fraction(1, 20_000)
-"""A value is taken for the best one from here on, in units of the objective."""
+"""The gap, in units of the objective, within which a value counts as the best."""
 _CHOICES = 60
 _LISTED = 64
-"""Values that a variable is told one by one; of more it is told the range, which proves no less."""
+"""Maximum of values listed per variable; larger sets become ranges, which proves no less."""
 _FINE = 30
 """Tangents touch, and secants meet, at multiples of 2**-_FINE."""
 
 
 @dataclass(frozen=True)
 class Inside:
-    """What is known of the values in some cells: `values` float64[points, features] satisfy all relations; `none` says that no
-    values do. Neither if nothing is known. `bound` is what the objective of no values is better than.
+    """Values in some cells: `values` float64[points, features] satisfy all relations; `none` says that no values do. Neither if
+    nothing is known. No values have an objective better than `bound`.
     """
 
     values: FloatArray | None = None
     none: bool = False
     bound: Fraction | None = None
     by_z3: bool = False
-    """Whether `none` or `bound` rests on z3."""
+    """True if `none` or `bound` relies on z3."""
 
 
 def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Inside:
@@ -66,7 +66,7 @@ def decide_values(alternatives: Alternatives, left: Callable[[], float]) -> Insi
 
 
 def bound_objective(alternatives: Alternatives, goal: Objective, left: Callable[[], float]) -> Inside:
-    """What the objective can be at best (over rationals: floats may reach less), and values that come close to it."""
+    """A bound of the objective (over rationals: floats may reach less), and values close to it."""
     if not alternatives.complete:
         return Inside()
     best: Fraction | None = None
@@ -86,7 +86,7 @@ _Floats = dict[Place, float]
 
 
 class _System:
-    """One conjunction of relations over ranges of values, as z3 reads it."""
+    """One conjunction of relations over ranges of values, in z3's terms."""
 
     def __init__(self, ranges: Ranges, relations: Sequence[ValueSum], left: Callable[[], float]) -> None:
         self.z3: Any = imported(Z3, "real values that relations tie together are decided with z3")
@@ -96,14 +96,14 @@ class _System:
         self.variables = {place: self._variable(place, reach) for place, reach in ranges.items() if reach is not None}
 
     def values(self) -> _Floats | Literal[False] | None:
-        """Floats that satisfy the relations; False where nothing does, None if that is not known."""
+        """Floats that satisfy the relations; False if there are none, None if unknown."""
         solver = self.z3.Solver()
         if not self._told(solver):
             return False
         found = self._searched(solver)
         if found is not None:
             return found
-        # The rationals that z3 prefers are no floats; multiples of a power of two are.
+        # z3 prefers rationals that are not floats; multiples of a power of two are.
         for place, reach in self.ranges.items():
             if reach is not None and not (reach.single or reach.whole):
                 step = self.z3.ToReal(self.z3.Int(f"k{place[0]}_{place[1]}"))
@@ -124,7 +124,9 @@ class _System:
         return None
 
     def best(self, terms: Sequence[Term], goal: Objective) -> tuple[Fraction, _Floats | None] | Literal[False] | None:
-        """What an objective is at best, or slightly more, and floats close to where it is reached; False and None as above."""
+        """An upper bound of an objective, close to its optimum, and floats close to where it is reached; False and None as
+        above.
+        """
         solver = self.z3.Optimize()
         parts = [self._term(term) for term in terms]
         if not self._told(solver) or any(part is None for part in parts):
@@ -135,7 +137,7 @@ class _System:
         while (model := self._checked(solver)) is not None:
             if model is False:
                 return False
-            # Multiples of infinity, of 1, and of what a strict limit keeps away.
+            # Multiples of infinity, of 1, and of the strict limits' infinitesimal.
             endless, limit, _ = solver.upper_values(handle) if goal.maximize else solver.lower_values(handle)
             if self._fraction(endless) != 0:
                 return best
@@ -148,7 +150,7 @@ class _System:
         return best
 
     def _checked(self, solver: Any) -> Any:
-        """A model; False where there is none, None if that is not known in time."""
+        """A model; False if there is none, None if unknown within the time."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -161,7 +163,7 @@ class _System:
     # --- what z3 reads ----------------------------------------------------------------------------------------------------
 
     def _told(self, solver: Any) -> bool:
-        """Tells z3 all ranges and relations; False where a relation cannot hold because a value is missing."""
+        """Adds all ranges and relations to z3; False if a relation fails because a value is missing."""
         for place, reach in self.ranges.items():
             if reach is not None:
                 solver.add(*self._legal(place, reach))
@@ -214,7 +216,7 @@ class _System:
         return None if isnan(term.row) else self.number(Fraction(term.row))
 
     def _square(self, term: DistanceTerm, away: Any) -> Any:
-        """The variable that stands for the square of a difference."""
+        """The variable for the square of a difference."""
         key = (*term.places, None if term.other is not None else term.row)
         if key not in self.squares:
             row = ValueRange(term.row, term.row, NumberType.FLOAT64, whole=float(term.row).is_integer())
@@ -254,7 +256,7 @@ class _System:
         if all(relation.holds(found.__getitem__) for relation in self.relations):
             return found
         if self.squares:
-            return None  # a proposal that its squares may contradict
+            return None  # the squares may contradict this proposal
         return Choice(self.relations, (), found, _CHOICES).run(self.ranges)
 
 
@@ -282,7 +284,7 @@ class _Square:
         yield self._secant(self.low, self.high)
 
     def refuting(self, model: Any) -> Iterator[Any]:
-        """What a model gets wrong about the square, as lemmas; none if it is as good as right."""
+        """Lemmas that correct a model's value of the square; empty if it is close enough."""
         x, given = self.system.valued(model, self.away), self.system.valued(model, self.value)
         close = (self.high - self.low + 1) ** 2 * Unit(_FINE).size
         at = x if self.whole else Fraction(round(x * (1 << _FINE)), 1 << _FINE)
@@ -302,7 +304,7 @@ class _Square:
         return self.value >= self.system.number(2 * at) * self.away - self.system.number(at * at)
 
     def _chord(self, at: Fraction) -> Any:
-        """No whole number lies strictly between `at` and the next one."""
+        """Excludes the open interval between the integer `at` and the next one."""
         return self.value >= self.system.number(2 * at + 1) * self.away - self.system.number(at * (at + 1))
 
     def _secant(self, low: Fraction, high: Fraction) -> Any:

@@ -1,4 +1,4 @@
-"""A small domain, closed by going through all combinations of its cells: what the walk finds becomes a result here."""
+"""Small domains, solved by enumerating all combinations of cells: here the walk's findings become a result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BACKEND = "native"
 Enumerate = Callable[
     [Query, Options, Combinations, Callable[[], float], Callable[[Witness], None] | None, Witness | None], Result | None
 ]
-"""Goes through combinations; the answer, or None if something stays open."""
+"""Enumerates combinations; the answer, or None if something stays open."""
 
 
 def enumerate_combinations(
@@ -48,7 +48,7 @@ def enumerate_combinations(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The answer if the objective is a sum, or if there is none; None if the time was up or something stays unsettled."""
+    """The answer for a sum objective, or without one; None at the time limit or if something stays open."""
     walk = Enumeration(query, combinations, left, on_better, options.near, options.library_predict, known_witness)
     done = walk.run(combinations.all_of(query.constraints))
     return conclude_enumeration(walk) if done or walk.witness is not None else None
@@ -63,7 +63,7 @@ def close_by_enumeration(
     enumerate_all: Enumerate = enumerate_combinations,
     on_better: Callable[[Witness], None] | None = None,
 ) -> Result:
-    """The result of a search, closed by going through all combinations of cells if it has left something open."""
+    """The result of a search, completed by enumerating all combinations of cells if it was open."""
     start = time.monotonic()
 
     joined = _join_cells(query, options, before, on_better)
@@ -85,7 +85,7 @@ def close_by_enumeration(
     if closed.witness is not None and closed.witness is before.witness:
         closed = replace(before, objective=closed.objective, proof_dependencies=closed.proof_dependencies)
     if left_open(closed):
-        # Each of the two may know more.
+        # Each of the two may have found more.
         return combine(before, replace(closed, attempts=(attempt,), seconds={**before.seconds, "exhausting": seconds}))
     return replace(
         closed,
@@ -100,7 +100,7 @@ def close_by_enumeration(
 def _join_cells(
     query: Query, options: Options, before: Result, on_better: Callable[[Witness], None] | None
 ) -> tuple[Result, str] | None:
-    """The answer from the best cells of every point, with a description of the work; None if the cells do not decide it.
+    """The answer from the best cells of every point, with a description of the work; None if cells do not decide it.
 
     It takes a limited number of steps, whatever time is left.
     """
@@ -135,7 +135,7 @@ def _join_cells(
 
 
 def conclude_enumeration(walk: Enumeration) -> Result | None:
-    """The answer of a walk that has ended; None if a combination stays unsettled."""
+    """The answer of a completed walk; None if a combination stays open."""
     if walk.unsettled:
         return None
     query, goal = walk.query, walk.query.objective
@@ -169,5 +169,5 @@ def _conclude_none(walk: Enumeration) -> Result:
 
 
 def _premises(walk: Enumeration) -> tuple[str, ...]:
-    """What a `none` or a bound of a walk rests on, apart from its own arithmetic."""
+    """Foundations of a walk's `none` or bound, apart from its own arithmetic."""
     return (f"values inside cells by {Z3} (exact)",) if walk.asked_z3 else ()

@@ -1,7 +1,7 @@
-"""Groups of combinations of cells: what relations between values rule out for all of them together needs no look at each.
+"""Groups of combinations of cells: relations between values may exclude a whole group at once.
 
-Best first, small groups first. A group is what values in its ranges allow, whatever the scores say; one that may hold something
-better than what is known is halved.
+Best first, small groups first. A group is bounded by the values in its ranges, ignoring scores; it is halved if it may hold an
+improvement.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from treesens.values.concretise import Alternatives, relaxation_of
 from treesens.values.verify import Witness
 
 _SECONDS = 0.3
-"""Most for a group; more is better spent on its halves."""
+"""Seconds per group; more time is better spent on its halves."""
 
 
 class Walk(Protocol):
-    """What a walk through single combinations offers to one through groups of them (`Enumeration`)."""
+    """Interface from a walk through single combinations (`Enumeration`) to one through groups of them."""
 
     query: Query
     combinations: Combinations
@@ -34,31 +34,31 @@ class Walk(Protocol):
     value: Fraction | None
 
     def left(self) -> float:
-        """Seconds that are left."""
+        """Remaining seconds."""
 
     def better(self, goal: Objective, value: Fraction, than: Fraction | None) -> bool:
         """True if a value of the objective is better than another one."""
 
     def better_question(self) -> Query:
-        """The question for what is better than the best known."""
+        """The question for an improvement of the best answer."""
 
     def decide(self, asked: Alternatives, seconds: float) -> Inside:
-        """What values in some cells there are."""
+        """The values in some cells."""
 
     def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
-        """Looks at one combination."""
+        """Checks one combination."""
 
     def stays_possible(self, goal: Objective, value: Fraction) -> None:
-        """Notes a value that is not ruled out."""
+        """Notes the value of a combination that is not excluded."""
 
 
 def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | None) -> bool:
-    """Looks at all combinations that are left and may be better than what is known; False if the time was up."""
+    """Checks all remaining combinations that may improve on the best; False at the time limit."""
     goal, number = walk.query.objective, itertools.count()
     queue: list[tuple[Fraction, int, int, Int64Array]] = []
 
     def push(group: Int64Array, best: Fraction | None) -> None:
-        """Waits with the best that its combinations, or the group that it comes from, allow."""
+        """Queues a group with the bound of its combinations, or of its parent."""
         if goal is None or keys is None:
             heapq.heappush(queue, (Fraction(0), len(group), next(number), group))
             return
@@ -92,9 +92,9 @@ def enumerate_groups(walk: Walk, alive: BoolArray, keys: tuple[Exact, int] | Non
 
 
 def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
-    """Whether no values in the ranges of a group satisfy the relations, or none that are better than what is known.
+    """True if no values in the ranges of a group satisfy the relations, or none that improve on the best.
 
-    With it the place that is missing in some combinations and not in others: then nothing is known of the group.
+    Also returns the place missing in some combinations but not all: then nothing is known about the group.
     """
     ranges = walk.combinations.ranges(group)
     if isinstance(ranges, tuple):
@@ -104,7 +104,7 @@ def _holds_nothing(walk: Walk, group: Int64Array) -> tuple[bool, Place | None]:
 
 
 def _halves(walk: Walk, group: Int64Array, mixed: Place | None) -> tuple[Int64Array, Int64Array]:
-    """A group in two, apart in the place that takes most slots (or where some values are missing and others not)."""
+    """A group in two halves, split at the place with most slots (or where only some values are missing)."""
     chosen = walk.combinations.chosen[group]
     if mixed is not None:
         reaches = walk.combinations.slots[mixed[1]].reaches

@@ -1,7 +1,7 @@
-"""The distance to the nearest row on a small domain, closed by going through its combinations of cells for every row.
+"""The distance to the nearest row on a small domain, solved by enumerating its combinations of cells for every row.
 
-A minimum over rows is no sum that combinations could be ranked by, but the distance to one row is. The rows that may come
-nearest are looked at first, and what the best pair so far rules out needs no look at all.
+Combinations can be ranked by the distance to one row, a sum, but not by a minimum over rows. The potentially nearest rows come
+first, and rows excluded by the best pair so far are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST = 2_000_000
 """Combinations times rows."""
 
 _Best: TypeAlias = tuple[Fraction, Witness, int]
-"""The distance (squared for l2), a pair that has it, and the row."""
+"""The distance (squared for l2), a pair with it, and the row."""
 
 
 def enumerate_rows(
@@ -46,9 +46,9 @@ def enumerate_rows(
     on_better: Callable[[Witness], None] | None,
     known_witness: Witness | None,
 ) -> Result | None:
-    """The closed answer, or None if there are too many rows, the time was up, or something stays unsettled.
+    """The closed answer, or None if there are too many rows, at the time limit, or if something stays open.
 
-    `known` is what the search before has found; a better pair goes to `on_better`.
+    `known` is the earlier search's result; better pairs go to `on_better`.
     """
     assert query.objective is not None
     assert query.objective.nearest is not None
@@ -87,7 +87,7 @@ def enumerate_rows(
 def _walk_to_row(
     query: Query, options: Options, combinations: Combinations, left: Callable[[], float], row: int
 ) -> Enumeration:
-    """The same question about the distance to one row."""
+    """The question with the distance to one row."""
     assert query.objective is not None
     assert query.objective.nearest is not None
     nearest = query.objective.nearest
@@ -106,7 +106,7 @@ def _nearest_to(query: Query, nearest: NearestRows, rows: list[int], known_witne
 
 
 def _distinct(nearest: NearestRows) -> list[int]:
-    """The numbers of rows that differ, in their order; rows that lack values are all kept."""
+    """The numbers of distinct rows, in order; rows with missing values are all kept."""
     if not nearest.features:
         return [0]
     _, first = np.unique(nearest.values, axis=0, return_index=True)
@@ -116,7 +116,7 @@ def _distinct(nearest: NearestRows) -> list[int]:
 def _ranked(
     query: Query, combinations: Combinations, rows: list[int], possible: BoolArray, left: Callable[[], float]
 ) -> list[tuple[Fraction, int]] | None:
-    """Rows by the least distance that some combination may have, the least first; None if the time was up."""
+    """Rows ordered by their least possible distance; None at the time limit."""
     assert query.objective is not None
     assert query.objective.nearest is not None
     ranked = []

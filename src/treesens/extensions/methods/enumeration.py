@@ -1,7 +1,7 @@
 """A walk through the combinations of cells of a small domain, the most promising first.
 
-Cells decide nearly everything; where values inside cells matter they are chosen exactly, and what a proof rules out is ruled
-out for all combinations that it covers. This is slow, exact, and in one place: nothing but the end of a search leads here.
+Cells decide nearly everything; values inside cells are chosen exactly where they matter, and a proof excludes all combinations
+that it covers. Exact but slow: used only when the other methods leave the question open.
 """
 
 from __future__ import annotations
@@ -28,50 +28,49 @@ from treesens.values.relations import better_than
 from treesens.values.verify import Rejected, Witness, may_hold_in_library, verify_cells, verify_values
 
 _FEW = 8
-"""Combinations that are looked at one by one, even if values in them are related."""
+"""Maximum of combinations checked one by one, even with related values."""
 
 _CLOSE = Fraction(1, 20_000)
-"""Distances over whole ranges of values are bounded to this many widths."""
+"""Widths to which distances over whole ranges of values are bounded."""
 _CHOICES = 60
-"""Values that are tried one after the other in the cells of a combination, before z3 decides."""
+"""Values tried in the cells of a combination, before z3 decides."""
 _STEPS = 40
-"""Better values inside one combination that are tried one after the other, before they have to be clearly better."""
+"""Improvements tried in one combination before they have to be clear ones."""
 
 
 @dataclass
 class Enumeration:
-    """One walk through combinations of cells, and what it has found so far."""
+    """One walk through combinations of cells, with its results so far."""
 
     query: Query
     combinations: Combinations
     left: Callable[[], float]
     on_better: Callable[[Witness], None] | None = None
     near: FloatArray | None = None
-    """What values are chosen close to, float64[features]."""
+    """Preferred values, float64[features]."""
     library_predict: Sequence[LibraryReplay] | None = None
-    """Per model the library itself, for replay."""
+    """The library itself per model, for replay."""
     known: Witness | None = None
-    """What the search before has found."""
+    """The earlier search's result."""
     witness: Witness | None = None
     value: Fraction | None = None
     numerical: int = 0
-    """Combinations that exact arithmetic accepts, and the library's arithmetic has rejected."""
+    """Combinations accepted by exact arithmetic and rejected by the library's."""
     ruled_out: int = 0
-    """Those of them that it rejects in every order of additions, and however ties of probabilities are broken."""
+    """Those that the library rejects for every order of additions and every tie-break of probabilities."""
     unsettled: list[str] = field(default_factory=list)
     doubtful: bool = False
-    """Whether a combination that is done with may hold values, and only bounds the objective."""
+    """True if a finished combination may hold values, and only bounds the objective."""
     asked_z3: bool = False
-    """Whether something is ruled out by z3, which decides values inside cells."""
+    """True if an exclusion relies on z3, which decides values inside cells."""
     open_bound: Fraction | None = None
-    """The best value that a combination which is done with may still hold, if that is not known exactly."""
+    """The best value that a finished combination may still hold, if it is not known exactly."""
 
     def run(self, alive: BoolArray) -> bool:
-        """Looks at combinations, the best first, until the others are no better. False if the time was up: then what the others
-        may hold is a bound.
+        """Checks combinations, the best first, until the rest cannot improve. False at the time limit: the rest then gives a
+        bound.
 
-        `alive` bool[N] says which are left, and loses those that are done with. A `value` that is set before needs to be
-        beaten.
+        `alive` bool[N] flags the remaining ones, and is updated. A `value` set before has to be improved.
         """
         if self.known is not None:
             self._keep(self.known)
@@ -95,7 +94,7 @@ class Enumeration:
         return True
 
     def _order(self, alive: BoolArray, goal: Objective | None, keys: tuple[Exact, int] | None) -> Int64Array:
-        """The combinations that are left, the best first."""
+        """The remaining combinations, the best first."""
         index = np.flatnonzero(alive)
         if goal is None or keys is None:
             return index
@@ -108,7 +107,7 @@ class Enumeration:
         return objective_range(self.query)
 
     def within_range(self, key: Fraction) -> Fraction:
-        """What cells say of an objective, no better than what else is known: points that differ have a change."""
+        """The objective's bound by cells, capped by other facts: different points have a change."""
         goal = self.query.objective
         if goal is None:
             return key
@@ -120,7 +119,7 @@ class Enumeration:
         return than is None or (value > than if goal.maximize else value < than)
 
     def look_at(self, number: int, key: Fraction | None, alive: BoolArray) -> None:
-        """One combination: its best values, or what rules it out."""
+        """One combination: its best values, or its exclusion."""
         key = None if key is None else self.within_range(key)
         cells = self.combinations.cells[number]
         pins = self.combinations.pins(number)
@@ -154,7 +153,7 @@ class Enumeration:
             self._improve_inside(goal, number, verdict, key)
 
     def decide(self, asked: Alternatives, seconds: float = inf) -> Inside:
-        """What values in some cells there are. What z3 rules out is noted."""
+        """The values in some cells. Exclusions by z3 are noted."""
         inside = decide_values(asked, lambda: min(seconds, self.left()))
         self.asked_z3 |= inside.by_z3 and inside.none
         return inside
@@ -167,7 +166,7 @@ class Enumeration:
         elif rejected.numerical:
             self.numerical += 1
             if not rejected.possible:
-                # The library's scores are those of the cells: it accepts no values in them.
+                # The library's scores depend on the cells alone: it accepts no values in them.
                 self.ruled_out += 1
             elif self.query.objective is not None and key is not None:
                 self.stays_possible(self.query.objective, key)
@@ -184,7 +183,7 @@ class Enumeration:
                 self.on_better(witness)
 
     def _improve_inside(self, goal: Objective, number: int, witness_known: Witness, key: Fraction) -> None:
-        """Better values in the same cells, as long as there are any; what stays possible is a bound."""
+        """Improvements in the same cells, as long as there are any; the rest becomes a bound."""
         value = objective_form_value(goal, inputs_of(self.query, witness_known.values))
         sign = 1 if goal.maximize else -1
         for step in range(2 * _STEPS):
@@ -196,7 +195,7 @@ class Enumeration:
             pins = self.combinations.pins(number)
             found = concretise(wanted_query, self.combinations.cells[number], self.near, pins, _CHOICES)
             if isinstance(found, NoValues) and found.proved:
-                # Nothing is as good as `wanted`.
+                # Nothing reaches `wanted`.
                 self.stays_possible(goal, wanted)
                 return
             witness = None if isinstance(found, NoValues) else self._better_values(found)
@@ -206,7 +205,7 @@ class Enumeration:
         self._close_inside(goal, number, key)
 
     def _better_values(self, values: FloatArray) -> Witness | None:
-        """The pair of these values, which is kept; None if the library does not accept it."""
+        """Records the pair of these values and returns it; None if the library rejects it."""
         witness = verify_values(self.query, values, library_predict=self.library_predict)
         if not isinstance(witness, Witness):
             return None
@@ -214,7 +213,7 @@ class Enumeration:
         return witness
 
     def better_question(self) -> Query:
-        """The question for what is better than the best known, if the objective is about values."""
+        """The question for an improvement of the best answer, if the objective is about values."""
         goal = self.query.objective
         if goal is None or not goal.values or self.value is None:
             return self.query
@@ -222,7 +221,7 @@ class Enumeration:
         return replace(self.query, constraints=(*self.query.constraints, better))
 
     def _close_inside(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Better values in the cells than the best known, by halves; what they may be at most."""
+        """Better values in the cells than the best known, by bisection; returns their upper bound."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = self.decide(alternatives_of(self.better_question(), cells, self.near, pins))
         while not inside.none and self.value is not None and self.left() > 0:
@@ -242,7 +241,7 @@ class Enumeration:
             self.stays_possible(goal, key)
 
     def _rational_bound(self, goal: Objective, number: int, key: Fraction) -> Fraction:
-        """What the objective may be at best in a combination over rational values."""
+        """The bound of the objective in a combination over rational values."""
         cells, pins = self.combinations.cells[number], self.combinations.pins(number)
         inside = bound_objective(alternatives_of(self.query, cells, self.near, pins), goal, self.left)
         self.asked_z3 |= inside.by_z3
@@ -251,7 +250,7 @@ class Enumeration:
         return key if inside.bound is None or self.better(goal, inside.bound, key) else inside.bound
 
     def _stays_open(self, goal: Objective, number: int, key: Fraction) -> None:
-        """Whether the combination holds values at all is not known: what it could hold at best is a bound."""
+        """Records a combination that may hold no values at all: its bound counts."""
         self.unsettled.pop()
         self.stays_possible(goal, self._rational_bound(goal, number, key))
         self.doubtful = True
@@ -261,11 +260,11 @@ class Enumeration:
             self.open_bound = value
 
     def better_open(self, goal: Objective) -> bool:
-        """True if a combination that is done with may hold a better value than the best known one."""
+        """True if a finished combination may hold an improvement."""
         return self.open_bound is not None and self.better(goal, self.open_bound, self.value)
 
     def library_agrees(self) -> bool:
-        """True if the library's own arithmetic surely accepts no combination, its ties of probabilities broken either way."""
+        """True if the library's own arithmetic certainly accepts no combination, however its probability ties are broken."""
         query = self.query
         loose = replace(soften(query), objective=None)
         alive = self.combinations.all_of(loose.constraints)

@@ -1,9 +1,9 @@
-"""The fewest features in which two inputs differ, or whether some number of them is enough, by implicit hitting sets.
+"""The fewest features in which two inputs differ, or whether a given number is enough, by implicit hitting sets.
 
-That no answer differs in features of a set alone is a question like `sensitive m to {..}`, which is proved in a moment where a
-search that minimises a count proves next to nothing. So every answer differs in a feature outside of such a set, and the
-smallest sets that hit all these outsides are what is asked about next (Moreno-Centeno and Karp, "The implicit hitting set
-approach to solve combinatorial optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
+"No answer differs in features of this set alone" is a question like `sensitive m to {..}`, proved in a moment where a search
+that minimises a count makes little progress. So every answer differs in a feature outside of such a set, and the smallest sets
+that hit all these complements come next (Moreno-Centeno and Karp, "The implicit hitting set approach to solve combinatorial
+optimization problems", Operations Research 61, 2013). Their size is a bound at any time.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from treesens.values.stated_changes import changes_wanted, implied_changes
 from treesens.values.verify import Witness, verify_values
 
 _PART = 1 / 8
-"""Of the time that is left, for one set."""
+"""Part of the remaining time for one set."""
 _SINGLES = 1 / 2
-"""Of the time, for all features alone: that one of them is enough is what most questions end with."""
+"""Part of the time for single features: one of them is enough for most questions."""
 
 Features = frozenset[int]
 
 
 class TimeUp(Exception):
-    """A decision was not made in the time that is left, or by the arithmetic that there is."""
+    """A decision failed within the remaining time or the available arithmetic."""
 
 
 Ask = Callable[[Query, Budget], Result]
-"""Answers one question within its time."""
+"""Solves one question within its time."""
 
 
 class FewestChanges:
     """One search: `best` holds the answer that differs in the fewest features, `value` of them, `low` is proved.
 
-    With `most` (a limit instead of an objective) it ends as soon as it is known whether so few are enough.
+    With `most` (a limit instead of an objective) it ends once that number is decided.
     """
 
     def __init__(self, query: Query, options: Options, ask: Ask, budget: Budget) -> None:
@@ -57,13 +57,13 @@ class FewestChanges:
         self.uncounted = frozenset(range(len(query.space.names))) - wanted.features
         self.best: Result | None = None
         self.seen: Witness | None = None
-        """The answer to the last set that was asked about."""
+        """The answer for the last set."""
         self.value = len(self.free) + 1
         counted = [one for one, least in implied_changes(self.constraints) if least == 1 and one <= wanted.features]
         self.to_hit = [one & self.free for one in counted]
         self.low = min(1, len(self.to_hit))
         self.stated = int(within_range(query, 0.0) or 0)
-        """The bound that is plain from what is asked."""
+        """The trivial bound of the question."""
         self.attempts: list[Attempt] = []
         self.premises: list[str] = []
         self.proofs: list[Proof | None] = []
@@ -84,11 +84,11 @@ class FewestChanges:
         return self._decided(known, premises) if self.most is not None else self._optimum(known, premises)
 
     def _is_open(self) -> bool:
-        """True if more has to be known."""
+        """True if the question is open."""
         return self.value > self._bound() and (self.most is None or self.value > self.most >= self._bound())
 
     def _ask_singles(self) -> bool:
-        """Asks about no feature, and about each alone; whether larger sets are left to ask about."""
+        """Tries no feature, and each alone; returns True if larger sets are left."""
         if not self.to_hit and not self._is_none(frozenset(), self._part()):
             return False
         best = self._changed_by_best()
@@ -100,7 +100,7 @@ class FewestChanges:
         return self._is_open()
 
     def _raise_bound(self, differing: Features) -> None:
-        """Sets that hit what is known, the smallest first, until one has an answer or nothing is proved of it."""
+        """Tries hitting sets of the known complements, the smallest first, until one has an answer or a proof fails."""
         while self._is_open() and not self.budget.over:
             chosen = hitting_set(self.to_hit, lambda: self.budget.over)
             assert chosen is not None
@@ -124,7 +124,7 @@ class FewestChanges:
         return chosen | frozenset(more[: max(0, self.most - len(chosen))])
 
     def _leave_out(self) -> None:
-        """Looks for an answer that leaves out a feature of the best one, until there is none."""
+        """Drops features of the best answer until none can be left out."""
         tried = set[Features]()
         while self._is_open():
             changed = self._changed_by_best()
@@ -135,29 +135,29 @@ class FewestChanges:
             self._is_none(smaller, self._part())
 
     def _bound(self) -> int:
-        """What is proved so far, or plain from what is asked."""
+        """The proved or trivial bound."""
         return max(self.low, self.stated)
 
     def _grow(self, inside: Features, differing: Features) -> None:
-        """Looks for a larger set that no answer differs inside of; one differs in `differing`.
+        """Looks for a larger set inside which no answer differs; one differs in `differing`.
 
-        All that is left is tried at once: an answer shows a feature that does not fit, and is found sooner than a proof.
+        All remaining features are tried at once: an answer, found sooner than a proof, shows a feature that does not fit.
         """
         left = self.free - inside
         while self._is_open() and not self.budget.over:
-            # Without it the outside that is learnt has one feature more: one that few others have.
+            # Otherwise the learnt complement has one feature more: one that few others have.
             left -= {min(sorted(differing & left), key=lambda feature: sum(feature in one for one in self.to_hit))}
             if not left or self._is_none(inside | left, self._part()):
                 break
             differing = left if self.seen is None else self._changed(self.seen)
 
     def _is_none(self, inside: Features, budget: Budget) -> bool:
-        """True if it is proved that no answer differs in these features alone; then every one differs in another one."""
+        """True if no answer is proved to differ in these features alone; then every one differs in another one."""
         if any(inside.isdisjoint(one) for one in self.to_hit):
             self.seen = None
             return True
         result = self._ask(inside, budget)
-        # What rests on the library's rounding alone is no bound: other sets are judged in exact arithmetic.
+        # Exclusions by the library's rounding alone give no bound: other sets are judged in exact arithmetic.
         if result.verdict is not Verdict.NONE or result.proof is Proof.LIBRARY:
             return False
         if self.best is not None and self._changed_by_best() <= inside:
@@ -175,7 +175,7 @@ class FewestChanges:
         return self.budget.share(_PART).at_least(LEAST)
 
     def _ask(self, free: Features, budget: Budget) -> Result:
-        """Whether an answer differs in these features alone, and in any that are not counted."""
+        """The answer for differences in these features alone, and in uncounted ones."""
         same = () if free == self.free else (SameExcept(0, 1, free | self.uncounted),)
         part = replace(self.query, objective=None, constraints=(*self.constraints, *same))
         self.seen = None
@@ -233,7 +233,7 @@ class FewestChanges:
         )
         if self.low <= self.most:
             return bare
-        # What constraints say of changes by themselves is exact.
+        # Constraints on changes alone are exact.
         proof = proof_of_parts([Proof.EXACT, *self.proofs])
         assert proof is not None
         words = f"native: every answer differs in {self.low} features or more"
@@ -252,8 +252,8 @@ def search_fewest_changes(question: OpenQuestion, budget: Budget) -> Result:
 
 
 def hitting_set(sets: Sequence[Features], over: Callable[[], bool], barred: Sequence[Features] = ()) -> Features | None:
-    """A smallest set with an element of each of the sets, none of which is empty, that holds none of the barred ones; None if
-    there is none. Raises where `over` says so.
+    """A smallest set that hits each of the (nonempty) sets and contains no barred one; None if there is none. Raises where
+    `over` says so.
     """
     for size in range(len(frozenset[int]().union(*sets)) + 1):
         found = _hit(list(sets), size, over, frozenset(), barred)
@@ -272,7 +272,7 @@ def _hit(
         return chosen
     if over():
         raise TimeUp
-    # Sets without a common element need one each.
+    # Disjoint sets need one element each.
     ordered: list[Features] = sorted(sets, key=len)
     apart: set[int] = set()
     needed = 0

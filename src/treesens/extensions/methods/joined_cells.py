@@ -1,4 +1,4 @@
-"""The best sum of scores on a small domain, from a table of the cells of every point: pairs are joined, not listed.
+"""The best sum of scores on a small domain, from a table of each point's cells: pairs are joined, not listed.
 
 A sum of scores has one part per point. Two points choose their cells independently except for the features that they share, and
 for relations between the others. So the best pair is the best of one maximum per point, for all cells of the shared features
@@ -24,18 +24,18 @@ from treesens.extensions.methods.combinations import Combinations, Exact
 from treesens.values.relations import places_named
 
 MOST_WALKS: Final = 20_000_000
-"""Trees that are walked: those of every combination of the cells of a point."""
+"""Maximum of walked trees: those of every combination of the cells of a point."""
 MOST_SUMS: Final = 20_000_000
-"""Sums of two maxima: combinations of the shared features, times all pairs of combinations of the related ones."""
+"""Maximum of sums of two maxima: combinations of the shared features, times all pairs of combinations of the related ones."""
 
 _ROOM = 1 << 59
-"""Sums below this leave room in int64 for the number that marks a missing sum."""
+"""Sums below this leave room in int64 for the marker of a missing sum."""
 
 
 @dataclass(frozen=True, eq=False)
 class BestCells:
     """Cells int32[points, features] with the best value of the form of an objective; `cells` is None if no cells satisfy the
-    constraints. `count` are the combinations of cells that were summed up.
+    constraints. `count` is the number of summed combinations of cells.
     """
 
     count: int
@@ -95,7 +95,7 @@ def _shared(of: Combinations) -> set[int]:
 
 
 def _sums(query: Query, alone: Sequence[Combinations]) -> tuple[list[Exact], Fraction]:
-    """The contributions of every point to the form, as whole multiples of a unit; more is better."""
+    """The contributions of every point to the form, as integer multiples of a unit; more is better."""
     assert query.objective is not None
     form, upwards = query.objective.form, query.objective.maximize
     parts = [
@@ -146,7 +146,7 @@ def _best_pair(
 
 
 def _numbered(alone: Sequence[Combinations], features: Sequence[int]) -> tuple[Int64Array, Int64Array]:
-    """A number for each combination of cells of some features, the same at both points."""
+    """A number for each combination of cells of some features, equal at both points."""
     numbers = np.zeros(sum(part.count for part in alone), np.int64)
     for f in features:
         column = np.concatenate([part.chosen[:, p, f] for p, part in enumerate(alone)])
@@ -170,7 +170,7 @@ def _allowed(
     choices: tuple[Int64Array, Int64Array],
     n_choices: int,
 ) -> BoolArray:
-    """Which choices of the related features two points may make together, bool[choices, choices]."""
+    """Compatible choices of the related features of two points, bool[choices, choices]."""
     chosen = np.zeros((n_choices, n_choices, 2, len(alone[0].slots)), np.int32)
     for f in related:
         slot = np.zeros(n_choices, np.int32)

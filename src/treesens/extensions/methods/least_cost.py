@@ -2,16 +2,14 @@
 
 In l1, l2 and l0, and for sums, the tree path searches for the least cost (`engine/levels/cost_search`).
 
-Every cell has a cost, its least distance from the row's value, and the costs of a point add up. A sum of features is its value
-where each is best, and the distance from there. Values can be as near as their
-cells allow if nothing relates them: then the cheapest cells are the answer. What this search has no answer to, and what the
-library's arithmetic does not confirm, takes the compiled path.
+Every cell has a cost, its least distance from the row's value, and the costs of a point add up. A sum of features is its best
+value plus the distance from there. Unrelated values can be as near as their cells allow: then the cheapest cells are the
+answer. Other questions, and unconfirmed answers, take the compiled path.
 
-In linf the question is which radius is the first with an answer. The boxes around a row are nested, and a box of cells comes
-within reach at one of finitely many radii. Each decision sees only what its box leaves of the trees: of the models' own
-(`least_level_on_trees`), or of those of a question that is compiled once (`backends/native/boxed_question.py`). Where the
-values of the answer fall short of what their cells allow, or the library's arithmetic is against it, the search by whole
-questions (`bisection`) takes over.
+In linf the first radius with an answer is wanted. The boxes around a row are nested, and a box of cells comes within reach at
+one of finitely many radii. Each decision uses only the trees that its box leaves: the models' own (`least_level_on_trees`), or
+those of a question compiled once (`backends/native/boxed_question.py`). If the values cannot reach the radius of their cells,
+or the library rejects them, the search by whole questions (`bisection`) takes over.
 """
 
 from __future__ import annotations
@@ -50,15 +48,15 @@ from treesens.values.row_costs import CellCosts, costs_of_cells, costs_of_terms
 from treesens.values.verify import Rejected, Witness
 
 _CLOSE = Fraction(1, 10**6)
-"""Values of a closed answer may be so much of themselves above the bound: rounding of costs to the units of the engine."""
+"""Maximum relative distance of a closed answer from its bound: costs are rounded to the engine's units."""
 _MOMENT = 0.5
-"""Seconds for a forest: most rows take a tenth of that, and of what is left the search over all trees at once proves more."""
+"""Seconds for a forest: most rows take a tenth, and the search over all trees proves more in the remaining time."""
 
 
 def answer_least_cost(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
-    """The answer with its bound; None where this search has none to give."""
+    """The answer with its bound; None if this search has none."""
     goal = query.objective
     assert goal is not None
     start = time.perf_counter()
@@ -87,7 +85,7 @@ def answer_least_cost(
 def _judged(
     query: Query, goal: Objective, costs: CellCosts, best: Fraction, found: CostOutcome, options: Options
 ) -> Result | None:
-    """From the engine's facts to an answer: a verified witness, and what nothing costs less than.
+    """The answer for the engine's facts: a verified witness, and the lower bound of costs.
 
     `best` is the value of an answer that costs nothing.
     """
@@ -101,7 +99,7 @@ def _judged(
         bound = shown_bound(goal, best - least if goal.maximize else best + least)
         return replace(shown, bound=(max if goal.maximize else min)(bound, shown.value))
 
-    # The value nearest to the row's own is as good as its cell allows; of features the objective itself says which one is.
+    # The value nearest to the row's is as good as its cell allows; for sums of features the objective chooses it.
     features = goal.kind == "features"
     near = None if features else preferred_row(query, goal, options.near)
     asked = query if features else replace(query, objective=None)
@@ -116,7 +114,7 @@ def _facts(found: CostOutcome) -> Facts:
 
 
 def shown_bound(goal: Objective, bound: Fraction) -> float:
-    """A proved bound as people read it, rounded outward."""
+    """A proved bound for display, rounded outward."""
     shown = bound * goal.unit + goal.offset
     least = (ceil_to if goal.maximize else floor_to)(shown, NumberType.FLOAT64)
     if goal.kind != "distance l2":
@@ -133,7 +131,7 @@ def search_least_cost(question: OpenQuestion, budget: Budget) -> Result | None:
 def answer_least_radius(
     query: Query, options: Options, budget: Budget, on_better: Callable[[Witness], None] | None = None
 ) -> Result | None:
-    """The answer with its bound; None where this search has none to give."""
+    """The answer with its bound; None if this search has none."""
     assert query.objective is not None
     start = time.perf_counter()
     built = start
@@ -160,7 +158,7 @@ def answer_least_radius(
 
 
 def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> LevelOutcome | None:
-    """The least level without compiling anything, if the question is one about scores."""
+    """The least level without compilation, if the question is about scores."""
     if options.pipeline != "default" or options.verify_each:
         return None
     memory = options.memory_limit
@@ -168,14 +166,14 @@ def _on_trees(query: Query, radii: Radii, options: Options, budget: Budget) -> L
 
 
 def _judged_radius(query: Query, goal: Objective, radii: Radii, found: LevelOutcome, options: Options) -> Result | None:
-    """From the engine's facts to an answer: a verified witness, and the exact radius below which there is none."""
+    """The answer for the engine's facts: a verified witness, and the exact radius below which there is none."""
 
     def reach(witness: Witness) -> ObjectiveValue | Rejected:
         value = objective_form_value(goal, Inputs(witness.values, witness.cells, witness.exact))
         bound = radii.distance(found.low)
         return FALLS_SHORT if value < bound or (found.closed and value > bound) else shown_objective(goal, value, bound)
 
-    # The value nearest to the row's own is as good as its cell allows.
+    # The value nearest to the row's is as good as its cell allows.
     near = preferred_row(query, goal, options.near)
     judged = conclude_facts(replace(query, objective=None), _radius_facts(found), options, near=near, reach=reach)
     return None if isinstance(judged, Rejected) or judged.verdict is Verdict.UNKNOWN else judged
@@ -187,7 +185,7 @@ def _radius_facts(found: LevelOutcome) -> Facts:
 
 
 def preferred_row(query: Query, goal: Objective, near: FloatArray | None) -> FloatArray:
-    """The values of the row that the objective names, float64[features]; what is preferred elsewhere."""
+    """The row's values that the objective names, float64[features]; elsewhere the preferred ones."""
     row = np.full(len(query.space.names), np.nan) if near is None else near.copy()
     for term in goal.distances:
         row[term.feature] = term.row

@@ -1,7 +1,7 @@
-"""Few values inside some cells, decided by trying all of them at once, in whole numbers.
+"""Few values inside some cells, decided by trying all of them at once, in integers.
 
-Where the cells of a combination hold only so many whole numbers (or values of a list), a table of all their combinations is
-quicker than any solver. Every number is exact: values and factors are brought to common denominators first.
+If the cells of a combination hold few integers (or listed values), a table of all their combinations is faster than any solver.
+Every number is exact: values and factors are brought to common denominators first.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from treesens.compiler.query.values import DistanceTerm, LinearTerm, Place, Term
 from treesens.values.propagation import Ranges
 
 MOST = 200_000
-"""Combinations of values of all related places."""
+"""Maximum of combinations of values of all related places."""
 _MOST_LONG = 20_000
-"""Combinations if the numbers are too long for 64 bits."""
+"""Maximum of combinations if the numbers exceed 64 bits."""
 
 
 def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, float] | Literal[False] | None:
-    """Values that satisfy the relations; False where none do, None where there are too many to try."""
+    """Values that satisfy the relations; False if there are none, None if there are too many to try."""
     lists = _lists(ranges, relations)
     if lists is None:
         return None
@@ -46,7 +46,7 @@ def values_listed(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, 
 
 
 def _lists(ranges: Ranges, relations: Sequence[ValueSum]) -> dict[Place, FloatArray] | None:
-    """The values of every related place that has several; None if they are not listed, or too many together."""
+    """The values of every related place with several; None if they are not listed, or too many together."""
     found: dict[Place, FloatArray] = {}
     for place in dict.fromkeys(p for relation in relations for p in relation.places):
         reach = ranges[place]
@@ -65,7 +65,7 @@ def _listed(reach: ValueRange) -> FloatArray | None:
     if reach.values is not None:
         return reach.values[(reach.values >= reach.low) & (reach.values <= reach.high)]
     first, last = ceil(reach.low), floor(reach.high)
-    # Beyond 2**24 not every whole number is a float32.
+    # Beyond 2**24 some integers are not float32 numbers.
     if not reach.whole or last - first > MOST or max(abs(first), abs(last)) > 1 << 24:
         return None
     return np.arange(first, last + 1, dtype=np.float64)
@@ -102,7 +102,7 @@ class _Table:
         return np.asarray(total < limit if relation.strict else total <= limit, bool)
 
     def _part(self, term: Term) -> tuple[NDArray[Any], Fraction] | None:
-        """A term as whole numbers over the table, and the unit that they count; None if it has no value."""
+        """A term as integers over the table, and their unit; None if it has no value."""
         if isinstance(term, LinearTerm):
             found = self._whole([self._values(term.places[0])])
             return None if found is None else (found[0][0], term.factor / found[1])
@@ -137,7 +137,7 @@ class _Table:
 
     @staticmethod
     def _whole(arrays: list[FloatArray | None]) -> tuple[list[NDArray[Any]], int] | None:
-        """Arrays of floats as whole numbers of one unit, and how many units are 1; None if one is missing."""
+        """Arrays of floats as integers of one unit, and the number of units in 1; None if one is missing."""
         if any(a is None for a in arrays):
             return None
         given = [a for a in arrays if a is not None]

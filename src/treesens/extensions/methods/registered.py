@@ -1,4 +1,4 @@
-"""The methods of this extension, and the questions that each fits; `treesens/builtin.py` lists them in their order."""
+"""The methods of this extension, and the questions that each fits; `treesens/builtin.py` lists them in order."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from treesens.values.relations import relates_values
 from treesens.values.stated_changes import changes_wanted
 
 MOST_COMBINATIONS = 100_000
-"""Combinations of cells of all points together that are gone through one by one."""
+"""Maximum of cell combinations of all points together that are enumerated."""
 
 
 def is_small(query: Query) -> bool:
-    """True if the domain of one point alone lets `Combinations` hope; cheap, and no promise."""
+    """True if the domain of one point is small enough to try `Combinations`; a cheap estimate."""
     return query.rows is None and count_inputs(query, 0) <= MOST_COMBINATIONS
 
 
@@ -41,12 +41,12 @@ def is_cheapest(query: Query) -> bool:
 
 
 def counts_changes(query: Query) -> bool:
-    """True if the question is for two inputs that differ in as few features as possible, or in a limited number of them."""
+    """True if the question wants two inputs that differ in as few features as possible, or in a limited number."""
     return changes_wanted(query) is not None
 
 
 def is_radius(query: Query) -> bool:
-    """True if the question is for the least largest distance of places from given values, and cells decide it."""
+    """True if the question wants the least maximum distance of places from given values, and cells decide it."""
     goal = query.objective
     if goal is None or goal.maximize or not goal.largest or not goal.values:
         return False
@@ -57,7 +57,7 @@ def is_radius(query: Query) -> bool:
 
 
 def may_be_additive(query: Query) -> bool:
-    """True if the first tree of every model asks for so few features that trees may fall apart into independent groups."""
+    """True if the first tree of every model has so few split features that trees may fall apart into independent groups."""
     return sums_scores(query.objective) and all(cells.may_be_additive(query.models[p.model]) for p in query.points)
 
 
@@ -101,7 +101,7 @@ FEWEST: Final = Method(
     proves="verdict and bound, by questions in which only some features may differ",
     run="treesens.extensions.methods.fewest_changes:search_fewest_changes",
     stage=Stage.STEP,
-    share=0.9,  # the rest is for what it leaves open
+    share=0.9,  # the rest is for what stays open
     before="brief search, disjunction",
 )
 CHEAPEST: Final = Method(
@@ -110,7 +110,7 @@ CHEAPEST: Final = Method(
     fits=lambda query, options: on_trees(options) and is_cheapest(query),
     proves="verdict and bound, exactly; half a second if scores are rounded for the engine",
     run="treesens.extensions.methods.least_cost:search_least_cost",
-    share=0.9,  # the rest is for what it leaves open
+    share=0.9,  # the rest is for what stays open
     before="any answer",
 )
 RADIUS: Final = Method(
@@ -119,7 +119,7 @@ RADIUS: Final = Method(
     fits=lambda query, options: by_engine(options) and is_radius(query),
     proves="verdict and bound, exactly: below this radius there is no answer",
     run="treesens.extensions.methods.least_cost:search_least_radius",
-    share=0.9,  # the rest is for what it leaves open
+    share=0.9,  # the rest is for what stays open
     before="any answer",
 )
 SUMS: Final = Method(

@@ -1,7 +1,7 @@
-"""What a feature of a small domain can take: its cells, or each of its values if values are few; and what features choose
-together: a feature by itself each of its options, a one-hot group one of its members to be one.
+"""The choices of a feature of a small domain: its cells, or each of its values if they are few; and joint choices: one option
+per feature, and one member at 1 per one-hot group.
 
-With a slot per value, relations between values are decided by looking at slots alone.
+With a slot per value, slots alone decide relations between values.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from treesens.compiler.query.values import Place, ValueRange, ValueSum
 from treesens.values.distance_costs import cell_reaches
 
 FEW = 64
-"""Values of a feature that get a slot each."""
+"""Maximum of values of a feature with a slot each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
     """`cells` int32[n], and the legal values of each slot (None is missing, or a cell without any).
 
-    `split` says whether there is a slot per value.
+    `split`: one slot per value.
     """
 
     cells: Int32Array
@@ -35,7 +35,7 @@ class Slots:
 
     @property
     def wide(self) -> BoolArray:
-        """Slots of more than one value, bool[n]."""
+        """Slots with several values, bool[n]."""
         return np.array([r is not None and not r.single for r in self.reaches], bool)
 
     def of_cells(self, mask: BoolArray) -> Int32Array:
@@ -44,7 +44,7 @@ class Slots:
 
 
 def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
-    """A slot per cell or, if `split` and there are few values, a slot per value; only legal cells are split."""
+    """A slot per cell or, if `split` and there are few values, per value; only legal cells are split."""
     reaches = cell_reaches(space, feature)
     whole = Slots(np.arange(len(reaches), dtype=np.int32), reaches)
     if not split:
@@ -61,7 +61,7 @@ def slots_of(space: Space, feature: int, *, split: bool) -> Slots:
 
 
 def values_of(reach: ValueRange | None) -> list[ValueRange | None] | None:
-    """Every legal value alone; None if there are more than a few. A missing value stays as it is."""
+    """Every legal value alone; None if there are too many. A missing value stays as it is."""
     if reach is None or reach.single:
         return [reach]
     if reach.values is not None:
@@ -106,19 +106,19 @@ Key = TypeVar("Key")
 
 
 class Member(NamedTuple):
-    """The options of a feature int32[k]; `ones` bool[k] says which of them are "is one", None outside of a group."""
+    """The options of a feature int32[k]; `ones` bool[k] flags those that mean "is one", None outside of a group."""
 
     options: Int32Array
     ones: BoolArray | None = None
 
 
 def count_choices(block: Mapping[Key, Member]) -> int:
-    """How many rows `list_choices` has."""
+    """The number of rows of `list_choices`."""
     return sum(prod(len(options) for options in case) for case in _cases(block))
 
 
 def list_choices(block: Mapping[Key, Member]) -> Int32Array:
-    """All choices of the features of a block, int32[N, features]: of a group exactly one feature is one."""
+    """All choices of the features of a block, int32[N, features]: in a group exactly one feature is one."""
     parts = []
     for case in _cases(block):
         mesh = np.meshgrid(*case, indexing="ij")
@@ -127,7 +127,7 @@ def list_choices(block: Mapping[Key, Member]) -> Int32Array:
 
 
 def count_inputs(query: Query, point: int) -> int:
-    """Combinations of legal cells of a point that its one-hot groups leave."""
+    """Combinations of legal cells of a point that its one-hot groups allow."""
     legal = query.space.legal
     free, total = set(range(len(legal))), 1
     for group in query.constraints:
@@ -141,7 +141,7 @@ def count_inputs(query: Query, point: int) -> int:
 
 
 def _cases(block: Mapping[Key, Member]) -> Iterable[list[Int32Array]]:
-    """Options per feature whose products, together, are the choices: one case for each member that may be one."""
+    """Options per feature whose products, together, are the choices: one case per member that may be one."""
     members = list(block.values())
     if any(member.ones is None for member in members):
         yield [member.options for member in members]

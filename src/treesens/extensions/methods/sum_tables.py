@@ -1,4 +1,4 @@
-"""Tables of attainable sums, and the choices of parts of which none is better than another."""
+"""Tables of attainable sums, and Pareto-optimal choices of parts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from treesens.compiler.base.arrays import Int32Array, Int64Array
 
 MOST_BITS = 1 << 23
-"""Sums in a table: a million bytes for each part."""
+"""Maximum of sums in a table: a million bytes per part."""
 MOST_FRONT = 4096
-"""Pairs of sums of which none is better than another in both rows, before the table."""
+"""Maximum of Pareto-optimal pairs of sums before the table."""
 _MOST_GROWN = 1 << 22
-"""Pairs of sums of which the best are kept."""
+"""Maximum of pairs of sums whose best are kept."""
 
 
 def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32Array] | None:
-    """Sums over some parts, one or two rows each, of which none is at least as good in every row as another one.
+    """Pareto-optimal sums over some parts, one or two rows each.
 
-    int64[n, rows], with the choice of each part that makes them, int32[n, parts]; None if there are too many.
+    int64[n, rows], with the choice of each part, int32[n, parts]; None if there are too many.
     """
     sums, choices = np.zeros((1, rows), np.int64), np.zeros((1, 0), np.int32)
     for part in parts:
@@ -39,7 +39,7 @@ def front_of(parts: Sequence[Int64Array], rows: int) -> tuple[Int64Array, Int32A
 
 
 def _undominated(sums: Int64Array) -> Int64Array:
-    """The rows that are better than all before them in the last column, in the order of the first one, downwards."""
+    """The rows that exceed all before them in the last column, in descending order of the first one."""
     order = np.lexsort((-sums[:, -1], -sums[:, 0]))
     last = sums[order, -1]
     better = np.ones(len(order), bool)
@@ -48,9 +48,9 @@ def _undominated(sums: Int64Array) -> Int64Array:
 
 
 def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple[int | None, int | None]:
-    """The steps u for which u * direction is at least what is wanted in every row: from and to, None without an end.
+    """The steps u for which u * direction meets the bound of every row: from and to, None for an open end.
 
-    Nothing is wanted in a row of None. Without such a step the window is empty: from 1 to 0.
+    A row of None has no bound. Without such a step the window is empty: from 1 to 0.
     """
     low: Fraction | None = None
     high: Fraction | None = None
@@ -69,10 +69,10 @@ def window_of(direction: tuple[int, ...], wanted: Sequence[int | None]) -> tuple
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The attainable sums of parts in one direction, counted in steps from the first choice of every part.
+    """The attainable sums of parts in one direction, in steps from the first choice of every part.
 
-    Bit i of `reached[k]` says whether the first k parts attain `unit` * i steps above the least that they can. `steps` are the
-    units of every choice above the least of its part, and `least` is the least of all parts together.
+    Bit i of `reached[k]` is set if the first k parts attain `unit` * i steps above their minimum. `steps` are the units of
+    every choice above the least of its part, and `least` is the least of all parts together.
     """
 
     reached: tuple[int, ...]
@@ -102,7 +102,7 @@ class Table:
         return cls(tuple(reached), steps, least, unit)
 
     def find(self, low: int | None, high: int | None, *, largest: bool = False) -> list[int] | None:
-        """The choice of every part for the least (the largest) sum from `low` to `high`; None if there is no such sum."""
+        """The choices of all parts for the least (the largest) sum from `low` to `high`; None if there is none."""
         last = self.reached[-1].bit_length() - 1
         first = 0 if low is None else max(0, -((self.least - low) // self.unit))
         end = last if high is None else min(last, (high - self.least) // self.unit)

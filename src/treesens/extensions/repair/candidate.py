@@ -1,4 +1,4 @@
-"""Repaired models before they are files, and the files: one description of leaf values for both."""
+"""Repaired models in memory, and their files: one description of leaf values for both."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ WRITERS: dict[str, Callable[[Ensemble, bytes], Writer]] = {
     "sklearn-skops": SklearnWriter,
     "sklearn-skops-pipeline": SklearnWriter,
 }
-"""By the format of the file."""
+"""Writers by file format."""
 
 
 class Editor:
-    """Gives the leaves of a model, and of copies of its trees, other values.
+    """Replaces the leaf values of a model, and of copies of its trees.
 
-    The structure is read once from a file whose leaves hold their own numbers; after that a candidate is the same columns with
-    other leaves, until a file is written.
+    The structure is read once from a file whose leaves hold their own indices; a candidate then is the same columns with other
+    leaves, until a file is written.
     """
 
     def __init__(self, model: LoadedModel, variables: Variables) -> None:
@@ -55,19 +55,21 @@ class Editor:
         self.suffix = Path(source.path).suffix
         self._leaves = leaves_of_trees(model.ensemble)
         count, width = model.ensemble.leaf_value.shape
-        first = count + 1  # 0 is what a writer fills a round with
+        first = count + 1  # 0 is the filler of rounds
         slots = first + np.arange(variables.count // width, dtype=np.float64)
         own = np.repeat(np.arange(1.0, first)[:, None], width, axis=1)
         numbered = self._trees(own, np.repeat(slots, width))
         self._template = self._read(self._writer.written(numbered), model.ensemble.name)
-        # A forest with more trees has larger leaves: its mean is what it was.
+        # A forest with more trees has larger leaves: the mean is unchanged.
         self._scale = self._template.ensemble.average / model.ensemble.average
         number = (self._template.ensemble.leaf_value[:, 0] / self._scale).astype(np.int64)
         self._own_at, self._copy_at = np.flatnonzero((number > 0) & (number < first)), np.flatnonzero(number >= first)
         self._own_leaf, self._variable = number[self._own_at] - 1, number[self._copy_at] - first
 
     def _trees(self, own: FloatArray, values: FloatArray, *, alone: bool = False) -> list[Tree]:
-        """The trees with own leaves float64[leaves, W] and copies' in float64[variables]; `alone` without those copied."""
+        """The trees with own leaves float64[leaves, W] and copies' leaves float64[variables]; `alone` without the copied
+        trees.
+        """
         changed, variables = set(self.variables.forest.changed), self.variables
         copies: dict[int, list[Tree]] = {}
         for copy, start in zip(variables.copies, variables.start.tolist(), strict=False):
@@ -82,7 +84,7 @@ class Editor:
         return trees
 
     def _raw(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What the leaves of the file hold, before their trees are weighted: own leaves, and all variables."""
+        """The leaves of the file before trees are weighted: own leaves, and all variables."""
         ensemble, variables = self.model.ensemble, self.variables
         unit, width = units(ensemble), variables.width
         weight = np.repeat(unit[[c.tree for c in variables.copies]], np.diff(variables.start))
@@ -96,7 +98,7 @@ class Editor:
         return own, copied
 
     def candidate(self, values: FloatArray) -> LoadedModel:
-        """The model with other leaves float64[variables], in memory; the library itself does not know it."""
+        """The model with other leaves float64[variables], in memory only."""
         own, copied = self._raw(values)
         ensemble = self._template.ensemble
         held = np.zeros(ensemble.leaf_value.shape)
@@ -121,7 +123,7 @@ class Editor:
         return self._writer.written(kept)
 
     def read(self, content: bytes) -> LoadedModel:
-        """A repaired file as the reader sees it."""
+        """A repaired file as its reader returns it."""
         return self._read(content, self.model.ensemble.name)
 
     def _read(self, content: bytes, name: str) -> LoadedModel:
@@ -131,8 +133,8 @@ class Editor:
 
 @contextmanager
 def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
-    """A repaired file's content as the reader sees it, while it lies in a folder of its own. A pickle is one that was made
-    here, of an object whose file the user trusts.
+    """A repaired file's content as its reader returns it, while it is in a temporary folder. A pickle was made here, from an
+    object whose file the user trusts.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}{suffix}"
@@ -141,7 +143,7 @@ def on_disk(content: bytes, name: str, suffix: str) -> Iterator[LoadedModel]:
 
 
 def _content(source: ModelSource) -> bytes:
-    """The content of the file that a model was read from. ModelError if it is another one by now, or was never a file."""
+    """The content of the model's original file. ModelError if it has changed, or never was a file."""
     try:
         data = Path(source.path).read_bytes()
     except OSError:

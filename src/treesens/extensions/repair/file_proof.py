@@ -1,4 +1,4 @@
-"""The written file is read again: by the library, which must predict the same, and by the engine, which proves the promises."""
+"""The written file is read again: its library must predict the same, and the engine proves the promises."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from treesens.frontends.base import LoadedModel
 from treesens.records.answers import certificate_record
 
 _ROWS = 1000
-"""On which the library is compared, and as many beside thresholds."""
+"""Rows on which the library is compared; as many again lie next to thresholds."""
 _SWING_SECONDS = 10.0
 
 
@@ -44,8 +44,8 @@ class FileProof:
         self._swings: dict[tuple[str, int], tuple[float | None, float | None]] = {}
 
     def prove(self, promises: Sequence[Promise], model: LoadedModel) -> tuple[str, dict[str, Any]]:
-        """Why a file does not keep its promise, or an empty text and the proofs. A proof counts if its certificate is accepted;
-        the certificates of a file that keeps all promises go into the folder that is named.
+        """Why a file breaks its promise, or an empty text and the proofs. A proof counts if its certificate is accepted; the
+        certificates of a file that keeps all promises go into the named folder.
         """
         options, proofs, kept = self.options, [], {}
         if self.kept is not None:
@@ -56,10 +56,10 @@ class FileProof:
                 return f"a score of the rows to keep changed by {change:.3g}", {}
             kept = {"kept_rows": {"rows": len(self.kept), "largest_change_of_a_score": change}}
         decided = decided_by(options)
-        going_on = threading.Event()  # a Ctrl-C has ended the search; what it found is proved
+        going_on = threading.Event()  # Ctrl-C ended the search; its results are proved
         with tempfile.TemporaryDirectory() as made:
             for number, asking in enumerate(questions_for(model, promises, decided)):
-                # The order of exact sums: two sums that are equal have no room for what is rounded.
+                # Exact sums are ordered: equal sums leave no room for rounding.
                 final = not asking.promise.is_direction
                 found = settle(
                     asking, model, seconds=options.proof_time, stop=going_on, certificates=Path(made), final=final
@@ -94,8 +94,8 @@ class FileProof:
         return self._swings[key]
 
     def check_library(self, model: LoadedModel) -> None:
-        """InternalError unless the stock library, which loads the file here, predicts what treesens reads from it: on rows of
-        the table, and at and beside thresholds.
+        """InternalError unless the installed library loads the file and predicts what treesens reads from it: on rows of the
+        table, and at and next to thresholds.
         """
         rows = self.rows
         if len(rows) > _ROWS:
@@ -120,7 +120,7 @@ class FileProof:
 
 
 def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
-    """True if the library predicts of rows with missing values."""
+    """True if the library predicts rows with missing values."""
     try:
         model.margins(rows)
     except ModelError:
@@ -129,7 +129,7 @@ def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
 
 
 def _placed(claim: Certified, folder: Path | None) -> dict[str, Any]:
-    """The record of a certificate in the folder where it is kept; without one it was made and checked, and has no file."""
+    """The record of a certificate in its folder; without a folder it was made and checked, and has no file."""
     record = certificate_record(claim)
     record["file"] = None if folder is None or not claim.path else str(folder / Path(claim.path).name)
     return record

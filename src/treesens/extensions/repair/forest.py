@@ -1,8 +1,8 @@
-"""The trees of a model that ask for some features, their means over these features, and the trees that a writer gets.
+"""The trees of a model that split on some features, their means over these features, and the trees that a writer gets.
 
-The mean of a tree over the features F is a sum of trees that do not ask for F: the tree with every question about F answered
-as one value of F answers it, one such copy for every way in which values of F answer them, weighted by how many rows of a table
-answer so. Copies that ask the same questions are one tree, whose leaves hold the weighted sums.
+The mean of a tree over the features F is a sum of trees without splits on F: one copy per combination of directions that values
+of F take at these splits, weighted by the share of table rows with it. Copies with equal splits are merged; their leaves hold
+the weighted sums.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from treesens.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A tree that asks what `tree` asks, but for some features.
+    """A tree with the splits of `tree`, except those on some features.
 
-    `node` int32[N] are node numbers of the ensemble whose questions its nodes ask, parents first and siblings side by side;
-    `left` and `right` int32[N] are positions among them, -1 at leaves. Leaf `position[i]` holds `weight[i]` of the ensemble's
-    leaf `leaf[i]`: a row of `answers` (node -> goes left) leads a row of the table through it.
+    `node` int32[N] are the ensemble's nodes whose splits it has, parents first and siblings side by side; `left` and `right`
+    int32[N] are positions among them, -1 at leaves. Leaf `position[i]` holds `weight[i]` of the ensemble's leaf `leaf[i]`: a
+    row of `answers` (node -> goes left) leads a row of the table through it.
     """
 
     tree: int
@@ -48,7 +48,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class _Part:
-    """A node of a copy while it is made: `node` of the ensemble, and its children (None at a leaf)."""
+    """A node of a copy under construction: `node` of the ensemble, and its children (None at a leaf)."""
 
     node: int
     left: _Part | None = None
@@ -56,10 +56,10 @@ class _Part:
 
 
 class Forest:
-    """An ensemble with the trees that ask for the features `varied` or `ordered`, but for those that ask for one of `kept`;
-    those that ask for `varied` are `averaged` over them.
+    """An ensemble with the trees that split on features `varied` or `ordered`, except those that split on `kept`; those that
+    split on `varied` are `averaged` over them.
 
-    ModelError for leaves that hold several raw scores: no library's file of such a model is written.
+    ModelError for leaves with several raw scores: such models cannot be written to a file.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Forest:
         return _Part(node, left, right)
 
     def _key(self, part: _Part) -> Any:
-        """Equal for copies that ask the same questions."""
+        """Equal for copies with the same splits."""
         if part.left is None or part.right is None:
             return None
         feature = int(self.cells.feature[part.node])
@@ -135,7 +135,7 @@ class Forest:
         return Copy(tree, node, left, right, np.tile(at, len(members)), leaf, weight)
 
     def reached(self, copy: Copy, cells: Int32Array) -> Int64Array:
-        """Which leaf of a copy every row reaches, int64[rows]: its number among the copy's leaves."""
+        """The leaf of a copy that every row reaches, int64[rows]: its number among the copy's leaves."""
         at = np.zeros(len(cells), dtype=np.int64)
         for position, (node, left) in enumerate(zip(copy.node.tolist(), copy.left.tolist(), strict=True)):
             if left < 0:
@@ -162,10 +162,10 @@ def _laid_out(part: _Part) -> tuple[list[int], list[int], list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree to write: the questions of `copy`, or (None) of tree `source` as it is, with new leaves.
+    """A tree to write: the splits of `copy`, or (None) of tree `source`, with new leaves.
 
-    `values` float64[leaves of the tree, W] are what its leaves hold, in the order of the ensemble or of `copy.leaves`; None
-    leaves the tree of the file as it is.
+    `values` float64[leaves of the tree, W] are its leaf values, in the order of the ensemble or of `copy.leaves`; None keeps
+    the file's tree.
     """
 
     source: int
@@ -174,19 +174,19 @@ class Tree:
 
 
 class Writer(Protocol):
-    """Puts trees into a model file that was read. `leaf_type` are the numbers that a leaf of the file can hold."""
+    """Writes trees into a loaded model file. `leaf_type` is the number type of the file's leaves."""
 
     leaf_type: NumberType
 
     def written(self, trees: Sequence[Tree]) -> bytes:
-        """The content of the file with other trees; those of one source are together, in the order of the sources."""
+        """The content of the file with other trees; those of one source are together, in source order."""
         ...
 
 
 def nodes_in_file(
     ensemble: Ensemble, tree: int, left: Sequence[int], right: Sequence[int], root: int = 0
 ) -> dict[int, int]:
-    """The node of the file for every node of a tree of the ensemble: both are walked side by side from their roots.
+    """The file's node for every node of an ensemble's tree: both are walked in parallel from their roots.
 
     `left` and `right` are the file's own children within the tree.
     """
@@ -201,17 +201,17 @@ def nodes_in_file(
 
 
 def leaves_of_trees(ensemble: Ensemble) -> list[Int32Array]:
-    """The leaf numbers of every tree, int32[leaves of it]."""
+    """The leaf numbers of every tree, int32[its leaves]."""
     order = np.argsort(ensemble.leaf_tree, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(ensemble.leaf_tree, minlength=ensemble.n_trees))
     return np.split(order, ends[:-1])
 
 
 def contributions(ensemble: Ensemble) -> FloatArray:
-    """What every leaf adds to the margins, float64[leaves, W], rounded: no proof rests on it."""
+    """The contribution of every leaf to the margins, float64[leaves, W], rounded: no proof depends on it."""
     return np.asarray(units(ensemble)[ensemble.leaf_tree][:, None] * ensemble.leaf_value)
 
 
 def units(ensemble: Ensemble) -> FloatArray:
-    """What a leaf of 1 in each tree adds to a margin, float64[trees]."""
+    """The margin of a leaf value of 1 in each tree, float64[trees]."""
     return np.asarray(ensemble.tree_weight / ensemble.average)

@@ -1,4 +1,4 @@
-"""Rows whose scores must stay: linear equations in the leaves, which copies can keep without asking for what varies."""
+"""Rows whose scores must stay: linear equations in the leaves, which copies can satisfy without splits on varied features."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treesens.extensions.repair.program import Variables
 
 MOST_ROWS = 500
 TOLERANCE = 1e-4
-"""In raw score: what rounding may change. The written file is compared by the library itself."""
+"""In raw score: tolerance for rounding. The library itself compares the written file."""
 _SOLVED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
     """Rows float64[rows, features]. The sums of the changed trees are forms in the variables, one per row and output; `sums` is
-    what they are in the model as it is.
+    their value in the original model.
     """
 
     rows: FloatArray
@@ -46,8 +46,8 @@ class KeptRows:
         return cls(rows, forms, np.asarray(forms @ variables.original), len(variables.own))
 
     def kept(self, values: FloatArray, metric: FloatArray) -> FloatArray:
-        """The nearest values whose copies give the rows what they had. UsageError if none do: rows that differ in what varies
-        alone cannot both stay.
+        """The nearest values whose copies preserve the rows' scores. UsageError if there are none: rows that differ only in
+        varied features cannot both stay.
         """
         missing = self.sums - self.forms @ values
         forms = self.forms.copy()[:, self.own :]

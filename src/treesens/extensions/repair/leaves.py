@@ -1,9 +1,9 @@
-"""The search for the best leaves: cuts by pairs of inputs, and proofs between the mean and the best that known pairs allow.
+"""The search for the best leaves: cuts by pairs of inputs, and proofs between the mean and the optimum for known pairs.
 
-The best that known pairs allow breaks promises, by pairs that are not known yet. Rows of the table and climbing from them give
-many of these at no cost. On the way from the mean, which breaks none, to that best point the score of every pair changes
-linearly; so a part of the way is proved, and it costs less than what was proved before if the part is large enough. The engine
-proves it, or gives one more pair (in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
+The optimum for known pairs breaks promises, by pairs that are still unknown. Table rows and climbing from them give many of
+these at no cost. Between the mean, which breaks none, and that optimum the score of every pair changes linearly; so a point on
+the way is tried, which costs less than the proved leaves if it is far enough. The engine proves it, or returns one more pair
+(in-out separation: Ben-Ameur and Neto, Networks 2007; ADR 0019).
 
 `Search` proves leaves in memory and mixes the model with its mean; `LeafSearch` starts from that mixture.
 """
@@ -41,8 +41,8 @@ class Search:
         self._first = 0
 
     def holds(self, values: FloatArray, seconds: float | None = None) -> bool:
-        """True if all promises are proved of leaves within so many seconds each (by default those of a search, so that the
-        written file is proved easily); a pair that breaks one is kept in `broken`.
+        """True if all promises are proved for leaves within so many seconds each (by default those of a search, so that the
+        written file is easy to prove); `broken` keeps a counterexample.
         """
         options, self.broken = self.repair.options, None
         seconds = min(options.proof_time, max(1.0, options.time_limit / 30)) if seconds is None else seconds
@@ -59,14 +59,14 @@ class Search:
         return True
 
     def blended(self, mean: FloatArray | None = None) -> FloatArray:
-        """As little of the mean (or of other leaves float64[variables] that keep the promise) as the proofs allow, of the
-        leaves that the search starts from.
+        """The smallest share of the mean (or of other leaves float64[variables] that keep the promise) that is proved when
+        mixed with the start leaves.
         """
         start, mean = self.repair.start, self.repair.mean if mean is None else mean
         if self.repair.order is not None and self.holds(start, self.repair.options.proof_time):
-            return start  # the model as it is breaks a promise; in order it may keep all
+            return start  # the original model breaks a promise; in order it may keep all
         low, high, options = 0.0, 1.0, self.repair.options
-        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, on which all else rests
+        seconds = min(options.proof_time, max(3.0, options.time_limit / 10))  # few proofs, on which the rest depends
         for _ in range(8):
             if self.repair.stop.is_set():
                 break
@@ -80,18 +80,18 @@ class Search:
 
 
 _STEPS = 5
-"""Of the program, before pairs are looked for again."""
+"""Steps of the program, before pairs are searched again."""
 _MORE_STEPS = 40
-"""Until the leaves of the copies alone are nearest to the model."""
+"""Steps until the leaves of the copies alone are nearest to the model."""
 _TRIES = 2
-"""To find pairs among rows, before the engine is asked."""
+"""Rounds of pairs among rows before the engine runs."""
 _QUESTIONS = 10
-"""To the engine, before the program goes on."""
+"""Calls of the engine before the program continues."""
 _LEAST_SHARE = 1e-3
 _EVALUATED = 4_000
-"""Inputs that are evaluated at once to find pairs among rows."""
+"""Inputs evaluated at once when searching pairs among rows."""
 _NEAR = 1e-9
-"""Of a loss: less is no gain."""
+"""Relative change of a loss below which there is no gain."""
 _HALVINGS = 20
 
 
@@ -112,7 +112,7 @@ class LeafSearch:
         self._ways = {climber: Ways(repair.variables, climber, self.model.ensemble) for climber in self.climbers}
 
     def best(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves that are better than the blend on rows set aside; the blend itself if there are none."""
+        """Proved leaves that are better than the blend on rows set aside; otherwise the blend."""
         repair, program = self.repair, self.program
         first = self._first(blend)
         deadline = time.monotonic() + repair.options.time_limit
@@ -152,10 +152,10 @@ class LeafSearch:
         return inside
 
     def _first(self, blend: FloatArray) -> FloatArray:
-        """Proved leaves to start from: the blend, or a mixture with copies that make up for what the mean takes away.
+        """Proved leaves to start from: the blend, or a mixture with copies that compensate for the loss of the mean.
 
-        The copies do not ask for the features that vary, so whatever their leaves are, no pair can tell. Those that are nearest
-        to the model take the place of the mean from here on, if they are nearer on rows set aside as well.
+        The copies have no splits on varied features, so their leaves affect no pair. Those nearest to the model replace the
+        mean, if they are also nearer on rows set aside.
         """
         repair, aside = self.repair, self.repair.aside()
         if not self.climbers or repair.stop.is_set():
@@ -172,7 +172,7 @@ class LeafSearch:
         return min((blend, mixed), key=aside.divergence)
 
     def _first_pairs(self, first: FloatArray) -> None:
-        """Pairs among rows, before the first question: of the model as it is, and of the best that these allow."""
+        """Pairs among rows, before the first proof: for the original model, and for the optimum under these."""
         self.program.stay_near(first, RIDGES[0])
         self._separate(self.repair.start, 50)
         for _ in range(_TRIES):
@@ -180,8 +180,8 @@ class LeafSearch:
                 break
 
     def _candidate(self, inside: FloatArray, outside: FloatArray, share: float, *, middle: bool) -> FloatArray | None:
-        """What the engine is asked about: a point on the way from the mean, or the middle between what is proved and what is
-        outside; without pairs to fear, what is outside. None if it costs no less than what is proved.
+        """The next leaves for the engine: a point on the way from the mean, or the midpoint between proved and unproved ones;
+        without known pairs, the unproved ones. None if they cost no less than the proved ones.
         """
         if not self.climbers:
             return self._between(inside, outside, 1.0)
@@ -191,8 +191,8 @@ class LeafSearch:
         return between if self.program.value(between) < self.program.value(inside) - _NEAR else None
 
     def _between(self, inside: FloatArray, outside: FloatArray, share: float) -> FloatArray | None:
-        """A point on the way from the mean to what is outside: `share` of the part that costs less than what is inside; None if
-        nothing on the way does.
+        """A point on the way from the mean to the outer leaves: `share` of the part that costs less than the inner ones; None
+        if no point does.
         """
         mean, value = self.mean, self.program.value
         limit = value(inside) - _NEAR
@@ -206,8 +206,8 @@ class LeafSearch:
         return np.asarray((1 - part) * mean + part * outside)
 
     def _separate(self, values: FloatArray, most: int) -> int:
-        """Pairs among rows that break a promise with some leaves, and worse ones that climbing finds from the worst, become
-        limits; how many.
+        """Pairs among rows that break a promise with some leaves, and worse ones found by climbing from the worst, become
+        limits; returns their number.
         """
         ensemble, rows, found = self.repair.editor.candidate(values).ensemble, self.repair.train.rows, 0
         for climber in self.climbers:
@@ -220,7 +220,7 @@ class LeafSearch:
         return found
 
     def _learn(self, candidate: FloatArray, outside: FloatArray) -> None:
-        """The pair that the engine has given, and worse ones nearby, become limits."""
+        """The engine's pair, and worse ones nearby, become limits."""
         assert self.search.broken is not None
         number, pair = self.search.broken
         climber, model_of = self.climbers[number], self.repair.editor.candidate
@@ -229,7 +229,7 @@ class LeafSearch:
             self._cut(climber, climber.climb(model_of(values).ensemble, pair[0], pair[1]), values)
 
     def _cut(self, climber: Climber, pairs: Pairs, values: FloatArray) -> None:
-        """Pairs become rows of the program, each of which keeps the pair from breaking the promise."""
+        """Pairs become rows of the program, each of which prevents its pair from breaking the promise."""
         ways = self._ways[climber]
         for form, limit in ways.of(pairs, values, self.mean):
             self.program.limits.add(form, limit)

@@ -1,4 +1,4 @@
-"""Other trees in a LightGBM text file: the lines of a tree with other entries, everything else as it is."""
+"""Other trees in a LightGBM text file: new entries in the lines of trees, everything else unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAVES = frozenset(["leaf_value", "leaf_weight", "leaf_count"])
 
 
 class LightGBMWriter:
-    """Writes the text format. ModelError for what a repaired file could not say."""
+    """Writes the text format. ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT64
 

@@ -14,11 +14,11 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.errors import MissingPackageError
 
 _EQUAL = 1e-9
-"""Rows that stay are as near as this before they count as right."""
+"""Tolerance for rows that stay."""
 
 
 class Limits:
-    """Limits form @ values <= limit, and first those with an equal sign; `metric` float64[variables] weights squares."""
+    """Limits form @ values <= limit, preceded by equations; `metric` float64[variables] weights squares."""
 
     def __init__(self, metric: FloatArray) -> None:
         self.metric = metric
@@ -31,12 +31,12 @@ class Limits:
         return len(self._limits)
 
     def equal(self, forms: Any, values: FloatArray) -> None:
-        """The forms, a sparse matrix, have these values for good. Before any other limit."""
+        """Fixes the values of the forms, a sparse matrix; before any other limit."""
         self._forms, self._limits = list(sparse_matrices().csr_matrix(forms)), values.tolist()
         self._equal, self._stacked = len(values), None
 
     def add(self, form: FloatArray, limit: float) -> None:
-        """From now on form @ values <= limit."""
+        """Adds the limit form @ values <= limit."""
         self._forms.append(sparse_matrices().csr_matrix(form))
         self._limits.append(limit)
         self._stacked = None
@@ -71,7 +71,7 @@ def sparse_matrices() -> Any:
 
 
 def missing(error: ImportError) -> MissingPackageError:
-    """What to say if a package is not there."""
+    """The error for a missing package."""
     return MissingPackageError(
         f"this repair needs {error.name}, which is not installed",
         remedy="pip install 'treesens[repair]', or choose --method blend or average",
@@ -79,7 +79,9 @@ def missing(error: ImportError) -> MissingPackageError:
 
 
 def least_dual(gram: FloatArray, excess: FloatArray, free: int) -> FloatArray:
-    """The duals of a projection: the least of x @ gram @ x / 2 - excess @ x, where x >= 0 but for the first `free` numbers."""
+    """The duals of a projection: the minimiser of x @ gram @ x / 2 - excess @ x, with x >= 0 except the first `free`
+    numbers.
+    """
     try:
         import clarabel
         from scipy import sparse

@@ -1,7 +1,7 @@
-"""Leaves in order: every tree by itself rises, or falls, in some features, and so does their sum, however it is rounded.
+"""Ordered leaves: every tree alone rises, or falls, in some features, and so does their sum, however it is rounded.
 
-Two leaves of a tree are in order if their boxes meet but for the feature, and the one lies below the other in it. The nearest
-leaves in order are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved tree by tree.
+Two leaves of a tree are ordered if their boxes overlap in all other features, and one lies below the other in this one. The
+nearest leaves in order are an isotonic regression on this partial order (Barlow and Brunk, JASA 1972), solved tree by tree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class _Part:
     """One tree: values at `low` may not exceed those at `high`, both int64[pairs] among its variables int64[leaves]; `few` are
-    the pairs from which all others follow.
+    pairs that imply all others.
     """
 
     at: Int64Array
@@ -93,7 +93,7 @@ class Order:
 
 
 def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], output: int, forest: Forest) -> _Part | None:
-    """The order of the leaves of one tree that add to one output; None if there is none."""
+    """The order of a tree's leaves with contributions to one output; None if there is none."""
     mine = [(d.feature, d.sign * np.sign(d.weights[output])) for d in directions if d.weights[output] != 0]
     before = np.zeros((len(leaves), len(leaves)), dtype=np.bool_)
     for feature, sign in mine:
@@ -106,7 +106,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
     if not before.any():
         return None
     low, high = np.nonzero(before)
-    # Of a < b < c the pair a, c says nothing. In a circle, where all are equal, nothing is left out.
+    # For a < b < c the pair a, c is redundant. In a cycle, where all are equal, nothing is dropped.
     acyclic = not (before & before.T).any()
     between = (before.astype(np.int64) @ before.astype(np.int64)) > 0
     few = np.flatnonzero(~between[low, high]) if acyclic else np.arange(len(low))
@@ -114,7 +114,7 @@ def _part(leaves: list[tuple[int, _Box]], directions: Sequence[Direction], outpu
 
 
 def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
-    """The first and the last cell of a leaf that holds numbers; a pair that is in no order if there is none."""
+    """The first and the last cell of a leaf with numbers; an unordered pair if there are none."""
     if mask is None:
         return 0, present - 1
     cells = np.flatnonzero(mask[:present])
@@ -122,7 +122,7 @@ def _ends(mask: BoolArray | None, present: int) -> tuple[int, int]:
 
 
 def _meet(one: _Box, two: _Box, but: int) -> bool:
-    """True if two boxes have a cell of every feature in common, but for one feature."""
+    """True if two boxes have common cells in every feature except one."""
     return all(f == but or f not in two or bool((mask & two[f]).any()) for f, mask in one.items())
 
 
@@ -137,7 +137,7 @@ def _boxes_of_tree(forest: Forest, tree: int) -> list[tuple[int, _Box]]:
 def _boxes(
     forest: Forest, node: Sequence[int], left: Sequence[int], right: Sequence[int], root: int
 ) -> list[tuple[int, _Box]]:
-    """The leaves of a tree by their positions, each with the cells of the features that are asked for on the way."""
+    """The leaves of a tree by position, each with its cells of the features split on along its path."""
     found: list[tuple[int, _Box]] = []
     todo: list[tuple[int, dict[int, BoolArray]]] = [(root, {})]
     while todo:

@@ -1,4 +1,4 @@
-"""Pairs of inputs that break a promise, found by climbing, and the linear limits by which leaves keep it for them."""
+"""Pairs of inputs that break a promise, found by climbing, and the linear limits on leaves that prevent it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from treesens.extensions.repair.program import ROOM, Variables
 from treesens.extensions.repair.proof import Asking
 
 _MOST_VALUES = 64
-"""Of a feature that are tried at once; the others are drawn at random."""
+"""Values of a feature tried at once; the others are sampled."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Two inputs each, float64[pairs, features]: the scores of `high` are above those of `low`. `rows` int64[pairs] are the
-    rows that they were made of, if they were.
+    rows that they come from, if any.
     """
 
     high: FloatArray
@@ -44,15 +44,15 @@ class Climber:
         self.weights = asking.weights
 
     def scores(self, ensemble: Ensemble, rows: FloatArray) -> FloatArray:
-        """What is compared, float64[rows]."""
+        """The compared quantity, float64[rows]."""
         return np.asarray(ensemble.margins_emulated(rows), dtype=np.float64) @ self.weights
 
     def ways(self, rows: FloatArray) -> int:
-        """How many values of the varied features rows have, or how many are tried."""
+        """The number of value combinations of the varied features in rows, or of those tried."""
         return min(_MOST_VALUES, len(np.unique(rows[:, self.varied], axis=0)))
 
     def of_rows(self, ensemble: Ensemble, rows: FloatArray, most: int) -> Pairs:
-        """The pairs of rows that break the promise at the values of the varied features that rows have, the worst first."""
+        """Pairs of rows that break the promise, with values of varied features from rows, the worst first."""
         ways = np.unique(rows[:, self.varied], axis=0)
         if len(ways) > _MOST_VALUES:
             ways = ways[self.random.choice(len(ways), _MOST_VALUES, replace=False)]
@@ -67,14 +67,14 @@ class Climber:
         return Pairs(moved[top[broken], broken], moved[bottom[broken], broken], broken)
 
     def _excess(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """By how much pairs break the promise."""
+        """The amounts by which pairs break the promise."""
         apart = high - low - self.asking.limit
         if self.asking.sides is None:
             return np.asarray(apart)
         return np.minimum(high - self.asking.sides[0], self.asking.sides[1] - low)
 
     def climb(self, ensemble: Ensemble, high: FloatArray, low: FloatArray, steps: int = 40) -> Pairs:
-        """From one pair to worse ones, by one feature at a time: the last pair, if it breaks the promise."""
+        """Climbs from one pair to worse ones, one feature at a time: the last pair, if it breaks the promise."""
         best = float("-inf")
         for _ in range(steps):
             ups, downs = self._neighbours(high, low)
@@ -103,7 +103,7 @@ class Climber:
 
 
 def _values(space: Space, feature: int) -> Iterator[float]:
-    """A value of every cell in which the domain has one."""
+    """A value in every cell that meets the domain."""
     grid, domain = space.grid[feature], space.domains[feature]
     for cell in range(grid.n_cells):
         try:
@@ -115,17 +115,19 @@ def _values(space: Space, feature: int) -> Iterator[float]:
 class Ways:
     """Limits form @ values <= limit of the leaves for pairs of one question.
 
-    A pair on both sides of a decision breaks the promise. It does not if the higher score stays below the one side, or if the
-    lower score stays above the other side: the way that is less broken is taken, among those that the leaves which do not ask
-    for the features keep. So all limits have these leaves in common, and what lies between two points that keep them keeps
-    them too. If only differences count (a swing), the difference of the two scores is limited.
+    A pair on both sides of a decision breaks the promise. It does not if the higher score stays below one side, or the lower
+    score above the other: the less violated alternative is used, among those that the leaves without splits on the features
+    satisfy. So these leaves satisfy all limits, and points between two that satisfy them do, too. If only differences count (a
+    swing), the difference of the two scores is limited.
     """
 
     def __init__(self, variables: Variables, climber: Climber, ensemble: Ensemble) -> None:
         self.variables, self.climber, self.ensemble = variables, climber, ensemble
 
     def of(self, pairs: Pairs, values: FloatArray, mean: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-        """The limit of each pair, for leaves float64[variables] that are to change, and `mean` that ask for no feature."""
+        """The limit of each pair, for leaves float64[variables] to be changed, and `mean` ones without splits on the
+        features.
+        """
         asking = self.climber.asking
         room = ROOM * asking.limit
         highs, lows = self._forms(pairs.high), self._forms(pairs.low)

@@ -1,16 +1,15 @@
-"""The convex program over leaves: the least change of the predictions of training rows, under linear rows that pairs of inputs
-have given.
+"""The convex program over leaves: the least change of the predictions of training rows, under linear limits from pairs of
+inputs.
 
-Variables are what the leaves of the changed trees hold, and the leaves of their copies, which do not ask for the features that
-vary. What is minimised is the loss that the model itself expects: the cross entropy of its own probabilities (squared
-differences of a regressor), which is the divergence of Kullback and Leibler and a constant. Labels of training rows are not
-fitted again: that would take up noise which the model has left alone. It is minimised by accelerated projected gradients (Beck
-and Teboulle, SIAM J. Imaging Sciences 2009, with restarts); every projection is a quadratic program, solved by Clarabel in its
-dual variables, one per pair. `changes_of` compares the result with the model before.
+The variables are the leaves of the changed trees, and of their copies, which have no splits on varied features. The objective
+is the loss that the model itself expects: the cross entropy of its own probabilities (squared differences of a regressor),
+which is the divergence of Kullback and Leibler plus a constant. Labels of training rows are not refitted, as that would fit
+noise. It is minimised by accelerated projected gradients (Beck and Teboulle, SIAM J. Imaging Sciences 2009, with restarts);
+every projection is a quadratic program, solved by Clarabel in its dual variables, one per pair. `changes_of` compares the
+result with the model before.
 
-Few rows can be fitted by many leaves nearly exactly, and between these rows the scores are then worse than those of the blend.
-So leaves are held near the blend, each as strongly as by so many rows (the ridge of Hoerl and Kennard, Technometrics 1970), and
-rows that are set aside, which the leaves have not seen, choose the strength.
+Many leaves overfit few rows, and are then worse than the blend between them. So leaves are held near the blend, each as
+strongly as by so many rows (the ridge of Hoerl and Kennard, Technometrics 1970); the strength is chosen on rows set aside.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from treesens.extensions.repair.limits import Limits, sparse_matrices
 from treesens.extensions.studies.losses import LossName, curvature, expected_loss, expected_slopes, losses
 
 RIDGE = 0.1
-"""Of a leaf, if nothing else is said: as much as so many rows that reach it alone."""
+"""Default ridge of a leaf: as strong as so many rows that reach it alone."""
 ROOM = 1e-3
-"""A part of the limit that pairs stay away from it: what float32 rounds, and pairs beside those that were found."""
+"""Margin to a limit, as part of it: for float32 rounding, and pairs next to the found ones."""
 
 
 class Kept(Protocol):
     """An order of leaves."""
 
     def kept(self, values: FloatArray) -> FloatArray:
-        """The nearest values float64[variables] in order."""
+        """The nearest ordered values float64[variables]."""
         ...
 
 
 _STIFF = 1e30
-"""The metric of a leaf that does not move."""
+"""The metric of a fixed leaf."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +81,17 @@ class Variables:
 
     @property
     def original(self) -> FloatArray:
-        """The values of the model as it is: copies add nothing."""
+        """The values of the original model: copies add nothing."""
         return np.concatenate([self.own, np.zeros(self.count - len(self.own))])
 
     def averaged(self, values: FloatArray) -> FloatArray:
-        """The values whose model is the mean over the features that vary: copies in place of the trees that ask for them."""
+        """The values of the mean over varied features: copies replace the trees that split on them."""
         result = values + np.bincount(self._to, weights=self._weight * values[self._from], minlength=self.count)
         result[self._averaged] = 0.0
         return result
 
     def columns(self, cells: Int32Array) -> Columns:
-        """What rows of cells int32[rows, features] reach."""
+        """The leaves that rows of cells int32[rows, features] reach."""
         forest = self.forest
         own = self.of_leaf[forest.cells.leaves(cells)[:, forest.changed]]
         made = [
@@ -107,8 +106,8 @@ class Variables:
         return Columns(reached.astype(np.int32), outputs.astype(np.int64))
 
     def row(self, weights: FloatArray, high: Int32Array, low: Int32Array) -> FloatArray:
-        """The difference of scores of two rows of cells as a linear form in the variables, float64[variables]; copies do not
-        tell the rows apart.
+        """The difference of scores of two rows of cells as a linear form in the variables, float64[variables]; copies give both
+        rows the same.
         """
         trees = self.forest.changed
         reached = self.of_leaf[self.forest.cells.leaves(np.stack([high, low]))[:, trees]]
@@ -121,7 +120,7 @@ class Variables:
 
 
 def reaching(variable: Int32Array, count: int) -> Any:
-    """Which variables rows reach, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
+    """The variables reached by rows, int32[rows, columns], as a sparse matrix of ones with `count` columns."""
     rows, columns = variable.shape
     ends = columns * np.arange(rows + 1)
     return sparse_matrices().csr_matrix((np.ones(variable.size), variable.ravel(), ends), shape=(rows, count))
@@ -129,7 +128,7 @@ def reaching(variable: Int32Array, count: int) -> Any:
 
 class Program:
     """The program of some training rows with margins float64[rows, outputs] under `limits` and an `order` of leaves. `solve`
-    goes on from values that it is given.
+    continues from given values.
     """
 
     def __init__(
@@ -148,8 +147,8 @@ class Program:
         self.stay_near(variables.original, RIDGE)
 
     def stay_near(self, anchor: FloatArray, ridge: float, *, own: bool = True) -> None:
-        """From now on leaves are held near an anchor float64[variables], each as strongly as by so many rows; without `own`
-        those of the model's trees stay there, and those of the copies alone move.
+        """Holds leaves near an anchor float64[variables], each as strongly as by so many rows; without `own` those of the
+        model's trees stay there, and only those of the copies move.
         """
         self.anchor, self.ridge, self.length = anchor, ridge, 4.0
         self.metric = (self._reached * curvature(self.name) + max(ridge, RIDGE)) / self.count
@@ -165,11 +164,11 @@ class Program:
         return self.fixed + self._sums(values)
 
     def value(self, values: FloatArray) -> float:
-        """What is minimised."""
+        """The objective."""
         return self._value(self.margins(values), values)
 
     def expected(self, values: FloatArray) -> float:
-        """The loss of the rows that the model itself expects: what is minimised but for the ridge."""
+        """The loss that the model itself expects for the rows: the objective without the ridge."""
         return expected_loss(self.name, self.margins(values), self.target)
 
     def _value(self, margins: FloatArray, values: FloatArray) -> float:
@@ -213,7 +212,7 @@ class Program:
 
 
 def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict[str, Any]:
-    """Which trees and leaves are others than before, and by how much."""
+    """Changes of trees and leaves, and their sizes."""
     n = len(variables.own)
     ensemble = variables.forest.ensemble
     moved = np.abs(values[:n] - variables.own).reshape(-1, variables.width).max(axis=1, initial=0.0)
@@ -239,19 +238,19 @@ def changes_of(variables: Variables, values: FloatArray, *, alone: bool) -> dict
 RIDGES = (3.0, 10.0, 30.0, 100.0, 300.0)
 """Strengths, in rows that reach one leaf alone."""
 _KEPT = 0.5
-"""Of what the best strength wins on rows set aside, the strength that is taken wins so much."""
+"""Part of the best strength's gain on rows set aside that the chosen strength must keep."""
 _STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Aside:
-    """Rows set aside as a `program` that is only evaluated, and their labels float64[rows]."""
+    """Rows set aside, as a `program` that is only evaluated, and their labels float64[rows]."""
 
     program: Program
     labels: FloatArray
 
     def divergence(self, values: FloatArray) -> float:
-        """What the leaves float64[variables] lose if labels are as the model expects them."""
+        """The loss of the leaves float64[variables] if labels are as the model expects."""
         return self.program.expected(values)
 
     def losses(self, values: FloatArray) -> FloatArray:
@@ -268,8 +267,7 @@ def strength(program: Program, aside: Aside, anchor: FloatArray, *, own: bool = 
     """Sets the greatest ridge toward an anchor whose leaves keep half of what the best of the ridges wins on rows set aside;
     these leaves float64[variables]. Without `own` those of the copies alone move.
 
-    A model that knows its training rows by heart is nearest to itself with a weak ridge even there; on new rows a strong one
-    costs less.
+    An overfitted model is nearest to itself with a weak ridge even there; on new rows a strong one costs less.
     """
     before = aside.divergence(anchor)
     found, won = [anchor], [0.0]

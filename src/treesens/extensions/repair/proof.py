@@ -1,5 +1,5 @@
-"""Promises of a repaired model as questions whose answer must be `none`, over all inputs that the domain leaves open, and their
-answers with certificates.
+"""Promises of a repaired model as questions whose answer must be `none`, over all inputs of the domain, and their answers with
+certificates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from treesens.solve.question import answer_question
 @dataclass(frozen=True)
 class Promise:
     """No two inputs that differ in `varied` alone lie on both sides of the decision by `size` (`gap` in probability or in the
-    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`). Of a direction: the
+    value of a regressor, `margin` in raw score), or are further than `size` apart in raw score (`swing`). For a direction: the
     score does not fall (rise) by `size` while the one feature rises and all others stay.
     """
 
@@ -53,7 +53,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Decided:
-    """What decides: a cut-off of the probability, classes by name, and what inputs are possible."""
+    """The decision: a cut-off of the probability, or classes by name, and the possible inputs."""
 
     threshold: Fraction | None = None
     classes: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Decided:
 
 
 def decided_by(options: RepairOptions) -> Decided:
-    """What decides."""
+    """The decision."""
     return Decided(options.threshold, tuple(options.classes), tuple(options.domain))
 
 
@@ -75,7 +75,7 @@ class Asking:
 
     @property
     def weights(self) -> FloatArray:
-        """What is compared between two inputs: weights float64[outputs] of the margins."""
+        """The quantity compared between two inputs: weights float64[outputs] of the margins."""
         weights = np.zeros(self.decision.ensemble.n_outputs)
         if isinstance(self.decision, Between):
             weights[self.decision.first], weights[self.decision.second] = 1.0, -1.0
@@ -85,7 +85,7 @@ class Asking:
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """The scores that one input must reach and the other stay below to break the promise; None if only their difference
+        """The scores that one input must reach, and the other stay below, to break the promise; None if only their difference
         counts.
         """
         size = float(self.promise.size)
@@ -106,13 +106,13 @@ class Asking:
         return float(self.promise.size) if self.sides is None else self.sides[0] - self.sides[1]
 
     def broken(self, high: FloatArray, low: FloatArray) -> BoolArray:
-        """Which pairs of scores float64[pairs] may break the promise."""
+        """The pairs of scores float64[pairs] that may break the promise."""
         apart = np.asarray(high - low >= self.limit, dtype=np.bool_)
         return apart if self.sides is None else apart & (high >= self.sides[0]) & (low <= self.sides[1])
 
 
 def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Decided) -> list[Asking]:
-    """A question per promise and decision of the model. UsageError for promises that have no meaning."""
+    """A question per promise and decision of the model. UsageError for meaningless promises."""
     check_features(model, [promise.varied for promise in promises])
     units: list[tuple[Promise, Decision]] = []
     for promise in promises:
@@ -127,8 +127,8 @@ def questions_for(model: LoadedModel, promises: Sequence[Promise], decided: Deci
 
 
 def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[Decision]:
-    """The decisions that a promise is about. UsageError for one that has no meaning."""
-    if promise.kind == "gap" or promise.kind == "margin":  # noqa: PLR1714 - narrows the type
+    """The decisions that a promise is about. UsageError for a meaningless one."""
+    if promise.kind == "gap" or promise.kind == "margin":  # # noqa: PLR1714 - narrows the type
         found = decisions_of(model.ensemble, Asked(promise.kind, decided.threshold, decided.classes))
     else:
         found = decisions_of(model.ensemble, natural_question(model.ensemble, decided.threshold, decided.classes))
@@ -145,7 +145,7 @@ def _decisions(model: LoadedModel, promise: Promise, decided: Decided) -> list[D
 
 
 def _order(promise: Promise) -> ast.Formula:
-    """The input with the higher score has the smaller value of a feature in which the score must not fall."""
+    """For a score that must not fall, the input with the higher score has the smaller value of the feature."""
     a, b = (ast.FeatureOf(ast.Name(point), ast.Name(promise.varied[0])) for point in ("a", "b"))
     return ast.Comparison(a, "<" if promise.kind == "increasing" else ">", b)
 
@@ -167,7 +167,7 @@ def settle(
     certificates: Path | None = None,
     final: bool = False,
 ) -> Result:
-    """The answer to a question: `none` keeps the promise. In the end (`final`) it must hold whatever the library rounds."""
+    """The answer to a question: `none` keeps the promise. If `final` it must hold however the library rounds."""
     options = Options(
         backend="native", time_limit=seconds, regions=False, certificates=certificates,
         require_certificate=certificates is not None,
@@ -180,8 +180,8 @@ def settle(
 def largest_swing(
     model: LoadedModel, asking: Asking, decided: Decided, *, seconds: float, stop: threading.Event
 ) -> tuple[float | None, float | None]:
-    """The largest difference of scores of two inputs that differ in the features of a promise alone: what a pair reaches, and
-    a proved bound; None if nothing is known.
+    """The largest difference of scores of two inputs that differ only in the features of a promise: a reached one, and a proved
+    bound; None if neither is known.
     """
     objective = ast.Objective("maximize", asking.decision.difference())
     order = (_order(asking.promise),) if asking.promise.is_direction else ()
@@ -194,9 +194,8 @@ def largest_swing(
 
 
 def possible_inputs(model: LoadedModel, missing: BoolArray, domain: Sequence[ast.Declaration]) -> list[ast.Declaration]:
-    """What the domain leaves open: every code of a category without names, also codes that no split lists (they all go one
-    way), every category with a name of a feature that misses values, and missing values of the features of the mask `missing`
-    bool[features].
+    """The domain: every code of a category without names, also codes that no split lists (they all go one way), every named
+    category, and missing values of the features in the mask `missing` bool[features].
     """
     stated = {item.name.text for item in domain if isinstance(item, ast.Feature)}
     found: list[ast.Declaration] = []

@@ -1,4 +1,4 @@
-"""The repair of one model: which methods there are, the cheapest of them, and the file that it makes."""
+"""The repair of one model: the available methods, the cheapest of them, and the repaired file."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from treesens.extensions.studies.prices import Moved, price_of
 from treesens.frontends.base import LoadedModel
 
 _MOST_ENTRIES = 4_000_000
-"""Leaves that the rows of the program reach, in all; of more rows so many are drawn."""
+"""Maximum of leaves reached by the program's rows; more rows are sampled."""
 _ASIDE = 3
-"""One of so many training rows is set aside."""
+"""One in so many training rows is set aside."""
 _NUDGES = (0.0, 1e-4, 1e-3, 1e-2, 0.1)
-"""Parts of the mean that are blended in, one after the other, until the written file is proved."""
+"""Parts of the mean blended in successively, until the written file is proved."""
 
 
 @dataclass
 class Repaired:
-    """A repaired model of one size: `content` of its file, None if the promise was not proved of it."""
+    """A repaired model of one size: `content` of its file, None without a proof of the promise."""
 
     size: Fraction
     method: Method
@@ -56,7 +56,7 @@ class Repaired:
 
 
 class Repair:
-    """The repair of one model on the rows of one table; `stop` ends the search, and what is proved by then is kept.
+    """The repair of one model on the rows of one table; `stop` ends the search, and proved results are kept.
 
     UsageError and ModelError for models and promises that cannot be repaired.
     """
@@ -130,16 +130,16 @@ class Repair:
         return [*found, *(Promise((name,), kind, LEAST_FALL) for name, kind in options.directions.items())]
 
     def toward_mean(self, values: FloatArray, part: float) -> FloatArray:
-        """(1 - part) of some leaves, and part of the mean: what keeps an order, or rows as they are, still keeps them."""
+        """(1 - part) of some leaves, plus part of the mean: this preserves orders and kept rows."""
         return np.asarray((1 - part) * values + part * self.mean)
 
     def _metric(self) -> FloatArray:
-        """Weights of squares of changes of leaves, float64[variables]: how many training rows reach each."""
+        """Weights of squared changes of leaves, float64[variables]: the numbers of training rows that reach them."""
         reached = self.variables.columns(self.cells[self._split()[0]]).variable
         return np.bincount(reached.ravel(), minlength=self.variables.count).astype(np.float64) + RIDGE
 
     def _order(self) -> Order | None:
-        """The order of leaves that directions ask for."""
+        """The order of leaves that directions require."""
         promises = [promise for promise in self.promises(self.options.sizes[0]) if promise.is_direction]
         if not promises:
             return None
@@ -167,8 +167,8 @@ class Repair:
         return result
 
     def _values(self, search: Search) -> tuple[Method, FloatArray, bool] | None:
-        """The method that is cheapest, its leaves, and whether copies replace their trees; None if an
-        interruption came before anything was proved.
+        """The cheapest method, its leaves, and true if copies replace their trees; None if an interruption came before any
+        proof.
         """
         method, original = self.options.method, self.variables.original
         if search.holds(original, self.options.proof_time):
@@ -196,11 +196,11 @@ class Repair:
                 found.append(("leaves", LeafSearch(self, search).best(blend), False))
         if len(found) == 1:
             return found[0]
-        # Of equal losses the first: leaves that are the blend are called blend.
+        # The first of equal losses: leaves equal to the blend are called blend.
         return min(found, key=lambda one: float(self.aside().losses(one[1]).mean()))
 
     def aside(self) -> Aside:
-        """The training rows that the program does not see."""
+        """The training rows held out from the program."""
         if self._aside is None:
             rows = self._split()[1]
             part = Labelled(self.train.rows[rows], self.train.labels[rows])
@@ -209,14 +209,14 @@ class Repair:
         return self._aside
 
     def _prices(self, model: LoadedModel) -> dict[str, Any]:
-        """The prices on training rows, and on rows that were held out (the ones that count)."""
+        """The prices on training rows, and on held-out rows (the ones that count)."""
         moved = Moved.of(sorted(self.forest.varied), self.train.rows)
         parts = {"train": self.train} if self.test is None else {"train": self.train, "test": self.test}
         return {name: price_of(self.model.ensemble, model.ensemble, part, moved) for name, part in parts.items()}
 
     @staticmethod
     def margins(model: LoadedModel, rows: FloatArray) -> FloatArray:
-        """The library's margins of rows, float64[rows, outputs], by its arithmetic."""
+        """The library's margins of rows, float64[rows, outputs], in its arithmetic."""
         return np.asarray(model.ensemble.margins_emulated(rows), dtype=np.float64)
 
     def program(self) -> Program:
@@ -230,9 +230,7 @@ class Repair:
         return self._program
 
     def _split(self) -> tuple[Int64Array, Int64Array]:
-        """The numbers of the training rows that serve the program, and of those set aside, or of so many of both; always the
-        same ones.
-        """
+        """The numbers of the training rows for the program, and of those set aside, or fixed samples of both."""
         columns = len(self.forest.changed) + len(self.variables.copies)
         most, count = max(200, _MOST_ENTRIES // max(1, columns)), len(self.cells)
         order = np.random.default_rng(self.options.seed).permutation(count)
@@ -241,7 +239,7 @@ class Repair:
         return np.sort(order[:first]), np.sort(aside if len(aside) else order)
 
     def _proved(self, search: Search, method: Method, values: FloatArray, alone: bool) -> Repaired:
-        """The written file, read again by both readers and proved; blended a little more where rounding has broken it."""
+        """The written file, read again by both readers and proved; blended a little more where rounding broke the promise."""
         reason = ""
         for part in _NUDGES:
             if part:

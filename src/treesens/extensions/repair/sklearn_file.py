@@ -1,12 +1,10 @@
-"""Other trees in a fitted estimator of scikit-learn, in the kind of file that it came in: skops, pickle or joblib, compressed
-as it was.
+"""Other trees in a fitted scikit-learn estimator, in the original kind of file: skops, pickle or joblib, with its compression.
 
-Estimators are copied as far as they change, and everything else in the file is what it was. Boosters get their copies as rounds
-of their own. A forest is a mean: it gets so many empty trees that there are 2^k times as many as before, and all leaves are
-multiplied by 2^k, which changes no bit of what is not repaired.
+Changed estimators are copied; the rest of the file is unchanged. Boosters get their copies as additional rounds. A forest is a
+mean: it gets empty trees up to 2^k times its size, and all leaves are multiplied by 2^k, which changes no bit of unrepaired
+values.
 
-Only a file that was opened already, because its user trusts it or because skops has found nothing but plain data in it, is
-opened again.
+Only files that were already opened, because users trust them or because skops found only plain data, are reopened.
 """
 
 from __future__ import annotations
@@ -40,21 +38,21 @@ _COMPRESSIONS: tuple[tuple[tuple[bytes, ...], _Way, _Way], ...] = (
     ((b"\xfd7zXZ",), lzma.decompress, lzma.compress),
     ((b"]\x00\x00",), lzma.decompress, lambda data: lzma.compress(data, format=lzma.FORMAT_ALONE)),
 )
-"""First bytes of a compressed file, and the ways to and fro."""
+"""First bytes of compressed files, and their codecs."""
 _OF_JOBLIB = b"joblib.numpy_pickle"
 _FIRST_PROTOCOL = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """The object of a file, and the content of such a file with another object."""
+    """Reads the object of a file, and writes the file with another object."""
 
     model: Any
     content: Callable[[Any], bytes]
 
 
 def stored(source: ModelSource, data: bytes) -> Store:
-    """The object in the content of a file that its user trusts."""
+    """The object in the content of a trusted file."""
     if source.format.startswith("sklearn-skops"):
         return Store(open_skops(data, source.path), _as_skops)
     squeeze: _Way = bytes
@@ -80,7 +78,7 @@ def _as_joblib(model: Any) -> bytes:
 
 
 def _as_pickle(data: bytes) -> Callable[[Any], bytes]:
-    """Writes pickles of the protocol of another one."""
+    """Writes pickles with the protocol of another one."""
     protocol = data[1] if data[:1] == b"\x80" and data[1] <= pickle.HIGHEST_PROTOCOL else _FIRST_PROTOCOL
     return lambda model: pickle.dumps(model, protocol=protocol)
 
@@ -89,7 +87,7 @@ _NO_CHILD, _NO_FEATURE = -1, -2
 
 
 class SklearnWriter:
-    """Writes estimators, and pipelines that end with one. ModelError for what a repaired file could not say."""
+    """Writes estimators, and pipelines that end with one. ModelError for repairs that the file cannot express."""
 
     leaf_type = NumberType.FLOAT64
 
@@ -119,7 +117,7 @@ class SklearnWriter:
         return self._store.content(made)
 
     def in_rounds(self, trees: Sequence[Tree]) -> list[list[Tree | None]]:
-        """The trees as rounds of one per output: those of the file, then the copies; None adds nothing."""
+        """The trees as one round per output: those of the file, then the copies; None adds nothing."""
         outputs = self._ensemble.n_outputs
         first = {tree.source: tree for tree in reversed(trees)}
         rows: list[Tree | None] = [first.get(t) for t in range(self._ensemble.n_trees)]
@@ -206,13 +204,13 @@ class SklearnWriter:
 
 
 def _end(nodes: Any, leaves: Any) -> None:
-    """Makes nodes leaves, as the library writes them."""
+    """Turns nodes into leaves in the library's format."""
     nodes["left_child"][leaves] = nodes["right_child"][leaves] = _NO_CHILD
     nodes["feature"][leaves] = nodes["threshold"][leaves] = _NO_FEATURE
 
 
 def _shaped(tree: Tree, values: Any) -> Any:
-    """Leaves float64[leaves, W] as the library holds them: one output of W classes, or W outputs."""
+    """Leaves float64[leaves, W] in the library's layout: one output of W classes, or W outputs."""
     assert tree.values is not None
     return tree.values.reshape(len(tree.values), *values.shape[1:])
 
@@ -228,4 +226,4 @@ _WRITERS: dict[str, _Write] = {
         ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), SklearnWriter.histogram_boosting
     ),
 }
-"""By the class of the estimator."""
+"""Writers by estimator class."""

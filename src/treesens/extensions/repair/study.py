@@ -1,4 +1,4 @@
-"""The declaration of `repair`: the model with less sensitivity, in its library's file."""
+"""The declaration of `repair`: a less sensitive model in its library's file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Method = Literal["auto", "average", "blend", "leaves"]
 METHODS: tuple[Method, ...] = ("auto", "average", "blend", "leaves")
 PromiseKind = Literal["gap", "margin", "swing", "increasing", "decreasing"]
 KINDS: tuple[PromiseKind, ...] = ("gap", "margin", "swing")
-"""Those with a size."""
+"""Promises with a size."""
 LEAST_FALL = Fraction(1, 10**6)
-"""In raw score: of a direction it is proved that no score falls (rises) by so much."""
+"""In raw score: for a direction it is proved that no score falls (rises) by so much."""
 
 SWING = Option(
     Sizes(),
@@ -55,7 +55,7 @@ PROOF_TIME = Option(Seconds(), "Seconds for each proof.")
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOptions:
-    """What a repair must reach and how. Times are in seconds: `time_limit` for the search for the best leaves of one size,
+    """The goals and settings of a repair. Times are in seconds: `time_limit` for the search for the best leaves of one size,
     `proof_time` for each proof.
     """
 
@@ -111,22 +111,23 @@ class RepairOptions:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of features; every set keeps its promise by itself. UsageError if there is none and no direction either."""
+        """Sets of features; every set keeps its promise by itself. UsageError if there are neither sets nor directions."""
         if not self.vary and not self.directions:
             raise UsageError("no feature is named", remedy="name one: vary=['sex']")
         return tuple(dict.fromkeys(tuple(group) for group in self.vary or ()))
 
     @property
     def directions(self) -> dict[str, PromiseKind]:
-        """Features in which the score has a direction. UsageError for both directions at once."""
+        """Features with a direction of the score. UsageError for both directions at once."""
         if both := sorted(set(self.increasing) & set(self.decreasing)):
             raise UsageError(f"`{both[0]}` is to be increasing and decreasing", remedy="leave one out")
         return {**dict.fromkeys(self.increasing, "increasing"), **dict.fromkeys(self.decreasing, "decreasing")}
 
     @property
     def kind(self) -> PromiseKind:
-        """What `sizes` are: gaps in probability (values of a regressor), margins of both sides, or swings of the raw score; a
-        direction, which has no size, if nothing else is promised. UsageError for sizes without features, or features without.
+        """The meaning of `sizes`: gaps in probability (values of a regressor), margins of both sides, or swings of the raw
+        score; a direction, which has no size, if nothing else is promised. UsageError for sizes without features, or features
+        without.
         """
         named = [kind for kind in KINDS if getattr(self, kind)]
         if self.gap and self.margin:
@@ -141,7 +142,7 @@ class RepairOptions:
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:
-        """One repaired model each. UsageError for what is no size."""
+        """One repaired model each. UsageError for anything but sizes."""
         kind = self.kind
         return (
             tuple(dict.fromkeys(_size(kind, text) for text in getattr(self, kind))) if kind in KINDS else (Fraction(0),)
@@ -149,7 +150,7 @@ class RepairOptions:
 
     @property
     def swing_besides(self) -> Fraction | None:
-        """The swing that is promised beside a gap or a margin. UsageError for several."""
+        """The swing promised in addition to a gap or a margin. UsageError for several."""
         if self.kind == "swing" or not self.swing:
             return None
         if len(self.swing) > 1:
@@ -169,7 +170,7 @@ def _size(kind: str, text: str) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class SwingRecord:
-    """The largest swing of the model as it was and as it is, each with its proved bound."""
+    """The largest swing of the original and of the new model, each with its proved bound."""
 
     before: float | None
     before_bound: float | None
@@ -179,8 +180,8 @@ class SwingRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseRecord:
-    """A promise that the written file keeps, with what proves it. The `kind` is that of the option. A direction has a
-    size, too; its largest swing is the largest fall (of `decreasing` the largest rise).
+    """A promise that the written file keeps, with its proof. The `kind` is that of the option. A direction also has a size; its
+    largest swing is the largest fall (rise for `decreasing`).
     """
 
     kind: str
@@ -196,7 +197,7 @@ class PromiseRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PricesRecord:
-    """Prices on the training rows, and on those that were held out."""
+    """Prices on the training rows, and on held-out rows."""
 
     train: PriceRecord
     test: PriceRecord | Absent = ABSENT
@@ -204,7 +205,7 @@ class PricesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesRecord:
-    """Which trees and leaves are others than before, and by how much."""
+    """The changed trees and leaves, and the sizes of changes."""
 
     trees: int
     trees_that_ask: int
@@ -218,7 +219,7 @@ class ChangesRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRowsRecord:
-    """Rows whose raw scores had to stay, and by how much one changed at most, by the library's own predictions."""
+    """Rows whose raw scores had to stay, and the largest change of one by the library's own predictions."""
 
     rows: int
     largest_change_of_a_score: float
@@ -226,7 +227,7 @@ class KeptRowsRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairRecord:
-    """The repaired model of one size; `file` is its path, `unwritten` the reason if it was proved and yet not written."""
+    """The repaired model of one size; `file` is its path, `unwritten` the reason if a proved model was not written."""
 
     size: float
     method: str
@@ -255,7 +256,7 @@ class RepairDocument:
 
 
 def document(asked: Asking[RepairOptions], found: Found[RepairRecord]) -> RepairDocument:
-    """The repaired models, and what was promised."""
+    """The repaired models, and the promises."""
     options = asked.options
     return RepairDocument(
         model=asked.file(),

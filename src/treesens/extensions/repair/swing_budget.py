@@ -16,8 +16,8 @@ from treesens.python.settings import check_seconds, path_of
 
 
 class SwingBudget:
-    """Keeps a model insensitive while it is trained: after every round it is proved that no two inputs that differ in the
-    features of `vary` alone are further than `swing` apart in raw score.
+    """Keeps a model insensitive during training: after every round it is proved that no two inputs that differ only in `vary`
+    are further than `swing` apart in raw score.
 
     A round that breaks this is repeated with a half and a quarter of the learning rate, and then without the features.
     `vary` names features; a set of several, as in `[("race", "age")]`, changes together. The proof is about all inputs, with
@@ -60,7 +60,7 @@ class SwingBudget:
 
     @property
     def rounds(self) -> dict[str, int]:
-        """The numbers of rounds of the last training that split on `other features`, stayed `as it was`, became `smaller`,
-        or were made `without` the features of `vary`.
+        """The numbers of rounds of the last training by outcome: split on `other features`, stayed `as it was`, became
+        `smaller`, or were made `without` the features of `vary`.
         """
         return dict(Counter(self._trainings[-1].made)) if self._trainings else {}

@@ -58,7 +58,7 @@ class ScoredPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalPart:
-    """What is left among typical inputs."""
+    """The same question about typical inputs."""
 
     percent: float
     way: str
@@ -87,7 +87,7 @@ class SharePart:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapePart:
-    """Whether the score is increasing or decreasing in a feature, and the largest reversals (see `ShapeRecord`)."""
+    """The shape of the score in a feature, and the largest reversals (see `ShapeRecord`)."""
 
     shape: Annotated[str, OneOf(SHAPES)]
     declared: Annotated[str, OneOf(DIRECTIONS)] | None
@@ -231,7 +231,7 @@ class MeaningRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class MendedSet:
-    """What it would cost to repair the model for one set of features, on rows that the repair has not seen."""
+    """The price of a repair for one set of features, on rows that the repair has not seen."""
 
     varied: list[str]
     method: str | None
@@ -304,7 +304,7 @@ DATE = Option(Text(), "The date of the report, YYYY-MM-DD (default: SOURCE_DATE_
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions:
+class AuditOptions(shared.Certifying):
     """What is audited: `time_limit` in seconds for each set of features.
 
     With a `measure` every record has the share of it that is concerned, which takes `time_limit` once more for every gap; with
@@ -339,8 +339,6 @@ class AuditOptions:
     threshold: Fraction | None = given(shared.THRESHOLD, None)
     classes: Sequence[str] = given(shared.CLASSES, ())
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     tolerance: float = given(shared.TOLERANCE, RELATIVE)
     absolute_tolerance: float = given(shared.ABSOLUTE_TOLERANCE, 0.0)
     optimal: bool = given(shared.OPTIMAL, False)

@@ -6,8 +6,8 @@ searched for in the time that is left. Where one score decides, one exact sweep 
 promising rows seed the searches. Outcomes of a decision, votes and averaged probabilities are audited the same way, each event
 with rows of its own (`rows.py`).
 
-What it would cost to mend what the audit has found, the study `repair` is asked about each set of features; no file is kept.
-Every second row serves as a training row, and the others are held out: the price is that of the latter.
+The price of a repair comes from the study `repair`, one set of features at a time; no file is kept. Every second row serves as
+a training row, and the others are held out: the price is that of the latter.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from treesens.values.verify import Witness, verify_values
 
 
 def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
-    """What the study finds."""
+    """Audits every set of features; then shapes and the prices of repairs, if they are options."""
     assert asked.table is not None
     options = asked.options
     check_options(asked.model, options)
@@ -139,7 +139,7 @@ def _share_evidence(title: str, record: dict[str, Any], found: Audit) -> Evidenc
 
 
 def size_of_record(record: dict[str, Any]) -> str:
-    """At which gap a record asks, or between which outcomes."""
+    """The gap of a record, or its outcomes."""
     if "outcomes" in record:
         return f"from {' to '.join(record['outcomes'])}"
     return next(f"at {kind} {record[kind]}" for kind in ("gap", "margin") if kind in record)
@@ -154,7 +154,7 @@ def certified_of(record: dict[str, Any]) -> list[Certified]:
 
 
 def key_of(record: Mapping[str, Any]) -> tuple[object, ...]:
-    """What a record of an audit asks about."""
+    """The subject of a record: features, gap and question."""
     return (*record["varied"], record.get("gap"), record.get("margin"), record["question"])
 
 
@@ -292,7 +292,7 @@ def audit(
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> Audit:
-    """Runs the audit; a set event keeps what is there. Records arrive set by set, as they are finished."""
+    """Runs the audit; a set event ends it with the records so far. Records arrive set by set, as they are finished."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
@@ -324,7 +324,7 @@ def audit(
 _MOMENT = 0.2
 """Fewest seconds for one search of an audit."""
 _ROWS_SHARE, _SEARCH_SHARE = 0.4, 0.6
-"""Shares of the time that is left which the rows of one event, and its search, may take; the rest is for what comes after."""
+"""Shares of the remaining time for the rows of one event, and for its search; later events get the rest."""
 _EXACT = ("native", "compiler")
 """Backends whose bounds are exact, up to the rounding of the value shown."""
 _ROUNDINGS, _BITS = Fraction(1, 1 << 48), 128
@@ -493,7 +493,7 @@ class SetAudit:
         return replace(result, witness=pair, objective=known)
 
     def _settled(self, asked: EventQuestion, result: Result, swing: Result, sweep: ScoreSweep) -> Result:
-        """What the largest swing says about an event that is still open: its bound is a proof, its pair perhaps an answer."""
+        """An open event after the largest swing: the bound of the swing may be a proof, and its pair an answer."""
         if result.verdict is not Verdict.UNKNOWN or swing.objective is None:
             return result
         query, bound = asked.query, exact_bound(swing, sweep.swing_bound())
@@ -511,7 +511,7 @@ class SetAudit:
         """The certificate of the bound of the largest swing."""
         assert self.questions.swing is not None
         query = replace(self.questions.swing.query, name=f"{'_'.join(self.varied)}.swing")
-        # Its pair is none of an event: what counts here is the bound.
+        # Its pair belongs to no event: only the bound counts here.
         bare = replace(swing, verdict=Verdict.UNKNOWN, witness=None)
         options = replace(self.base, certificates=self.certificates)
         return with_study_certificates(query, bare, options, self.limit).certificates
@@ -532,7 +532,7 @@ class SetAudit:
         return [{} for _ in answers]
 
     def _typical(self, answers: list[Audited]) -> list[dict[str, Any]]:
-        """What is left among typical inputs, for every event that was asked about."""
+        """The part of each record about typical inputs."""
         if self.level is None:
             return [{} for _ in answers]
         budget, goal, swing = Budget.of(self.limit, self.stop), self.questions.typical_swing, NO_SWING
@@ -542,7 +542,7 @@ class SetAudit:
         return [{"typical": {**self.level.record(), **self._left(one, budget), **swing}} for one in answers]
 
     def _left(self, one: Audited, budget: Budget) -> dict[str, Any]:
-        """An event among typical inputs: what no inputs do, no typical ones do. Rows first, then a search."""
+        """An event among typical inputs: excluded if no input at all answers it. Rows first, then a search."""
         question = one.asked.typical
         assert question is not None
         if one.result.verdict is Verdict.NONE:
@@ -564,8 +564,8 @@ class SetAudit:
         return answer(question.query, replace(self.base, hints=rows.hints()), budget)
 
     def _share(self, one: Audited) -> dict[str, Any]:
-        """How much of the measure is concerned: nothing where there is no pair, searched for otherwise. If no score decides it
-        is the share of rows that flip; of those that were not tried nothing is known.
+        """The concerned share of the measure: 0 without a pair, searched for otherwise. If no single score decides, it is the
+        share of rows that flip; rows that were not tried leave it open.
         """
         if self.measure is None:
             return {}
@@ -584,7 +584,7 @@ class SetAudit:
     def _put(
         self, asked: EventQuestion, result: Result, swing: Result | None, seconds: float, of_rows: dict[str, Any]
     ) -> dict[str, Any]:
-        """A record: an answer about the set of features, with what is known of rows and of the largest swing."""
+        """A record: the answer about the set of features, with its rows and the largest swing."""
         query = asked.query
         data = record(query.query, result)
         for name in ("query", "expect", "as_expected", "objective", "attempts", "size", "query_sha256"):
@@ -677,7 +677,7 @@ _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after",
 
 
 def check_mending(table: Table, options: AuditOptions) -> None:
-    """UsageError if mending is asked for and the rows have no labels."""
+    """UsageError for prices of repairs on rows without labels."""
     if options.repair_gap and table.label is None:
         raise UsageError("--repair-gap counts prices on labelled rows", remedy="name the column of labels: --label y")
 
@@ -708,7 +708,7 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
 def _mended(
     model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
 ) -> dict[str, Any]:
-    """The price of one set of features, within the time limit; what is proved by then is proved once more, as a file."""
+    """The price of one set of features, within the time limit; the repaired model is proved once more, as a file."""
     repair = study_of("repair")
     options = repair.options(
         vary=[varied],

@@ -39,7 +39,7 @@ def column(
     spare: bool = False,
     uncertified: Any = MISSING,
 ) -> Any:
-    """A field of a record with its column. `uncertified` stands in its place where no certificate is about it."""
+    """A field of a record with its column. `uncertified` replaces its value where no certificate covers it."""
     shown = {"shown": Shown(title, text, right, hide_if_empty, frame, place, spare)}
     return field(
         default=default, metadata={**shown, **({} if uncertified is MISSING else {"uncertified": uncertified})}
@@ -47,7 +47,7 @@ def column(
 
 
 def uncertified(instead: Any, default: Any = MISSING) -> Any:
-    """A field that no claim is about, and what stands in its place in a study that requires certificates."""
+    """A field that no claim covers, and its value in a study that requires certificates."""
     return field(default=default, metadata={"uncertified": instead})
 
 
@@ -82,7 +82,7 @@ def names(name: str) -> Callable[[Record], str]:
 
 
 def number(name: str, digits: int = 6) -> Callable[[Record], str]:
-    """A number, a dash if there is none."""
+    """A number, or a dash for None."""
     return lambda record: "–" if record[name] is None else f"{record[name]:.{digits}g}"
 
 

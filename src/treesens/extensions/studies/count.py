@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treesens.compiler.base.option_kinds import Number
@@ -27,7 +26,7 @@ NEGLIGIBLE_OPTION = Option(Number(0.0, 1.0), "No estimate for a share that is pr
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountOptions:
+class CountOptions(shared.Certifying):
     """Which shares, and how precisely: `time_limit` in seconds for every question."""
 
     measure: MeasureName = given(shared.MEASURE, "uniform")
@@ -46,8 +45,6 @@ class CountOptions:
     negligible: float = given(NEGLIGIBLE_OPTION, NEGLIGIBLE)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per question.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def precision(self) -> Precision:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from math import log
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
 from treesens.extensions.measure.measure import Measure
 from treesens.extensions.measure.measures import NOT_LEARNT, MeasureName, check_measure, measure_of, rows_of_domain
-from treesens.extensions.measure.search import CONCERNED, NONE, Masses, ShareSearch
+from treesens.extensions.measure.search import CONCERNED, NONE, ShareSearch
 from treesens.extensions.measure.share import Share, ShareRun
 from treesens.extensions.studies.count import BoxRecord, CountOptions, CountRecord, EstimateRecord, TraitRecord
 from treesens.extensions.studies.decisions import Asked, Decision, check_regions, decisions_of
@@ -55,45 +55,6 @@ _LARGEST = 3
 _FULL_DRAWS = 5_000
 
 
-@dataclass
-class Shares:
-    """Records per (varied set, decision, gap), in the order of the request; those that were not reached are left out."""
-
-    records: list[CountRecord] = field(default_factory=list)
-    units: list[Unit] = field(default_factory=list)
-    interrupted: bool = False
-    warnings: tuple[str, ...] = ()
-
-
-def count_shares(
-    model: LoadedModel,
-    table: Table | None = None,
-    *,
-    options: CountOptions,
-    stop: threading.Event | None = None,
-    on_record: Callable[[CountRecord], None] | None = None,
-    on_progress: Callable[[Masses], None] | None = None,
-) -> Shares:
-    """Counts for every set of features, decision and gap. A set event keeps what is known by then."""
-    check_measure(options.measure, table is not None)
-    table = None if table is None else align_table(model, table)
-    diagnostics = Diagnostics()
-    varied, gaps = sets_of(model, options.vary), sizes_for(model, options)
-    units = units_of(model, table, varied, gaps, options, diagnostics)
-    halt = stop or threading.Event()
-    found = Shares(warnings=tuple(item.render() for item in diagnostics))
-    for unit in units:
-        if halt.is_set():
-            break
-        record = count_unit(unit, options, halt, on_progress)
-        found.records.append(record)
-        found.units.append(unit)
-        if on_record is not None:
-            on_record(record)
-    found.interrupted = halt.is_set()
-    return found
-
-
 def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
     """The sizes that are asked about."""
     return sizes_of(model, options.gap, options.margin, options.threshold, options.classes)
@@ -101,7 +62,7 @@ def sizes_for(model: LoadedModel, options: CountOptions) -> list[Gap]:
 
 @dataclass(frozen=True)
 class Unit:
-    """One question: what is varied, what decides, and the event."""
+    """One question: the varied features, the decision and the event."""
 
     varied: tuple[str, ...]
     decision: Decision
@@ -148,9 +109,7 @@ def check_countable(question: ResolvedQuestion, measure: MeasureName) -> None:
         measure_of(measure, question)
 
 
-def count_unit(
-    unit: Unit, options: CountOptions, stop: threading.Event, on_progress: Callable[[Masses], None] | None = None
-) -> CountRecord:
+def count_unit(unit: Unit, options: CountOptions, stop: threading.Event) -> CountRecord:
     """The record of one question."""
     start, budget = time.monotonic(), Budget.of(options.time_limit, stop)
     head: dict[str, Any] = {
@@ -162,7 +121,7 @@ def count_unit(
     try:
         found = answered(
             f"the share of {' and '.join(unit.varied)}",
-            lambda: _counted(unit, options, budget, on_progress),
+            lambda: _counted(unit, options, budget),
             _unknown_share,
         )
     except OutOfTime:
@@ -170,9 +129,7 @@ def count_unit(
     return CountRecord(**head, **found, seconds=round(time.monotonic() - start, 6))
 
 
-def _counted(
-    unit: Unit, options: CountOptions, budget: Budget, on_progress: Callable[[Masses], None] | None
-) -> dict[str, Any]:
+def _counted(unit: Unit, options: CountOptions, budget: Budget) -> dict[str, Any]:
     """What is known of a share at the end of the budget; OutOfTime if the search could not begin."""
     with working_within(budget.at_least(FIRST_MOMENT)):
         counted = _counted_of(unit)
@@ -180,7 +137,7 @@ def _counted(
         search = ShareSearch(counted.trees, counted.sides, measure)
     if options.measure == "rows":
         return _of_rows(unit, counted, search, measure)
-    run = ShareRun(search, options.precision, options.seed, on_progress)
+    run = ShareRun(search, options.precision, options.seed)
     return _of_share(unit, counted, search, measure, run.run(options.time_limit, budget))
 
 
@@ -256,12 +213,22 @@ def _of_share(unit: Unit, counted: Counted, search: ShareSearch, measure: Measur
 
 
 def ask(asked: Asking[CountOptions]) -> Found[CountRecord]:
-    """The share of every set of features, decision and gap."""
-    found = count_shares(asked.model, asked.table, options=asked.options, stop=asked.stop, on_record=asked.advance)
-    closed, evidence = all(one.closed for one in found.records), list[list[Evidence]]()
-    if asked.options.certificates is not None:
-        evidence = [[_evidence(*one)] for one in zip(found.units, found.records, strict=True)]
-    return Found(found.records, found.warnings, found.interrupted, closed, found, evidence=evidence)
+    """The share of every set of features, decision and gap. A set event keeps the shares so far."""
+    options, model, table, diagnostics = asked.options, asked.model, asked.table, Diagnostics()
+    check_measure(options.measure, table is not None)
+    table = None if table is None else align_table(model, table)
+    units = units_of(model, table, sets_of(model, options.vary), sizes_for(model, options), options, diagnostics)
+    records: list[CountRecord] = []
+    for unit in units:
+        if asked.stop.is_set():
+            break
+        records.append(count_unit(unit, options, asked.stop))
+        asked.advance(records[-1])
+    warnings, closed = tuple(item.render() for item in diagnostics), all(one.closed for one in records)
+    evidence = []
+    if options.certificates is not None:
+        evidence = [[_evidence(*one)] for one in zip(units, records, strict=False)]
+    return Found(records, warnings, asked.stop.is_set(), closed, evidence=evidence)
 
 
 def _evidence(unit: Unit, record: CountRecord) -> Evidence:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.tolerance import RELATIVE, Closeness
@@ -22,7 +21,7 @@ CHANGES = ("appears", "goes", "unknown", "stays", "never")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiffOptions:
+class DiffOptions(shared.Certifying):
     """What is compared: `time_limit` in seconds for every search, `set_limit` for every set of features and model."""
 
     gap: Sequence[str] = given(
@@ -49,8 +48,6 @@ class DiffOptions:
     )
     optimal: bool = given(shared.OPTIMAL, False, "Largest differences to the last unit: the tolerance is 0.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def near_enough(self) -> float:

@@ -111,7 +111,7 @@ class Largest(Optimum):
 
 @dataclass
 class Difference:
-    """What is known about two models; rows are those of a table, by their numbers."""
+    """The findings about two models; rows are those of a table, by their numbers."""
 
     largest: list[Largest] = field(default_factory=list)
     rows: int | None = None
@@ -121,13 +121,13 @@ class Difference:
     """Rows whose exact sums are equal, and whose sums in the arithmetic of the libraries are not."""
     largest_rounding: float = 0.0
     prices: dict[str, Any] | None = None
-    """What the new model costs on labelled rows."""
+    """The price of the new model on labelled rows."""
     sensitivities: list[ChangedSensitivity] | None = None
     outcomes: list[ChangedOutcome] | None = None
-    """What becomes of the outcomes of a decision."""
+    """The changes of outcomes of a decision."""
     interrupted: bool = False
     same_trees: bool = False
-    """Whether the models are the same, tree by tree."""
+    """True if the models are the same, tree by tree."""
 
     @property
     def bound(self) -> float | None:
@@ -305,7 +305,7 @@ def labels_of_rows(
 def price_on_rows(
     question: ResolvedQuestion, labels: Labelled, varied: Sequence[Sequence[str]] | None
 ) -> dict[str, Any]:
-    """What the second model costs on the rows of the question; rows that flip are counted if features are varied."""
+    """The price of the second model on the rows of the question; rows that flip are counted if features are varied."""
     old, new = (model.ensemble for model in question.query.models)
     rows = question.rows["d"]
     names = sorted({name for group in varied or () for name in group})
@@ -362,7 +362,7 @@ def check_comparable(old: Ensemble, new: Ensemble) -> None:
 
 
 def averages_probabilities(old: Ensemble, new: Ensemble) -> bool:
-    """True if one of the models has no scores: it averages the probabilities of several, and probabilities are compared."""
+    """True if one of the models averages the probabilities of several: then probabilities are compared, not scores."""
     return old.link.averages or new.link.averages
 
 
@@ -459,7 +459,7 @@ def changed_outcomes(
     *,
     same: bool,
 ) -> list[ChangedOutcome]:
-    """What becomes of every outcome; those that were not reached after a stop are left out. `same`: the models are one."""
+    """Every change of outcome; those that were not reached after a stop are left out. `same`: the models are one."""
     found = []
     for (before, after), question in zip(changes_of(decision), questions, strict=True):
         if stop.is_set():
@@ -571,5 +571,5 @@ def changed_sensitivities(
 
 
 def _key(record: dict[str, Any]) -> tuple[object, ...]:
-    """What a record is about."""
+    """The subject of a record."""
     return (*record["varied"], record.get("gap"), record.get("margin"), *map(str, record.get("classes", ())))

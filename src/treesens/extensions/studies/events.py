@@ -1,4 +1,4 @@
-"""Events: what a study is about. A pair of inputs is one if the first input is on one side and the second on another one.
+"""Events: a pair of inputs of which the first is on one side and the second on another one.
 
 Sides are constraints of one point each: above a cut-off and below it, one class and another one, one outcome of a declared
 decision and another one. Where a score just moves, one constraint relates both points.
@@ -69,7 +69,7 @@ class Gap:
 
 
 def gaps_of(gaps: Sequence[str], margins: Sequence[str]) -> list[Gap]:
-    """Gaps from their texts, ascending. UsageError for text that is no number, or below 0."""
+    """Gaps from their texts, ascending. UsageError for a text that is not a number, or below 0."""
     kind: Kind = "gap" if gaps else "margin"
     if gaps and margins:
         raise UsageError("give either gaps (probability) or margins (raw score)")
@@ -146,7 +146,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
 
 @dataclass(frozen=True)
 class TypicalLevel:
-    """A share of fresh inputs in percent, and the way to tell what is typical of the table `d`."""
+    """A share of fresh inputs in percent, and the test for typical inputs, learnt from the table `d`."""
 
     percent: Fraction
     way: str = TYPICAL_WAYS[0]
@@ -164,7 +164,7 @@ class TypicalLevel:
 
 
 def typical_level(level: str | None, way: str | None, *, has_table: bool) -> TypicalLevel | None:
-    """From the texts of the options; None if none is given. UsageError for what is no percentage, and without a table."""
+    """From the texts of the options; None without them. UsageError for a text that is not a percentage, and without a table."""
     if level is None:
         if way is not None:
             raise UsageError("--typical-by says how, and --typical how much is missing", remedy="add --typical 95%")

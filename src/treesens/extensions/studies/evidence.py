@@ -47,7 +47,7 @@ class Answered(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Best(Evidence):
-    """An optimum: what is reached, and that nothing is beyond. A `bound` replaces that of the result; 0 is then exact."""
+    """An optimum: a value that is reached and a bound. A `bound` here replaces that of the result; 0 is then exact."""
 
     query: Query
     result: Result | None
@@ -98,7 +98,9 @@ class Share(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Reason(Evidence):
-    """Features whose values alone keep the class of a row with cells int32[features]: `others` ask for each other class."""
+    """Features whose values alone keep the class of a row with cells int32[features]; `others` are questions about each other
+    class.
+    """
 
     others: Sequence[Query]
     cells: Int32Array
@@ -120,8 +122,8 @@ class Change(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class Border(Evidence):
-    """The sets of features among `every` that have a pair (without a witness it is looked for again), and those that have none:
-    `complete` if they decide about all sets.
+    """The sets of features among `every` with a pair (without a witness it is searched for again), and those proved to lack
+    one; `complete` if they decide about all sets.
     """
 
     every: Sequence[int]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.option_kinds import Number
@@ -24,7 +23,7 @@ CLOSE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapOptions:
+class GapOptions(shared.Certifying):
     """Which gaps, and when a search ends: `time_limit` in seconds for each set of features."""
 
     vary: Sequence[Sequence[str]] | None = given(shared.VARY, None)
@@ -41,8 +40,6 @@ class GapOptions:
     threads: int = given(shared.THREADS, 2)
     jobs: int = given(shared.JOBS, 1)
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
 
 UNITS = ("raw score", "probability", "value")

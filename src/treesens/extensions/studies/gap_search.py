@@ -70,7 +70,7 @@ class LargestGap(Optimum):
 
 
 def _unit_of(query: Query) -> str:
-    """What the scores of the model are."""
+    """The unit of the scores of the model."""
     ensemble = query.models[0].ensemble
     if predicts_probabilities(ensemble) or ensemble.link.averages:
         return "probability"
@@ -104,7 +104,7 @@ def ask(asked: Asking[GapOptions]) -> Found[GapRecord]:
 
 
 def _widest(varied: tuple[str, ...], decision: Decision, typical: TypicalLevel | None) -> ast.Find:
-    """Two points on both sides of what decides, or as far apart as they can be."""
+    """Two points on both sides of the decision, or as far apart as they can be."""
     only = () if typical is None else (typical.clause(),)
     goal = ast.Objective("maximize", decision.difference()) if isinstance(decision, Apart) else None
     return pair_of(varied, (*decision.widest().clauses, *only), goal)

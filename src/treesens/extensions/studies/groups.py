@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treesens.compiler.base.option_kinds import ClassLabel, Groups, Number
@@ -45,7 +44,7 @@ SMALLEST_OPTION = Option(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupOptions:
+class GroupOptions(shared.Certifying):
     """Which groups, and what is counted: `time_limit` in seconds for every group."""
 
     by: Sequence[Sequence[str]] = given(BY, REQUIRED)
@@ -65,8 +64,6 @@ class GroupOptions:
     delta: float = given(DELTA_OPTION, DELTA)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per group.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def precision(self) -> Precision:

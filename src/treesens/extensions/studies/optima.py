@@ -6,8 +6,8 @@ classes the lesser lead. One search of the native engine maximises this lesser s
 whenever it stops it has a verified pair, which reaches `value`, and a proof that no pair reaches more than `bound`.
 
 Probabilities that are not functions of one score are known by halving. A question that is found raises the value that is
-reached, and one without an answer lowers the bound. The next one is asked halfway between the two, or below a question that was
-left open: there a pair is easier to find.
+reached, and one that is refuted lowers the bound. The next one lies halfway between the two, or below a question that was left
+open: there a pair is easier to find.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BITS = 128
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Optimum:
     """A question with its answer. The witness reaches `value`, no input is beyond `bound` (None: nothing is known); `closed`
-    says whether the bound is as near to the value as was asked for.
+    is True if the bound is within the tolerance of the value.
     """
 
     question: ResolvedQuestion
@@ -70,7 +70,7 @@ class Optimum:
 
     @classmethod
     def of(cls, question: ResolvedQuestion, result: Result, **more: object) -> Self:
-        """The optimum of an answer with an objective, or what is left without one."""
+        """The optimum of an answer; without an objective the value and the bound are unknown."""
         goal = result.objective
         if goal is None:
             return cls(question=question, result=result, **more)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ class Optimum:
 
     @property
     def status(self) -> Closeness:
-        """Whether the value is the optimum, or within the tolerance of it."""
+        """How near the value is to the optimum."""
         return Closeness.OPEN if self.result.objective is None else self.result.objective.status
 
 
@@ -109,8 +109,8 @@ def score_of(ensemble: Ensemble, point: ast.Name, output: int, *, averaged: bool
 
 
 def largest_of(apart: ast.Expression, *, averaged: bool) -> tuple[tuple[ast.Formula, ...], ast.Objective | None]:
-    """The constraints and the objective of the largest difference. An averaged probability is no objective: it is asked how
-    far its difference can be raised above 0.
+    """The constraints and the objective of the largest difference. An averaged probability cannot be an objective: its
+    difference is raised above 0 step by step.
     """
     if averaged:
         return (ast.Comparison(apart, ">=", ast.Number(Fraction(0))),), None
@@ -138,7 +138,7 @@ def best(query: Query, options: Options, budget: Budget, *, end: tuple[int, Sens
 
 @dataclass(frozen=True)
 class Halved:
-    """What is known: `value` is reached by the witness, no pair reaches more than `bound`. `empty`: there is no pair at all."""
+    """The witness reaches `value`, no pair reaches more than `bound`. `empty`: no pair exists."""
 
     empty: bool
     value: float | None
@@ -207,7 +207,7 @@ def _reached(query: Query, witness: Witness, asked: Fraction, bound: Fraction, l
 
 
 def largest_difference(query: Query, options: Options, budget: Budget) -> Result:
-    """The largest value of the only sum of probabilities of a question, which asks that it is at least 0.
+    """The largest value of the only sum of probabilities of a question, which requires it to be at least 0.
 
     The value of the answer is 0 if it is proved to be never more, which no number of halvings shows.
     """
@@ -301,7 +301,7 @@ def _judged(
     options: Options,
     close: float,
 ) -> Optimum:
-    """From the engine's facts to what they say: a pair counts when it is verified, a bound is a proof."""
+    """From the engine's facts to an optimum: a pair counts when it is verified, a bound is a proof."""
     adapted, query = artifact.adapted, question.query
     assert adapted is not None
     assert artifact.postsolve is not None
@@ -335,11 +335,11 @@ def _judged(
     assert result.level is not None
     near = 1e-9 * (1 + abs(value))
     if not (result.level + least - more) * unit - near <= value <= (result.level + most + less) * unit + near:
-        # Some row is no row of scores: the least slack is no gap, and neither is its bound.
+        # Some row is not about scores: the least slack is not a gap, and neither is its bound.
         reason = "the least slack of the search is not the gap of its pair"
         return Optimum(question=question, result=conclude_found(pair, reason), value=value)
     bound = bound if bound is None else max(bound, value)
-    # A finished search is no closed gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
+    # A finished search may leave a gap: a cut-off between two whole scores leaves the bound a part of a unit above the value.
     # The search ends at the tolerance itself, and both numbers are rounded once more.
     allowed = Tolerance(close * (1 + 1e-9), near)
     near_enough = bound is not None and allowed.closeness(value, bound) is not Closeness.OPEN
@@ -350,7 +350,7 @@ def _judged(
 
 
 def _score_rows(query: Query) -> list[AtLeast]:
-    """The rows whose slack is the gap: not those of what is typical."""
+    """The rows whose slack is the gap: those of scores, not those about typical inputs."""
     return [row for row in linear_constraints(query.constraints) if row.form.scores]
 
 

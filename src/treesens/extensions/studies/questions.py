@@ -47,7 +47,7 @@ class SetQuestions:
 
 @dataclass(frozen=True)
 class Family:
-    """Events that are asked about together, and the decision whose largest swing counts (None without one)."""
+    """Events that share a budget, and the decision whose largest swing counts (None without one)."""
 
     events: list[Event]
     swings: Decision | None
@@ -82,7 +82,7 @@ def sizes_of(
 
 
 def needs_pairs(model: LoadedModel, decision: ast.Decision | None) -> bool:
-    """True if nothing that an audit asks is about one score."""
+    """True if no question of an audit is about one score."""
     return decision is not None or model.ensemble.link.of_several
 
 

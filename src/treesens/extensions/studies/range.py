@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RangeOptions:
+class RangeOptions(shared.Certifying):
     """Which scores, and how near their bounds have to be: `time_limit` in seconds for each end."""
 
     domain: Sequence[ast.Declaration] = given(shared.DOMAIN, ())
@@ -32,8 +31,6 @@ class RangeOptions:
     time_limit: float = given(shared.TIME_LIMIT, 30.0, "Seconds for each end.")
     threads: int = given(shared.THREADS, 2)
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
     @property
     def near_enough(self) -> Tolerance:

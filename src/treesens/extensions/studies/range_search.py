@@ -41,7 +41,7 @@ class RangeEnd(Optimum):
 
     @property
     def score(self) -> str:
-        """What the scores of the model are."""
+        """The kind of the scores of the model."""
         ensemble = self.question.models[0].ensemble
         if ensemble.task is Task.REGRESSION and ensemble.link.is_linear:
             return "value"
@@ -83,7 +83,7 @@ class RangeEnd(Optimum):
 
 
 def ask(asked: Asking[RangeOptions]) -> Found[RangeRecord]:
-    """Both ends of every score (of the `classes` named), over the domains of the table and of what is declared.
+    """Both ends of every score (of the `classes` named), over the domains of the table and the declared ones.
 
     UsageError for a class that the model does not have.
     """

@@ -55,7 +55,7 @@ OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMA
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReasonOptions:
+class ReasonOptions(shared.Certifying):
     """Which denials, and what may be a reason: `time_limit` in seconds for each of them."""
 
     rows: Sequence[int] | None = given(ROWS, None)
@@ -71,8 +71,6 @@ class ReasonOptions:
     replay: str = given(shared.REPLAY, "emulated")
     time_limit: float = given(shared.TIME_LIMIT, 5.0, "Seconds per denial.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     out: Path | None = given(OUT, None)
 
 

@@ -1,6 +1,6 @@
-"""What is left of a study with `--require-certificate`: nothing that rests on work without an accepted certificate.
+"""Studies with `--require-certificate`: nothing stays that rests on work without an accepted certificate.
 
-Fields of records that no claim is about declare what stands in their place (`columns.uncertified`).
+Fields of records that no claim covers declare their replacement (`columns.uncertified`).
 """
 
 from __future__ import annotations

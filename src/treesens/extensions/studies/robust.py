@@ -32,7 +32,7 @@ OUT = Option(OutputPath(), "A CSV file for the nearest inputs of another class."
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustOptions:
+class RobustOptions(shared.Certifying):
     """Which rows and distances: `time_limit` in seconds for each row. `range` is the domain of every number; without it the
     ranges of the table's columns are. Distances are in widths of the domains.
     """
@@ -46,8 +46,6 @@ class RobustOptions:
         shared.TIME_LIMIT, 10.0, "Seconds per row.", "With `--targeted` they are seconds per class of a row."
     )
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     radius: Sequence[float] = given(RADIUS, ())
     out: Path | None = given(OUT, None)
     plot: Path | None = given(shared.PLOT, None, "The curve as a picture (.svg, .png, .pdf), by matplotlib.")

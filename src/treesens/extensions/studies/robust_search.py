@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -164,8 +164,6 @@ class Robustness:
     """The rows in the order of the request; those that were not reached are left out."""
 
     rows: list[RowRobustness] = field(default_factory=list)
-    interrupted: bool = False
-    warnings: tuple[str, ...] = ()
 
     def certified(self, radius: float) -> float:
         """The part of the rows, of those with a prediction, that are proved robust at a radius; wrong ones do not count."""
@@ -293,43 +291,6 @@ def _declarations(model: LoadedModel, given: tuple[Fraction, Fraction] | None) -
     return (*kept, *(ast.Feature(ast.Name(name), domain) for name in numbers))
 
 
-def robustness(
-    model: LoadedModel,
-    table: Table,
-    *,
-    options: RobustOptions | None = None,
-    memory: Memory | None = None,
-    stop: threading.Event | None = None,
-    on_result: Callable[[RowRobustness], None] | None = None,
-) -> Robustness:
-    """The robustness of rows; `memory` has answers of earlier runs. A set event keeps what is known by then.
-    Raises UsageError for rows that are not in the table."""
-    options = options or RobustOptions()
-    questions = RowQuestions(model, table, domain=options.range, norm=options.norm, seed=options.seed)
-    wanted = range(table.rows) if options.rows is None else options.rows
-    beyond = [row for row in wanted if not 0 <= row < table.rows]
-    if beyond:
-        raise UsageError(f"the table has no row {beyond[0]}", remedy=f"its rows are 0 to {table.rows - 1}")
-    truth = _labels(model, table)
-    predict = library_of(model, options.replay)
-    result = Robustness(warnings=tuple(item.render() for item in questions.session.warnings))
-    for row in wanted:
-        if stop is not None and stop.is_set():
-            result.interrupted = True
-            break
-        found = answered(
-            f"row {row}",
-            partial(_one, questions, row, options, truth, predict, memory, stop),
-            partial(RowRobustness, row, "", None, None, None, None, seconds=0.0),
-        )
-        if stop is not None and stop.is_set() and not found.closed:
-            result.interrupted = True
-        result.rows.append(found)
-        if on_result is not None:
-            on_result(found)
-    return result
-
-
 def _labels(model: LoadedModel, table: Table) -> list[str] | None:
     """The labels of the table as the model names classes; None where the two have nothing in common."""
     if table.label is None:
@@ -421,16 +382,34 @@ def _nearest(
 
 
 def ask(asked: Asking[RobustOptions]) -> Found[RobustRecord]:
-    """The nearest input of another class for every row."""
-    assert asked.table is not None
-    found = robustness(
-        asked.model,
-        asked.table,
-        options=asked.options,
-        memory=asked.memory,
-        stop=asked.stop,
-        on_result=asked.advance,
+    """The nearest input of another class for every row; `memory` has answers of earlier runs. A set event keeps the rows
+    so far.
+
+    Raises UsageError for rows that are not in the table.
+    """
+    options, model, table, stop = asked.options, asked.model, asked.table, asked.stop
+    assert table is not None
+    questions = RowQuestions(model, table, domain=options.range, norm=options.norm, seed=options.seed)
+    wanted = range(table.rows) if options.rows is None else options.rows
+    beyond = [row for row in wanted if not 0 <= row < table.rows]
+    if beyond:
+        raise UsageError(f"the table has no row {beyond[0]}", remedy=f"its rows are 0 to {table.rows - 1}")
+    truth, predict, result, interrupted = _labels(model, table), library_of(model, options.replay), Robustness(), False
+    for row in wanted:
+        if stop.is_set():
+            interrupted = True
+            break
+        found = answered(
+            f"row {row}",
+            partial(_one, questions, row, options, truth, predict, asked.memory, stop),
+            partial(RowRobustness, row, "", None, None, None, None, seconds=0.0),
+        )
+        interrupted |= stop.is_set() and not found.closed
+        result.rows.append(found)
+        asked.advance(found)
+    records, warnings = (
+        [row.record() for row in result.rows],
+        tuple(item.render() for item in questions.session.warnings),
     )
-    records = [row.record() for row in found.rows]
-    evidence, closed = [list(row.evidence()) for row in found.rows], all(one.closed for one in records)
-    return Found(records, found.warnings, found.interrupted, closed, found, evidence=evidence)
+    evidence, closed = [list(row.evidence()) for row in result.rows], all(one.closed for one in records)
+    return Found(records, warnings, interrupted, closed, result, evidence=evidence)

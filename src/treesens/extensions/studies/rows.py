@@ -41,7 +41,7 @@ from treesens.extensions.studies.decisions import Between, Decision
 from treesens.solve.tasks.data_rows import EventRows, ScoreRows, legal_rows
 
 WALKS_PER_SECOND = 60_000_000
-"""Walks through a tree for every second of the limit: what the sweep of all rows takes, and several times as much."""
+"""Walks through a tree for every second of the limit: several times those of a sweep of all rows."""
 LEAST_COMBINATIONS = 16
 """Combinations of values of several features that are tried for every row in any case."""
 _CHUNK = 4096
@@ -99,7 +99,7 @@ class ScoreSweep:
         return found
 
     def swing_bound(self) -> float:
-        """What no swing exceeds, from the leaves alone."""
+        """A bound on all swings, from the leaves alone."""
         model = self.query.models[0]
         if isinstance(self.decision, Between):
             exact = two_class_swing(model, self.features, *self.decision.classes)
@@ -130,12 +130,12 @@ def rules_of(query: Query) -> list[OneHot]:
 
 
 Sides = Callable[[Int64Array], tuple[Int64Array, Int64Array]]
-"""From all scores int64[rows, outputs] to what has to be high for one point, and what has to be low for the other."""
+"""From all scores int64[rows, outputs] to the number that is high at one point, and the one that is low at the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What leaves add to every output, int64[leaves, outputs] in units of 2**-shift, and what outputs have without any leaf.
+    """The values of leaves by output, int64[leaves, outputs] in units of 2**-shift, and the base of each output.
 
     Values are rounded down where they are too long: an exact score lies in [v, v + slack].
     """
@@ -167,7 +167,7 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
         exact[mine, output] = [int(v) << (shift - scaled.shift) for v in column.tolist()]
     bases = [int(v) * ensemble.average << (shift - base.shift) for v in base.values.tolist()]
     most = max(map(abs, exact.ravel().tolist()), default=0) * (ensemble.n_trees + 1) + max(map(abs, bases), default=0)
-    # What decides is the lead of one score over another one.
+    # The lead of one score over another one decides.
     drop = max(0, most.bit_length() - (SCORE_BITS - 1))
     leaves = np.array([v >> drop for v in exact.ravel().tolist()], np.int64).reshape(exact.shape)
     slack = 0 if drop == 0 else ensemble.n_trees + 1
@@ -177,7 +177,7 @@ def _scores_of_leaves(model: CellEnsemble) -> Scores:
 def leads(first: int, second: int, slack: int, *, ties: bool) -> Sides:
     """By how much each of two classes is ahead of every other one; the second with its sign turned, since it has to be low.
 
-    With `ties` a lead of 0 is what a library needs to predict the class: of several best classes it takes the first one.
+    With `ties` a lead of 0 suffices for the class: of several best classes a library predicts the first one.
     """
 
     def lead(scores: Int64Array, wanted: int) -> Int64Array:
@@ -233,7 +233,7 @@ def joint_flips(
 
 
 def _trees_about(model: CellEnsemble, features: Sequence[int]) -> tuple[Int32Array, Int32Array]:
-    """The numbers of trees that do not ask about the features, and of those that do."""
+    """The numbers of trees that do not split on the features, and of those that do."""
     ensemble = model.ensemble
     asks = np.zeros(model.n_trees, bool)
     asks[ensemble.node_tree[np.isin(ensemble.node_feature, list(features))]] = True
@@ -262,7 +262,7 @@ def _obeys(rules: Sequence[OneHot], cells: Int32Array) -> BoolArray:
 
 
 def two_class_swing(model: CellEnsemble, features: Sequence[int], first: int, second: int) -> Fraction:
-    """No change of `features` alone moves the difference of two scores by more: the ranges of the trees that ask, added up."""
+    """No change of `features` alone moves the difference of two scores by more: the ranges of trees that split on them."""
     scores = scores_of_leaves(model)
     values = scores.leaves[:, first] - scores.leaves[:, second]
     start = np.searchsorted(model.ensemble.leaf_tree, np.arange(model.n_trees))
@@ -337,7 +337,7 @@ def side_of(query: Query, point: int) -> list[Constraint] | None:
     mine = [c for c in query.constraints if not isinstance(c, SameExcept)]
     if not all(decided_by_cells(c) and len(points_in(c)) <= 1 for c in mine):
         return None
-    # What reads no point at all, such as a case that nothing meets, is true of both or of none.
+    # A constraint without points, such as a case that nothing meets, is true of both or of none.
     return [c for c in mine if points_in(c) <= {point}]
 
 

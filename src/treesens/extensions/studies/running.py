@@ -55,7 +55,7 @@ def as_finished(tasks: Sequence[Callable[[], _Done]], threads: int) -> Iterator[
 def gathered(
     tasks: Sequence[Callable[[], _Done | None]], threads: int, advance: Callable[[_Done], None]
 ) -> list[_Done]:
-    """What tasks returned, in the order of the tasks; those that returned nothing, or did not end, are left out."""
+    """The values of tasks, in their order; tasks that returned None, or did not end, are left out."""
     found: dict[int, _Done] = {}
     for number, one in as_finished(tasks, threads):
         if one is not None:

@@ -35,7 +35,7 @@ MOST = Option(Whole(1), "Stop after this number of sets that flip.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetOptions:
+class SetOptions(shared.Certifying):
     """Which size and which features: `time_limit` in seconds for each set."""
 
     gap: Sequence[str] = given(GAP, ())
@@ -49,8 +49,6 @@ class SetOptions:
     real: Sequence[str] = given(shared.REAL, ())
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per set.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     plot: Path | None = given(
         shared.PLOT,
         None,

@@ -8,7 +8,6 @@ a proof that there is none holds for every set inside.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,15 +21,14 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.query.query import Query, SameExcept
 from treesens.compiler.result import Verdict, answered, is_own_fault
-from treesens.data.tables import Table, align_table
+from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.decisions import Asked, Decision, decisions_of
 from treesens.extensions.studies.evidence import Border
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
-from treesens.extensions.studies.running import Memory, library_of
+from treesens.extensions.studies.running import library_of
 from treesens.extensions.studies.sets import FlippingSet, HoldingSet, OpenSet, SetOptions, SetsRecord
 from treesens.extensions.studies.study import Asking, Found
-from treesens.frontends.base import LoadedModel
 from treesens.grammar.printing.printer import identity
 from treesens.grammar.tree import ast
 from treesens.records.answers import points_of
@@ -100,21 +98,13 @@ class MinimalSets:
         return sorted(sets, key=lambda one: (len(one), sorted(one)))
 
 
-def minimal_sets(
-    model: LoadedModel,
-    table: Table | None,
-    *,
-    options: SetOptions,
-    memory: Memory | None = None,
-    stop: threading.Event | None = None,
-    on_set: Callable[[str], None] | None = None,
-) -> tuple[list[MinimalSets], tuple[str, ...]]:
-    """The sets among the features (default: all that the model asks about) for every decision of the model, and warnings.
+def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
+    """The sets among the features (default: all that the model uses) for every decision of the model.
 
-    A set event keeps what is known by then; `on_set` is told of every answer. Raises UsageError for unknown features.
+    A set event keeps the sets so far; `say` is called with every answer. Raises UsageError for unknown features.
     """
-    gap, diagnostics = options.size, Diagnostics()
-    table = None if table is None else align_table(model, table)
+    options, model, diagnostics = asked.options, asked.model, Diagnostics()
+    gap, table = options.size, None if asked.table is None else align_table(model, asked.table)
     chosen = list(model.ensemble.used_features if options.vary is None else dict.fromkeys(options.vary))
     check_features(model, [chosen])
     if len(chosen) > _MOST_FEATURES:
@@ -131,9 +121,10 @@ def minimal_sets(
     results = []
     for decision, find, question in zip(decisions, finds, bound, strict=True):
         identified = identity(ast.File((*declared, ast.Query(ast.Name("q"), find))))
-        search = _Search(decision, chosen, question, how, options, identified, memory, stop, on_set)
-        results.append(search.run())
-    return results, tuple(item.render() for item in diagnostics)
+        results.append(_Search(decision, chosen, question, how, identified, asked).run())
+    records, warnings = [one.record() for one in results], tuple(item.render() for item in diagnostics)
+    evidence, complete = [[one.evidence()] for one in results], all(one.complete for one in records)
+    return Found(records, warnings, asked.stop.is_set(), complete, results, evidence=evidence)
 
 
 class _Search:
@@ -143,14 +134,11 @@ class _Search:
         chosen: Sequence[str],
         question: ResolvedQuestion,
         how: Options,
-        options: SetOptions,
         identified: str,
-        memory: Memory | None,
-        stop: threading.Event | None,
-        on_set: Callable[[str], None] | None,
+        asked: Asking[SetOptions],
     ) -> None:
-        self.query, self.how, self.options, self.memory = question.query, how, options, memory
-        self.identified, self.stop, self.on_set = identified, stop or threading.Event(), on_set
+        self.query, self.how, self.options, self.memory = question.query, how, asked.options, asked.memory
+        self.identified, self.stop, self.say = identified, asked.stop, asked.say
         names = question.query.space.names
         every = frozenset(names.index(name) for name in chosen)
         self.found = MinimalSets(decision, names, Lattice(every), self.query)
@@ -200,8 +188,7 @@ class _Search:
             if self.memory is not None and not is_own_fault(record["reason"]):
                 self.memory.keep(key, record["verdict"], record)
         found.asked += 1
-        if self.on_set is not None:
-            self.on_set(f"{len(found.lattice.having)} that flip, {len(found.lattice.lacking)} that do not")
+        self.say(f"{len(found.lattice.having)} that flip, {len(found.lattice.lacking)} that do not")
         if record["verdict"] == Verdict.NONE:
             found.lattice.lacks(one)
             return None
@@ -233,22 +220,6 @@ def with_varied(query: Query, features: Set) -> Query:
     names = tuple(query.space.names[f] for f in sorted(features))
     parts = tuple(replace(c, varied=features) if isinstance(c, SameExcept) else c for c in query.constraints)
     return replace(query, constraints=parts, varied=names)
-
-
-def ask(asked: Asking[SetOptions]) -> Found[SetsRecord]:
-    """The sets of every decision."""
-    results, warnings = minimal_sets(
-        asked.model,
-        asked.table,
-        options=asked.options,
-        memory=asked.memory,
-        stop=asked.stop,
-        on_set=asked.say,
-    )
-    records = [one.record() for one in results]
-    evidence = [[one.evidence()] for one in results]
-    complete = all(one.complete for one in records)
-    return Found(records, warnings, asked.stop.is_set(), complete, results, evidence=evidence)
 
 
 Set: TypeAlias = frozenset[int]

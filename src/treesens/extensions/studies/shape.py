@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.compiler.base.option_kinds import Names
@@ -27,7 +26,7 @@ DECREASING = Option(Names(), "The same for a decreasing score.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShapeOptions:
+class ShapeOptions(shared.Certifying):
     """Which features, and what is claimed of them: `time_limit` in seconds for each feature and score."""
 
     features: Sequence[str] = given(FEATURES, ())
@@ -40,8 +39,6 @@ class ShapeOptions:
     time_limit: float = given(shared.TIME_LIMIT, 1.0, "Seconds for each feature (and class).")
     jobs: int = given(shared.JOBS, 1, "Features at a time.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
 
 
 @dataclass(frozen=True, kw_only=True)

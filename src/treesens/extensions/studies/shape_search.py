@@ -331,7 +331,7 @@ class Reversal:
     output: int = 0
     falls: bool = True
     of_probability: bool = False
-    """Whether it is one of an averaged probability, whose class `output` is."""
+    """True for an averaged probability, whose class `output` is."""
 
     @property
     def is_shown(self) -> bool:
@@ -345,7 +345,7 @@ class Reversal:
 
     @property
     def value(self) -> float | None:
-        """What a pair reaches; 0 if that is proved to be all, None if nothing is known."""
+        """The value that a pair reaches; 0 if no pair reverses the score (proved), None if it is unknown."""
         if self.bound == 0:
             return 0.0
         return None if self.result is None or self.result.objective is None else self.result.objective.value
@@ -390,7 +390,7 @@ def shape_of(fall: Reversal, rise: Reversal) -> str:
 
 @dataclass(frozen=True)
 class TreeShapes:
-    """What no score exceeds, by feature: the largest fall and the largest rise, exactly."""
+    """Exact bounds by feature: of the largest fall and of the largest rise."""
 
     falls: list[Fraction]
     rises: list[Fraction]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from treesens.compiler.base.option_kinds import (
     Budgets,
@@ -19,7 +20,7 @@ from treesens.compiler.base.option_kinds import (
     Sizes,
     Whole,
 )
-from treesens.extensions.studies.study import Door, Option
+from treesens.extensions.studies.study import Door, Option, given
 from treesens.grammar.tree.words import MEASURES, TYPICAL_WAYS
 from treesens.solve import options as asked
 
@@ -93,3 +94,11 @@ REQUIRE = replace(
     sentence="What has no accepted certificate is left out, and the exit code is then never 0.",
     more="Needs `--certificate`.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certifying:
+    """The options of a study whose findings can have certificates."""
+
+    certificates: Path | None = given(CERTIFICATE, None)
+    require_certificate: bool = given(REQUIRE, False)

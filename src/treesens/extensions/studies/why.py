@@ -50,7 +50,7 @@ PLOT_WORDS = "The part of the rows that needs each feature, as a picture (.svg, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhyOptions:
+class WhyOptions(shared.Certifying):
     """Which rows and reasons: of as few features as possible (`smallest`), the `most` smallest ones, `without` some features;
     how people may change (`fixed`, `direction`, `permitted`); and what is wanted beside. `time_limit` is in seconds per row,
     and once more for each distance.
@@ -69,8 +69,6 @@ class WhyOptions:
     range: tuple[Fraction, Fraction] | None = given(shared.RANGE, None)
     time_limit: float = given(shared.TIME_LIMIT, 10.0, "Seconds per row.")
     seed: int = given(shared.SEED, 0)
-    certificates: Path | None = given(shared.CERTIFICATE, None)
-    require_certificate: bool = given(shared.REQUIRE, False)
     out: Path | None = given(OUT, None)
     plot: Path | None = given(shared.PLOT, None, PLOT_WORDS)
 

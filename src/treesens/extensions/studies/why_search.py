@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,7 +20,6 @@ from treesens.compiler.base.arrays import Int32Array
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.query.query import Query
 from treesens.compiler.result import Region, answered
-from treesens.data.tables import Table
 from treesens.errors import UsageError
 from treesens.extensions.answers.decisions import RowDecisions
 from treesens.extensions.answers.reasons import RowReason, Wanted, reason_of
@@ -32,7 +31,6 @@ from treesens.extensions.studies.limits import Limits
 from treesens.extensions.studies.robust_search import RowQuestions, nearest_input
 from treesens.extensions.studies.study import Asking, Found
 from treesens.extensions.studies.why import ALSO, DistanceRecord, ShapRecord, WhyOptions, WhyRecord
-from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
 from treesens.records.answers import label_of, points_of, region_of
 from treesens.records.plain import ABSENT
@@ -67,11 +65,11 @@ class Reason:
     decision: str | None = None
     """The name of the decision whose outcome `predicted` is, if it is no class."""
     others: Sequence[Query] = ()
-    """What asks for an input of each other class, of which `cells` int32[features] are those of the row."""
+    """The questions about each other class; `cells` int32[features] are those of the row."""
     cells: Int32Array | None = None
 
     def evidence(self) -> Iterator[Evidence]:
-        """The reason, that no feature of it can be left out, and the change; what is shown beside has no certificate."""
+        """The reason, that no feature of it can be left out, and the change; further parts have no certificate."""
         title = f"why row {self.row}"
         if self.features is None or self.cells is None:
             yield Open(title, self.reason or "no reason was found")
@@ -109,43 +107,6 @@ class Reason:
             reason=self.reason,
             seconds=round(self.seconds, 6),
         )
-
-
-def reasons(
-    model: LoadedModel,
-    table: Table,
-    *,
-    options: WhyOptions | None = None,
-    stop: threading.Event | None = None,
-    on_result: Callable[[Reason], None] | None = None,
-) -> list[Reason]:
-    """Why rows have their classes. A set event keeps what is known by then.
-
-    Raises UsageError for rows and features that there are not, and for what cannot be shown beside a reason.
-    """
-    options = options or WhyOptions()
-    questions = RowQuestions(model, table, domain=options.range, seed=options.seed, decision=options.decision)
-    return _reasons(questions, table.rows, options, stop, on_result)
-
-
-def _reasons(
-    questions: RowQuestions,
-    rows: int,
-    options: WhyOptions,
-    stop: threading.Event | None,
-    on_result: Callable[[Reason], None] | None,
-) -> list[Reason]:
-    study = _Study(questions, options, stop)
-    result: list[Reason] = []
-    for row in range(rows) if options.rows is None else options.rows:
-        if not 0 <= row < rows:
-            raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {rows - 1}")
-        if stop is not None and stop.is_set():
-            break
-        result.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
-        if on_result is not None:
-            on_result(result[-1])
-    return result
 
 
 def _no_reason(row: int, why: str = "") -> Reason:
@@ -308,16 +269,24 @@ class _Study:
 
 
 def ask(asked: Asking[WhyOptions]) -> Found[WhyRecord]:
-    """A reason for every row."""
-    assert asked.table is not None
-    wanted = asked.table.rows if asked.options.rows is None else len(asked.options.rows)
-    options = asked.options
-    questions = RowQuestions(
-        asked.model, asked.table, domain=options.range, seed=options.seed, decision=options.decision
-    )
-    found = _reasons(questions, asked.table.rows, asked.options, asked.stop, asked.advance)
+    """A reason for every row. A set event keeps the rows so far.
+
+    Raises UsageError for unknown rows and features, and for parts that cannot be shown with a reason.
+    """
+    options, table = asked.options, asked.table
+    assert table is not None
+    wanted = range(table.rows) if options.rows is None else options.rows
+    questions = RowQuestions(asked.model, table, domain=options.range, seed=options.seed, decision=options.decision)
+    study, found = _Study(questions, options, asked.stop), list[Reason]()
+    for row in wanted:
+        if not 0 <= row < table.rows:
+            raise UsageError(f"the table has no row {row}", remedy=f"its rows are 0 to {table.rows - 1}")
+        if asked.stop.is_set():
+            break
+        found.append(answered(f"row {row}", partial(study.row, row), partial(_no_reason, row)))
+        asked.advance(found[-1])
     warnings = tuple(item.render() for item in questions.session.warnings)
     records = [one.record() for one in found]
     decided = all(one.sufficient is not None for one in records)
     evidence = [list(one.evidence()) for one in found]
-    return Found(records, warnings, len(found) < wanted, decided, found, evidence=evidence)
+    return Found(records, warnings, len(found) < len(wanted), decided, found, evidence=evidence)

@@ -1,1 +1,1 @@
-"""Many questions at once: what is asked, in which order, where it runs, and the journal of the answers."""
+"""Many questions at once: the questions, their order, their executors, and the journal of the answers."""

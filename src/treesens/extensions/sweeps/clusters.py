@@ -1,4 +1,4 @@
-"""Questions on a cluster of Dask or Ray, a few per core on their way; quick ones travel together."""
+"""Questions on a cluster of Dask or Ray, a few in flight per core; quick ones share a task."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from treesens.errors import UsageError
 from treesens.extensions.sweeps.worker import KEPT, Outcome, Shipment, Task, answer_task
 
 Job = tuple[Any, Task]
-"""A reference to a shipment that the cluster holds, and a question about it."""
+"""A reference to a shipment in the cluster, and a question about it."""
 
 _BUNDLE_SECONDS = 0.5
-"""The processor time that a task of a cluster should take, so that handing it over costs little in comparison."""
+"""The processor time that a cluster task should take, so that its overhead is small."""
 _LARGEST_BUNDLE = 64
 
 _STARTING = 60.0
-"""Seconds in which a Ray cluster may come up: its head opens the port before it can serve clients."""
+"""Seconds for a Ray cluster to start: its head opens the port before it can serve clients."""
 _LEAST_ATTEMPTS = 2
-"""A server that starts and never answers takes longer than `_STARTING` to be given up by Ray."""
+"""A server that starts and never answers keeps Ray waiting longer than `_STARTING`."""
 
 
 class Cluster(ABC):
@@ -32,30 +32,30 @@ class Cluster(ABC):
 
     @abstractmethod
     def cores(self) -> int:
-        """How many questions it answers at a time now."""
+        """The number of questions that it answers in parallel now."""
 
     @abstractmethod
     def hold(self, shipment: Shipment) -> Any:
-        """A reference to a shipment, which a question is sent with."""
+        """A reference to a shipment, sent with each question."""
 
     @abstractmethod
     def send(self, bundle: list[Job]) -> Any:
-        """A bundle that is on its way from now on."""
+        """Submits a bundle."""
 
     @abstractmethod
     def ended(self, away: Sequence[Any], patience: float) -> Any:
-        """One of the bundles that are away, once it has ended. TimeoutError after `patience` seconds."""
+        """One finished bundle. TimeoutError after `patience` seconds."""
 
     @abstractmethod
     def outcomes(self, bundle: Any) -> list[Outcome]:
-        """The outcomes of a bundle that has ended. Raises the error that killed its worker."""
+        """The outcomes of a finished bundle. Raises the error that killed its worker."""
 
     @abstractmethod
     def cancel(self, bundle: Any) -> None:
-        """Gives up a bundle that is away."""
+        """Abandons a submitted bundle."""
 
     def run(self, jobs: Iterator[Job], timeout: float) -> Iterator[Outcome]:
-        """The outcomes of all jobs, in the order in which they come back; `timeout` in seconds is that of one question."""
+        """The outcomes of all jobs, in order of completion; `timeout` in seconds is for one question."""
         away: dict[Any, int] = {}
         together = 1
         try:
@@ -75,13 +75,13 @@ class Cluster(ABC):
 
 
 def bundle_size(size: int, seconds: float, answered: int) -> int:
-    """The size of the next bundle, from the time that the answered questions took: at most twice the current size."""
+    """The size of the next bundle, from the times of answered questions: at most twice the current size."""
     fitting = int(_BUNDLE_SECONDS * answered / max(seconds, 1e-9))
     return max(1, min(fitting, 2 * size, _LARGEST_BUNDLE))
 
 
 def answer_together(bundle: list[tuple[Shipment, Task]]) -> list[Outcome]:
-    """In a worker: questions that travel together, each with its shipment."""
+    """In a worker: the questions of a bundle, each with its shipment."""
     return [answer_task(shipment, task) for shipment, task in bundle]
 
 
@@ -118,8 +118,8 @@ class _Dask(Cluster):
         return max(1, sum(map(int, self.client.nthreads().values())))
 
     def hold(self, shipment: Shipment) -> Any:
-        # The result of a task, and not scattered data: those lie on some workers and are lost with them (the active memory
-        # manager takes spare copies away), whereas the scheduler makes a result again wherever it is missed.
+        # A task result rather than scattered data: those are on some workers and lost with them (the active memory manager
+        # removes spare copies), whereas the scheduler recomputes a missing result.
         return self.client.submit(_same, shipment, pure=False)
 
     def send(self, bundle: list[Job]) -> Any:
@@ -145,7 +145,7 @@ def _same(shipment: Shipment) -> Shipment:
 
 @contextmanager
 def ray_cluster(address: str) -> Iterator[Cluster]:
-    """The cluster at an address, or one that is started here for an empty one. UsageError if none answers."""
+    """The cluster at an address, or a new local one for an empty one. UsageError if none answers."""
     ray = imported("ray", "clusters of Ray need ray")
     try:
         _connect_to_ray(f"ray://{address}" if address else None)
@@ -167,7 +167,7 @@ def ray_cluster(address: str) -> Iterator[Cluster]:
 
 
 def _connect_to_ray(address: str | None) -> None:
-    """A cluster that answers, but cannot serve yet, is asked again. Raises what ray.init raises."""
+    """Retries while a cluster answers but cannot serve yet. Raises what ray.init raises."""
     import ray
 
     patience = time.monotonic() + _STARTING
@@ -183,17 +183,17 @@ def _connect_to_ray(address: str | None) -> None:
 
 
 def _last_line(error: Exception) -> str:
-    """Ray sends the traceback of its server, which ends with the reason."""
+    """Ray sends its server's traceback, which ends with the reason."""
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 class _Ray(Cluster):
-    """Its workers stay from one question to the next. (joblib's backend for Ray starts new ones with every list of jobs.)"""
+    """Its workers persist between questions. (joblib's backend for Ray starts new ones with every list of jobs.)"""
 
     def __init__(self) -> None:
         import ray
 
-        # A question that kills its worker runs again alone, which separates it from the others of its bundle.
+        # A question that kills its worker is retried alone, which separates it from the others of its bundle.
         self.ask = ray.remote(max_retries=0)(_answer_held)
 
     def cores(self) -> int:
@@ -230,13 +230,13 @@ class _Ray(Cluster):
 
 
 def _answer_held(bundle: list[Job]) -> list[Outcome]:
-    """In a worker of Ray: questions that travel together, each with a reference to its shipment."""
+    """In a Ray worker: the questions of a bundle, each with a reference to its shipment."""
     return answer_together([(_shipment(reference), task) for reference, task in bundle])
 
 
 @lru_cache(maxsize=KEPT)
 def _shipment(reference: Any) -> Shipment:
-    """What lies in Ray's store, unpacked once in a worker."""
+    """The content of Ray's store, unpacked once per worker."""
     import ray
 
     shipment: Shipment = ray.get(reference)

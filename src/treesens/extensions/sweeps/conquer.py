@@ -1,11 +1,11 @@
 """One hard question on many processes: open parts are handed out, and come back decided or in smaller parts.
 
-The whole question goes on in this process next to its parts, until one of the two ends: the answer is never worse than without
-parts. A part has some seconds, and more while enough others wait for every worker: cutting it gains nothing then. If it is not
-decided by then, sixteen smaller ones take its place. A part without an answer is closed for good; an answer ends the question
-or, if there is an objective, becomes the value that other parts have to improve on. A lost worker loses only its current
-part, which is run again. Closed and cut parts are written into a journal, from which the same question can go on.
-Every process reads the question itself, so nothing but cuts and answers travels.
+The whole question runs in this process next to its parts, until one of the two ends: the answer is never worse than without
+parts. A part has some seconds, and more while enough others wait for every worker: splitting gains nothing then. Sixteen
+smaller ones replace an undecided part. A part without an answer is closed for good; an answer ends the question or, if there is
+an objective, becomes the value that other parts have to improve on. A lost worker loses only its current part, which is
+retried. Closed and split parts are written into a journal, from which the same question can resume. Every process reads the
+question itself, so only cuts and answers are sent.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from treesens.solve.question import answer, answer_question
 from treesens.values.verify import Witness, verify_values
 
 PER_WORKER, MANY = 4, 64
-"""Parts to begin with, for each worker here, and for those of a cluster."""
+"""Initial parts, per worker here, and per worker of a cluster."""
 MOST_LOSSES = 5
-"""A part whose workers died so often is given up."""
+"""Lost workers after which a part is given up."""
 MOST_LONGER = 4**5
 LEAST_SLICE, MOST_SLICE = 0.5, 60.0
 MOST_WAITING = 8
-"""While others wait a part has at most so many times its seconds."""
+"""Maximum factor on a part's seconds while others wait."""
 
 
 def can_be_parted(question: ResolvedQuestion) -> str:
-    """Why a question is asked in one process; empty if it can be asked in parts."""
+    """Why a question runs in one process; empty if it can be split into parts."""
     query = question.query
     if query.rows is not None or query.explained is not None or query.top > 1 or query.share is not None:
         return "counts, reasons, lists and shares are not parted"
@@ -71,7 +71,7 @@ def can_be_parted(question: ResolvedQuestion) -> str:
 
 class Coordinator:
     """Runs one question of a document in parts. A part gets `slice_seconds`; the whole question first gets `first_seconds`
-    alone, by default as many, and then goes on next to the parts; with 0 only the parts run.
+    alone, by default as many, and then runs next to the parts; with 0 only the parts run.
     """
 
     def __init__(
@@ -95,14 +95,14 @@ class Coordinator:
         self.known = Conquest()
         self.parted = False
         self.longer: dict[Part, int] = {}
-        """Parts that nothing can be cut in have so many times the seconds of others."""
+        """Factor on the seconds of indivisible parts."""
         self.journal = journal
         self.lock = threading.Lock()
         self.offered: deque[Witness] = deque()
-        """Answers of the whole question, which parts have to be better than; taken in by the thread that writes."""
+        """Answers of the whole question, which parts have to improve on; only the writing thread takes them in."""
 
     def _key(self) -> str:
-        """The key of the parts in a journal: the question, and what closes a part; the tolerance belongs to it."""
+        """The key of the parts in a journal: the question, and the condition that closes a part, with the tolerance."""
         o, close = self.options, self.options.closeness
         how = [o.backend, o.pipeline, close.relative, close.absolute, o.replay]
         asked = [self.shipment.document.digest, self.question.name, *how]
@@ -111,7 +111,7 @@ class Coordinator:
     # --- the search -----------------------------------------------------------------------------------------------------
 
     def run(self, budget: Budget) -> Result:
-        """The answer, from all parts that were decided in the time."""
+        """The answer, from all parts decided within the time."""
         start = time.perf_counter()
         resumed = self.journal is not None and self._recall()
         first = leave_open(self.question.name) if resumed else self._as_a_whole(budget)
@@ -130,7 +130,7 @@ class Coordinator:
                 if (len(self.known.open), self.known.asked) == before:
                     break
             if not self._concludes():
-                whole.result()  # of parts that can be asked no more nothing is to be waited for
+                whole.result()  # the parts are exhausted: wait for the whole question
         self._take_offers()
         result = self._joined(self._concluded(first, goal, budget), whole.result())
         return replace(result, seconds={"solve": time.perf_counter() - start}, notes=(*result.notes, self._note()))
@@ -141,7 +141,7 @@ class Coordinator:
 
         The engine releases the interpreter lock. At the end of the parts the whole question is stopped.
         """
-        options = replace(self.options, certificates=None, require_certificate=False)
+        options = self.options.uncertified
         parts_over, whole_over = threading.Event(), threading.Event()
 
         def ask() -> Result:
@@ -151,7 +151,7 @@ class Coordinator:
             return result
 
         def pass_on() -> None:
-            """The request to stop, to both."""
+            """Requests both to stop."""
             while not (budget.stopped or whole_over.wait(0.05)):
                 pass
             if budget.stopped:
@@ -176,7 +176,7 @@ class Coordinator:
         return self.parted and set(self.known.leaves()) == set(self.known.closed)
 
     def _concludes(self) -> bool:
-        """True if the parts settle the question."""
+        """True if the parts decide the question."""
         return self._answered() or self.proved_in_parts
 
     def _joined(self, parts: Result, whole: Result) -> Result:
@@ -190,10 +190,10 @@ class Coordinator:
             self._improve(self.offered.popleft())
 
     def _as_a_whole(self, budget: Budget) -> Result:
-        """What one process finds in a moment: most questions need no parts."""
+        """The quick result of one process: most questions need no parts."""
         if self.first_seconds <= 0:
             return leave_open(self.question.name)
-        options = replace(self.options, certificates=None, require_certificate=False, time_limit=self.first_seconds)
+        options = replace(self.options.uncertified, time_limit=self.first_seconds)
         return answer_question(self.question, options, budget.within(self.first_seconds))
 
     def _is_final(self, first: Result) -> bool:
@@ -208,7 +208,7 @@ class Coordinator:
         return self.query.objective is None and self.known.best is not None
 
     def _begin(self) -> None:
-        """Enough parts for all workers, and some more."""
+        """Enough parts for all workers, with a reserve."""
         wanted = MANY if self.executor.remote else PER_WORKER * self.executor.jobs
         self._open_whole()
         for part in list(self.known.open):
@@ -221,19 +221,19 @@ class Coordinator:
                 self.known.open.append(part)
 
     def _improve(self, witness: Witness) -> None:
-        """A better answer than the one that is known."""
+        """Records an answer that improves on the known one."""
         if self.known.best is None or self._value(witness) > self._value(self.known.best):
             self.known.best = witness
             values = [[None if math.isnan(x) else float(x) for x in point] for point in witness.values]
             self._write("found", Part(), values=values)
 
     def _open_whole(self) -> None:
-        """The parts of the whole, which is one itself if nothing in it can be cut."""
+        """The parts of the whole, which is the only one if nothing can be split."""
         if not self._open_up(Part()):
             self.known.open.append(Part())
 
     def _open_up(self, part: Part) -> bool:
-        """Smaller parts in the place of one; whether there are any."""
+        """Replaces a part by smaller ones; returns True if there are any."""
         tree, parts = self.splitter.split(part)
         if len(parts) == 1:
             return False
@@ -242,7 +242,7 @@ class Coordinator:
         return True
 
     def _round(self, budget: Budget) -> None:
-        """Hands out what is open until nothing is, and takes in what comes back."""
+        """Submits open parts until there are none, and records the results."""
         longest = self._longer_while_others_wait(self.slice * max(self.longer.values(), default=1), MOST_WAITING)
         outcomes = self.executor.run(lambda: self._take(budget), self.shipments(), longest, budget.stop)
         away = time.monotonic()
@@ -255,7 +255,7 @@ class Coordinator:
                 self.say(f"{len(self.known.closed)} parts closed, {len(self.known.open)} open")
             if self._answered() or budget.over:
                 break
-        # With a worker a cluster may lose what was sent to it: the next round sends it again.
+        # A lost worker may lose parts sent to its cluster: the next round sends them again.
         self.known.open.extend(self.known.again)
         self.known.again.clear()
 
@@ -267,9 +267,9 @@ class Coordinator:
         return self.task(part, self.limit(), min(self._seconds_of(part), max(budget.left(), LEAST_SLICE)))
 
     def _seconds_of(self, part: Part) -> float:
-        """What a part has: a part that is cut costs its seconds, and so is not cut while every worker has others to go on with.
+        """The seconds of a part: splitting it wastes them, so it is not split while every worker has others to go on with.
 
-        A part whose worker was lost has no more than the usual time, so that the next loss costs less.
+        A part whose worker was lost has at most the usual time, so that the next loss costs less.
         """
         usual = self.slice * self.longer.get(part, 1)
         if part in self.known.losses:
@@ -282,14 +282,12 @@ class Coordinator:
         return max(usual, min(usual * min(times, MOST_WAITING), MOST_SLICE))
 
     def shipments(self) -> dict[str, Shipment]:
-        """What workers need to read the question."""
+        """The data that workers need to read the question."""
         return {self.shipment.document.digest: self.shipment}
 
     def task(self, part: Part, limit: Fraction | None, seconds: float, *, certify: bool = False) -> Task:
         """What a worker is told of a part."""
-        options = replace(
-            self.options, certificates=None, require_certificate=False, time_limit=seconds, library_predict=None
-        )
+        options = replace(self.options.uncertified, time_limit=seconds, library_predict=None)
         key = json.dumps(part.plain())
         asked = PartTask(part, limit, certify)
         document = self.shipment.document.digest
@@ -316,14 +314,14 @@ class Coordinator:
         elif self._open_up(part):
             self._write("cut", part)
         elif self.longer.get(part, 1) < MOST_LONGER:
-            # Nothing is left to cut: it is a matter of time alone.
+            # Indivisible: only time can help.
             self.longer[part] = 4 * self.longer.get(part, 1)
             known.again.append(part)
         else:
             known.lost = result.reason
 
     def _value(self, witness: Witness) -> Fraction:
-        """How good an answer is: more is better."""
+        """The quality of an answer: more is better."""
         goal = self.query.objective
         if goal is None:
             return Fraction(0)
@@ -331,14 +329,14 @@ class Coordinator:
         return value if goal.maximize else -value
 
     def limit(self) -> Fraction | None:
-        """What the objective's form has to be beyond, to be better by more than the tolerance than the best answer."""
+        """The limit that the objective's form must exceed to improve on the best answer by more than the tolerance."""
         goal, best = self.query.objective, self.known.best
         if goal is None or best is None:
             return None
         value = form_value(goal.form, inputs_of(self.query, best.values))
         allowed = self.options.closeness
         shown = abs(value * goal.unit + goal.offset)
-        # A little less than the tolerance: shown bounds are rounded once more.
+        # A little less than the tolerance: reported bounds are rounded again.
         slack = Fraction(0.99) * max(Fraction(allowed.relative) * shown, Fraction(allowed.absolute)) / abs(goal.unit)
         return value + slack if goal.maximize else value - slack
 
@@ -349,8 +347,8 @@ class Coordinator:
             self.journal.keep_part(self._key(), {"did": what, "part": part.plain(), **more})
 
     def _recall(self) -> bool:
-        """Takes up what a journal knows; whether there is anything. A part was closed against the best answer of that time,
-        which has to be an answer still.
+        """Resumes from a journal; returns True if it had entries. A part was closed against the best answer of that time, which
+        must still be an answer.
         """
         assert self.journal is not None
         lines = self.journal.parts(self._key(), checked_line)
@@ -390,7 +388,7 @@ class Coordinator:
         return f"{len(known.leaves())} parts, {known.asked} tasks, {known.cpu:.1f} s in workers"
 
     def _concluded(self, first: Result, goal: Objective | None, budget: Budget) -> Result:
-        """What all parts say together."""
+        """The combined result of all parts."""
         known, name = self.known, self.question.name
         done = not known.open and not known.lost and set(known.leaves()) == set(known.closed)
         proof = proof_of_parts(known.closed.values()) if done and known.closed else None

@@ -1,8 +1,7 @@
 """Where questions run: in this process, in processes of this machine, on a Dask cluster, or on Ray.
 
-A process of this machine that dies loses the question that it was asked. A worker of a cluster takes a handful with it, those
-that were on their way; they are asked again one at a time, so that the one that kills its worker is known. A question fails for
-good when it kills two workers.
+A local process that dies loses its current question. A cluster worker loses a handful, those in flight; they are retried one at
+a time to identify the one that kills its worker. A question fails for good when it kills two workers.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 Next = Callable[[], Task | None]
 
 _PATIENCE = 4.0
-"""A question that takes this many times its limit (and two minutes) is taken for lost: its worker hangs, or is gone."""
+"""A question that exceeds this many times its limit (plus two minutes) counts as lost: its worker hangs, or is gone."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +35,21 @@ class Executor:
 
     @property
     def remote(self) -> bool:
-        """True if workers may not see our files."""
+        """True if workers may not see local files."""
         return self.kind in {"dask", "ray"}
 
     def for_questions(self, count: int) -> Executor:
-        """With no more processes than there are questions."""
+        """With at most one process per question."""
         return replace(self, jobs=min(self.jobs, max(1, count)))
 
     def run(
         self, take: Next, shipments: Mapping[str, Shipment], limit: float, stop: threading.Event | None = None
     ) -> Iterator[Outcome]:
-        """The outcomes of all tasks that `take` gives, in the order in which they are finished.
+        """The outcomes of all tasks from `take`, in order of completion.
 
-        `take` may be called from other threads, one at a time, and must not wait. Processes of this machine ask it again after
-        every outcome, even if it had nothing before. `limit` are the seconds of one question. A set `stop` ends the questions
-        of this machine at once; elsewhere nothing new is begun.
+        `take` may be called from other threads, one at a time, and must not wait. Local processes call it again after every
+        outcome, even if it returned nothing before. `limit` are the seconds of one question. A set `stop` ends local questions
+        at once; elsewhere nothing new is started.
         """
         if self.kind == "inline":
             while (task := take()) is not None:
@@ -98,7 +97,7 @@ def _on_cluster(take: Next, held: Mapping[str, Any], cluster: Cluster, patience:
 
 
 def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Outcome:
-    """A question that was away when a worker died, asked once more with nothing beside it."""
+    """A question in flight when a worker died, retried alone."""
     try:
         (outcome,) = list(run(iter([task])))
     except _crashes() as error:
@@ -107,7 +106,7 @@ def _alone(task: Task, run: Callable[[Iterator[Task]], Iterator[Outcome]]) -> Ou
 
 
 def _crashes() -> tuple[type[BaseException], ...]:
-    """What a lost worker looks like here; names of clusters are looked up if they are in use."""
+    """The errors of a lost worker here; those of clusters are included if they are in use."""
     import sys
 
     found: list[type[BaseException]] = [BrokenExecutor, CancelledError, TimeoutError, EOFError, ConnectionError]

@@ -1,12 +1,12 @@
-"""Many questions of one shape: instances (model, varied features, gap), run on backends and pipelines, kept in JSON lines.
+"""Many questions of one form: instances (model, varied features, gap), run on backends and pipelines, stored as JSON lines.
 
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
-`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is what is known.
+`margin`, `gap`, or `from`, `to` and `factor`; `verdict` is the known one.
 
-Loop, processes, limits and journal are those of a sweep: an answer is kept as soon as it is there, under the question, how it
-was asked and the versions of what answered (`key_of`), so that a run that was interrupted goes on and no figure of another
-version is among its own. The file of lines is a report of the journal beside it. Unlike in a sweep no answer follows from
-another one, and all settings of an instance are asked together, so that what else the machine does slows all of them.
+Loop, processes, limits and journal are those of a sweep: each answer is stored at once, under its question, settings and
+versions (`key_of`), so that an interrupted run resumes and never mixes figures of different versions. The file of lines is a
+report of the journal next to it. Unlike in a sweep no answer is derived from another, and all settings of an instance run
+together, so that other load on the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SUFFIXES = ("", ".json", ".ubj", ".txt")
 
 @dataclass(frozen=True)
 class Level:
-    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`; the number as it was written."""
+    """`margin M`, `gap G`, or a flip of classes `from C to C factor G`; the number as written."""
 
     word: Literal["margin", "gap", "factor"]
     number: str
@@ -50,7 +50,7 @@ class Level:
 
     @cached_property
     def text(self) -> str:
-        """What records know the level by."""
+        """The level's fields in records."""
         if self.flip is None:
             return f"{self.word} {self.number}"
         source, target = (_known_as(label) for label in self.flip)
@@ -65,7 +65,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Instance:
-    """One question about one model, and its verdict if that is known."""
+    """One question about one model, and its verdict if known."""
 
     model: str
     features: tuple[int | str, ...]
@@ -120,7 +120,7 @@ def _instance(data: dict[str, Any]) -> Instance:
 
 
 def _number(value: Any) -> str:
-    """A number as the language writes it."""
+    """A number in the language's notation."""
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not re.fullmatch(_NUMBER, str(value)):
         raise ValueError(f"`{str(value)[:40]}` is no number")
     return str(value)
@@ -141,10 +141,10 @@ def class_of(value: Any) -> ast.Label:
 
 
 def model_path(name: str, folder: Path) -> Path:
-    """The file of a model by name."""
+    """The path of a model by name."""
     for suffix in SUFFIXES:
         path = folder / f"{name}{suffix}"
-        with suppress(OSError, ValueError):  # of a name that is too long
+        with suppress(OSError, ValueError):  # for too long names
             if path.is_file():
                 return path
     raise DataError(f"no model `{name}` in {folder}", remedy="give the folder of the models with --models")
@@ -172,7 +172,7 @@ class Listed:
 
 
 def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
-    """The question of each instance, by the key of the instance: one document for every model."""
+    """The question of each instance, by the instance's key: one document per model."""
     by_model: dict[str, list[Instance]] = {}
     for instance in instances:
         by_model.setdefault(instance.model, []).append(instance)
@@ -186,7 +186,7 @@ def questions_of(instances: list[Instance], folder: Path) -> dict[str, Listed]:
         context = context_of(session.file, document.files)
         digests = {asked.name: digest_of(context, asked.find) for asked in session.asked()}
         for i, instance in enumerate(mine):
-            if f"q{i}" not in digests:  # one question for every two classes
+            if f"q{i}" not in digests:  # one question per pair of classes
                 raise DataError(
                     f"{instance.key} is about all classes of {name}, which are several questions",
                     remedy='name two of them in each line: "from": 0, "to": 1, "factor": 1.5',
@@ -209,7 +209,7 @@ def run(
     facts: Callable[[Instance], dict[str, Any]] = lambda _instance: {},
     tell: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Answers every instance on every setting as far as the journal does not know it, and returns the records of all.
+    """Answers every instance on every setting unless the journal has it, and returns all records.
 
     The records are written to `output`, one line each, as they come; the journal has the same name and `.sqlite` after it.
     `facts` are further fields of the record of an instance; for `tell` see `Journal`. UsageError if `output` holds records of
@@ -254,7 +254,7 @@ def run(
                 if result is None:
                     result = Result(outcome.key, Verdict.UNKNOWN, outcome.failure, backend=setting.backend)
                 if stop is not None and stop.is_set() and result.verdict is Verdict.UNKNOWN:
-                    break  # interrupted in the middle: asked again next time
+                    break  # interrupted in the middle: repeated next time
                 record = _record(instance, setting, result, outcome.cpu, options.time_limit) | facts(instance)
                 _keep(journal, listed[instance.key], outcome, record)
                 records.append(record)
@@ -265,7 +265,7 @@ def run(
 
 
 class _Lines:
-    """A file of one record per line. If it can no longer be written (full disk), it prints a warning and loses no answer."""
+    """A file of one record per line. On write errors (full disk) it prints a warning and loses no answer."""
 
     def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
         self.path, self.tell = path, tell
@@ -295,7 +295,7 @@ class _Lines:
 
 
 def _key(question: Listed, setting: Setting, options: Options) -> str:
-    """What an answer is kept under: as in a sweep, and apart from its answers, whose records are others."""
+    """The key of an answer: as in a sweep, but separate from its answers, whose records differ."""
     asked = replace(options, backend=setting.backend, pipeline=setting.pipeline)
     return sha256("bench\0" + key_of(question.digest, asked))
 
@@ -330,7 +330,7 @@ def _record(instance: Instance, setting: Setting, result: Result, cpu: float, li
         "solve": round(solve if setting.backend != "auto" else result.seconds.get("solve", 0.0), 6),
         "total": round(sum(result.seconds.values()), 6),
         "cpu": round(cpu, 6),
-        # What the native engine itself took: local search and prover, without building the problem.
+        # Time of the native engine itself: local search and prover, without building the problem.
         "engine": round(
             sum(
                 a.statistics.get("local_seconds", 0.0) + a.statistics.get("prove_seconds", 0.0) for a in result.attempts
@@ -355,7 +355,7 @@ def _lines(path: Path, *, own: bool = False) -> list[str]:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """Lines of an earlier run; a last line that was cut by a kill is left out."""
+    """Lines of an earlier run; a last line truncated by a kill is dropped."""
     if not path.is_file():
         return []
     records = []
@@ -368,7 +368,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def contradictions(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Instances on which decided verdicts differ from each other or from what is known."""
+    """Instances on which decided verdicts differ from each other or from the known one."""
     seen: dict[str, dict[str, str]] = {}
     for record in records:
         verdicts = seen.setdefault(record["key"], {})

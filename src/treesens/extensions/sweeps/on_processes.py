@@ -1,4 +1,4 @@
-"""Questions in processes of this machine. Each dies alone, and is kept from one run to the next, for some minutes."""
+"""Questions in local processes. Each dies alone, and is kept from one run to the next, for some minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treesens.extensions.sweeps.worker import Outcome, Shipment, Task, answer_ta
 
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_SECONDS = 0.3
-"""From a Ctrl-C until processes are killed: for answers that are on their way."""
+"""Seconds from Ctrl-C until processes are killed: for answers in transit."""
 
 _idle: list[Worker] = []
 _lock = threading.Lock()
@@ -29,15 +29,15 @@ class Worker:
 
     def ask(self, shipment: Shipment, task: Task) -> None:
         """Sends a question. A process that has ended since its last answer is replaced first."""
-        if self.child.ended or self.child.news:  # it had nothing to do for long
+        if self.child.ended or self.child.news:  # it was idle for long
             self.end()
             self.child = _begun()
         self.child.send((shipment, task))
         self.task, self.since = task, time.monotonic()
 
     def taken(self, patience: float) -> tuple[Task, Outcome | Exception] | None:
-        """The task with its outcome, or with the reason why there is none: the process has died, or does not answer. None if
-        it is at work.
+        """The task with its outcome, or with the reason for a missing one: the process has died, or does not answer. None if it
+        is working.
         """
         task, ended = self.task, self.child.ended
         if task is None:
@@ -70,7 +70,7 @@ def _borrowed() -> Worker:
 
 
 def _give_back(workers: list[Worker], most: int) -> None:
-    """Workers with nothing to do are kept, so many at most."""
+    """Maximum of idle workers kept."""
     with _lock:
         _idle.extend(worker for worker in workers if worker.task is None)
         spare, _idle[:] = _idle[most:], _idle[:most]
@@ -80,7 +80,7 @@ def _give_back(workers: list[Worker], most: int) -> None:
 
 @dataclass
 class _Crew:
-    """The workers of one run, of which there are `jobs` at most, and what has to be asked again."""
+    """The workers of one run, at most `jobs`, and the tasks to retry."""
 
     take: Callable[[], Task | None]
     shipments: Mapping[str, Shipment]
@@ -110,7 +110,7 @@ class _Crew:
         return [worker.child for worker in self.workers if worker.task is not None]
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Of the workers that have answered, have died, or have taken too long. The first loss is asked again."""
+        """Outcomes of workers that have answered, have died, or have taken too long. The first loss is retried."""
         for taken in (worker.taken(self.patience) for worker in self.workers):
             if taken is None:
                 continue
@@ -134,10 +134,10 @@ def on_processes(
     patience: float,
     stop: threading.Event | None,
 ) -> Iterator[Outcome]:
-    """The outcomes of all tasks that `take` gives; it is asked again after every outcome, even if it had none before.
+    """The outcomes of all tasks from `take`; it is called again after every outcome, even if it returned none before.
 
-    A question whose worker has died, or has not answered in `patience` seconds, is asked a second time at once; all others go
-    on. If nobody asks for more outcomes, or some moments after `stop` is set, the processes that are at work are killed.
+    A question whose worker has died, or has not answered in `patience` seconds, is retried once at once; all others go on. If
+    the caller stops iterating, or some moments after `stop` is set, busy processes are killed.
     """
     crew = _Crew(take, shipments, jobs, patience)
     last: float | None = None
@@ -152,14 +152,14 @@ def on_processes(
             if stop is not None and stop.is_set() and last is None:
                 last = time.monotonic() + _LAST_WORDS_SECONDS
             if last is None:
-                crew.set_to_work()  # nobody waits while the outcomes are looked at
+                crew.set_to_work()  # keep workers busy while outcomes are processed
             yield from arrived
     finally:
         _give_back(crew.workers, jobs)
 
 
 def lost_twice(task: Task, error: BaseException) -> Outcome:
-    """What is said of a question that came back without an answer two times."""
+    """The failure of a question that was lost twice."""
     text = str(error).strip().splitlines()
     reason = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
     return Outcome(task.key, failure=f"the worker died or hung twice ({reason})", attempts=2)

@@ -1,8 +1,8 @@
-"""In which order questions are asked, and which answers follow from others.
+"""The order of questions, and which answers decide others.
 
-Highest levels come first, single features before sets, features that the model asks about often before others: answers that
-matter come early, and they decide most of the rest. A pair for a question is tried on every easier one, if it is verified
-again; a `none` decides every harder one.
+Highest levels come first, single features before sets, features with many splits before others: important answers come early,
+and decide most of the rest. A pair for a question is tried, and verified again, on every easier one; a `none` decides every
+harder one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from fractions import Fraction
 from treesens.records.questions import Question
 
 MODELS_AT_A_TIME = 6
-"""Documents whose questions are mixed; workers keep that many open."""
+"""Documents whose questions are interleaved; workers keep that many open."""
 
 
 def order_questions(questions: Sequence[Question]) -> list[Question]:
-    """The order of asking."""
+    """The order of questions."""
     documents = {digest: i for i, digest in enumerate(dict.fromkeys(q.document.digest for q in questions))}
     levels: dict[str, set[Fraction]] = defaultdict(set)
     for q in questions:
@@ -35,7 +35,7 @@ def order_questions(questions: Sequence[Question]) -> list[Question]:
 
 
 def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
-    """The highest level first, then the lowest, then the middles of what is left."""
+    """The highest level first, then the lowest, then the midpoints of the rest."""
     turn = {levels[-1]: 0, levels[0]: min(1, len(levels) - 1)}
     spans, number = [(0, len(levels) - 1)], 2
     while spans:
@@ -50,13 +50,13 @@ def _turns(levels: Sequence[Fraction]) -> dict[Fraction, int]:
 
 
 class Plan:
-    """What is still to ask. Questions may be taken in one thread while another reports answers."""
+    """Open questions. One thread may take questions while another reports answers."""
 
     def __init__(self, questions: Sequence[Question], *, share: bool = True) -> None:
         self.share = share
         self.open: dict[str, Question] = {q.digest: q for q in order_questions(questions)}
         self.helpers: dict[str, str] = {}
-        """Of an open question: the digest of an answered one whose pair is worth trying."""
+        """For an open question: the digest of an answered one whose pair is worth trying."""
         self._lock = threading.Lock()
         self._families: dict[str, list[Question]] = defaultdict(list)
         for q in self.open.values():
@@ -64,7 +64,7 @@ class Plan:
                 self._families[q.family].append(q)
 
     def take(self) -> tuple[Question, str | None] | None:
-        """The next question, with the digest of the one whose pair may answer it; None if none is left."""
+        """The next question, with the digest of the one whose pair may answer it; None if there is none."""
         with self._lock:
             if not self.open:
                 return None
@@ -72,14 +72,14 @@ class Plan:
             return self.open.pop(digest), self.helpers.pop(digest, None)
 
     def found(self, answered: Question) -> None:
-        """Its pair is tried on every easier question that is still open."""
+        """Queues its pair for every easier question that is still open."""
         with self._lock:
             for other in self._open_relatives(answered):
                 if answered.is_harder_than(other):
                     self.helpers.setdefault(other.digest, answered.digest)
 
     def none(self, answered: Question) -> list[Question]:
-        """The open questions that it decides: they are open no longer."""
+        """Closes and returns the open questions that it decides."""
         with self._lock:
             decided = [q for q in self._open_relatives(answered) if q.is_harder_than(answered)]
             for other in decided:

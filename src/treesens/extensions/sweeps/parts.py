@@ -1,11 +1,11 @@
-"""Parts of one question: boxes of cells, made by cutting in two again and again.
+"""Parts of one question: boxes of cells, made by repeated splitting in two.
 
 This is cube and conquer (Heule, Kullmann, Wieringa and Biere, HVC 2011).
 
-A cut is chosen by the trees that are left in the box: the feature whose splits move leaves the most, at the middle of them.
+A cut is chosen by the trees restricted to the box: the feature whose splits move leaves the most, at their middle.
 
 `Conquest` is the state of a question in parts: the tree of cuts with its open and closed parts, and the best answer. A journal
-has a line for every part that was closed or cut, under the key of the question.
+has a line for every closed or split part, under the key of the question.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from treesens.compiler.result import Proof
 from treesens.values.verify import Witness
 
 AT_ONCE = 16
-"""Parts that take the place of one that was not decided in its time: so the time of undecided parts is a small part."""
+"""Parts that replace an undecided one, so that the time of undecided parts is small."""
 
 PROOFS = frozenset(str(proof) for proof in Proof)
 
@@ -49,29 +49,29 @@ class Part:
     cuts: tuple[Cut, ...] = ()
 
     def halves(self, point: int, feature: int, cell: int) -> tuple[Part, Part]:
-        """What lies below a cell, and the rest."""
+        """The cells below a cell, and the rest."""
         low, high = (Part((*self.cuts, Cut(point, feature, cell, upper))) for upper in (False, True))
         return low, high
 
     def plain(self) -> list[list[int]]:
-        """For journals."""
+        """In the journal's form."""
         return [[cut.point, cut.feature, cut.cell, int(cut.upper)] for cut in self.cuts]
 
     @staticmethod
     def of_plain(cuts: list[list[int]]) -> Part:
-        """What `plain` has written."""
+        """The inverse of `plain`."""
         return Part(tuple(Cut(p, f, cell, bool(upper)) for p, f, cell, upper in cuts))
 
 
 def within(query: Query, part: Part) -> Query:
-    """The question about the inputs of a part."""
+    """The question about a part's inputs."""
     grid = query.space.grid
     sets = [CellSet(cut.point, cut.feature, cut.mask(grid[cut.feature].n_cells)) for cut in part.cuts]
     return replace(query, constraints=(*query.constraints, *sets))
 
 
 class Splitter:
-    """Cuts parts of one question."""
+    """Splits parts of one question."""
 
     def __init__(self, query: Query) -> None:
         links = [c for c in query.constraints if isinstance(c, SameExcept)]
@@ -88,7 +88,7 @@ class Splitter:
     def split(self, part: Part) -> tuple[Any, list[Part]]:
         """A tree of cuts, [point, feature, cell, left, right] with parts as leaves, and these leaves.
 
-        The part itself if nothing can be cut.
+        The part itself if it cannot be split.
         """
         return self._split(part, AT_ONCE)
 
@@ -100,7 +100,7 @@ class Splitter:
         return [*place, *(tree for tree, _ in sides)], [leaf for _, leaves in sides for leaf in leaves]
 
     def _place(self, part: Part) -> tuple[int, int, int] | None:
-        """Where to cut: a point, a feature and the first cell of the upper side."""
+        """The best cut: a point, a feature and the first cell of the upper side."""
         low, high = self.low.copy(), self.high.copy()
         for cut in part.cuts:
             for p in range(len(low)) if cut.feature in self.shared else (cut.point,):
@@ -126,7 +126,7 @@ class Splitter:
 
 
 class _Splits:
-    """The ordered splits of a model: where each cuts, and how far apart the leaves below it are."""
+    """The ordered splits of a model: the position of each, and how far apart the leaves below it are."""
 
     def __init__(self, model: CellEnsemble) -> None:
         ensemble = model.ensemble
@@ -158,7 +158,7 @@ class _Splits:
         return found
 
     def left(self, low: Int32Array, high: Int32Array) -> tuple[Int32Array, Int32Array, FloatArray]:
-        """Of the splits that are reached in a box and cut it: feature, first cell of the right side, and weight."""
+        """The splits reached in a box that cut it: feature, first cell of the right side, and weight."""
         reached = np.zeros(len(self.feature), bool)
         reached[self.roots] = True
         found = []
@@ -205,7 +205,7 @@ class Conquest:
 
 
 def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
-    """The tree with another one in the place of a part; it is changed in place."""
+    """Replaces a part of the tree by another tree, in place."""
     if isinstance(tree, Part):
         return by
     node = tree
@@ -216,7 +216,7 @@ def with_part_cut(tree: Any, part: Part, by: Any) -> Any:
 
 
 def checked_line(line: dict[str, Any]) -> dict[str, Any]:
-    """A line whose parts can be used. ValueError otherwise."""
+    """A line with usable parts. ValueError otherwise."""
     cuts = line["part"]
     whole = isinstance(cuts, list) and all(
         isinstance(cut, list) and len(cut) == 4 and all(type(x) is int and x >= 0 for x in cut) for cut in cuts
@@ -232,7 +232,7 @@ def checked_line(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _are_points(values: Any) -> bool:
-    """True if there is a list of numbers (None for a missing value) for each point, all of one length."""
+    """True if there is a list of numbers (None for missing) per point, all of one length."""
     if not isinstance(values, list) or not all(isinstance(point, list) for point in values):
         return False
     numbers = all(x is None or type(x) in (int, float) for point in values for x in point)

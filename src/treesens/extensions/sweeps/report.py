@@ -23,14 +23,14 @@ from treesens.report.terminal import say_wrapped
 from treesens.visible import visible
 
 LISTED = 20
-"""Questions without an answer that are shown one by one."""
+"""Maximum of unanswered questions listed."""
 
 COLUMNS = ("document", "query", "varied", "verdict", "reason", "proof", "replay", "implied_by", "attempts_made", "cpu")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One answer of a sweep, as far as tables show it."""
+    """One answer of a sweep, in the columns of tables."""
 
     document: str
     question: str
@@ -38,16 +38,16 @@ class Line:
     reason: str
     as_expected: bool | None
     internal: bool = False
-    """Whether an error of treesens itself is the reason."""
+    """True if the reason is an internal error."""
 
     @property
     def query(self) -> str:
-        """The query that the question is in."""
+        """The query of the question."""
         return self.question.partition("[")[0]
 
 
 def line_of(record: dict[str, Any]) -> Line:
-    """What tables show of a record."""
+    """The columns of a record."""
     return Line(
         record["document"],
         record["query"],
@@ -59,7 +59,7 @@ def line_of(record: dict[str, Any]) -> Line:
 
 
 def show_sweep(lines: Sequence[Line], left: int, title: str) -> None:
-    """Numbers per document and query, what was expected otherwise, and what has no answer."""
+    """Counts per document and query, violated expectations, and unanswered questions."""
     console = out()
     console.print(title)
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
@@ -99,7 +99,7 @@ def label(record: dict[str, Any]) -> str:
 def summary(
     records: list[dict[str, Any]], time: str = "solve", by: Callable[[dict[str, Any]], str] = label
 ) -> list[dict[str, Any]]:
-    """One row per setting, or whatever `by` tells apart: solved, found, none, PAR2, median, largest, total.
+    """One row per setting, or per value of `by`: solved, found, none, PAR2, median, largest, total.
 
     PAR2 is the mean, where an unsolved instance counts twice its limit.
     """

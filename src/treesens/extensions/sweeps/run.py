@@ -1,4 +1,4 @@
-"""A sweep: questions in, answers into the journal. This process alone writes; workers only answer."""
+"""A sweep: questions in, answers into the journal. Only this process writes; workers only answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treesens.records.questions import Question
 
 @dataclass
 class Summary:
-    """What came of a sweep: numbers of questions. `left` are those that were not asked, or not to the end."""
+    """The result of a sweep: numbers of questions. `left` counts those not started or not finished."""
 
     questions: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ def sweep(
     stop: threading.Event | None = None,
     on_answer: OnAnswer | None = None,
 ) -> Summary:
-    """Asks what the journal does not know. KeyboardInterrupt ends it; every answer that had come is kept."""
+    """Solves the questions missing from the journal. KeyboardInterrupt ends it; all received answers are kept."""
     return _Sweep(questions, settings, executor, journal, stop, on_answer).run()
 
 
@@ -93,7 +93,7 @@ class _Sweep:
         return self.summary
 
     def _recall(self) -> None:
-        """What the journal knows; it counts for what is open as if it had come just now."""
+        """Takes answers from the journal; they count for open questions like new ones."""
         known: list[tuple[Question, Entry]] = []
         for digest, key in self.keys.items():
             entry = self.journal.known(key, self.settings.time_limit)
@@ -111,7 +111,7 @@ class _Sweep:
                 self._decide(question, entry)
 
     def _shipments(self) -> Mapping[str, Shipment]:
-        """The documents with open questions; with the contents of their files where workers may not see these."""
+        """The documents with open questions; with file contents where workers may not see the files."""
         documents = {q.document.digest: q.document for q in self.plan.open.values()}
         return {digest: ship(document, self.executor.remote) for digest, document in documents.items()}
 
@@ -135,7 +135,7 @@ class _Sweep:
         )
 
     def _take_in(self, outcome: Outcome) -> None:
-        """An answer: kept, counted, and used for what is open."""
+        """Stores an answer, counts it, and applies it to open questions."""
         question = self.questions[self.by_key[outcome.key]]
         self.summary.asked += 1
         self.summary.cpu += outcome.cpu
@@ -177,7 +177,7 @@ class _Sweep:
             self.on_answer(question, entry)
 
     def _record(self, entry: Entry) -> dict[str, Any]:
-        """The record of an answer that is in the journal."""
+        """The record of an answer in the journal."""
         record = self.journal.record(entry.key, self.settings.time_limit)
         assert record is not None
         return record
@@ -189,7 +189,7 @@ class _Sweep:
         self.plan.found(question)
 
     def _decide(self, question: Question, entry: Entry) -> None:
-        """A proof that there is no pair holds for every harder question."""
+        """A `none` holds for every harder question."""
         decided = self.plan.none(question)
         if not decided:
             return
@@ -212,7 +212,7 @@ class _Sweep:
 
 
 def record_of_failure(question: Question, outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """The record of a question that came back without an answer."""
+    """The record of a question that came back unanswered."""
     return {
         "query": question.name,
         "verdict": str(Verdict.UNKNOWN),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InParts:
-    """Where parts are asked, and the journal that they are kept in."""
+    """Where parts run, and their journal."""
 
     executor: Executor
     journal: Journal | None
@@ -81,7 +81,7 @@ class InParts:
 
 
 def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipment:
-    """What workers read: the file of the questions, and for those of a cluster the models that it names."""
+    """The input of workers: the file of the questions, and for clusters the models that it names."""
     from treesens.extensions.sweeps.worker import ship
 
     return ship(_document(file, trust_pickle), executor.remote)
@@ -90,7 +90,7 @@ def shipment_of(file: Path, executor: Executor, *, trust_pickle: bool) -> Shipme
 def in_parts(
     workers: int | None, on: str | None, *, jobs: int, confirm: str | None
 ) -> Callable[[Journal | None], InParts] | None:
-    """Where options ask for parts; None if questions are asked as a whole. UsageError for what does not go together."""
+    """The executor if options request parts; None if questions run as a whole. UsageError for contradictory options."""
     if workers is None and on is None:
         return None
     from treesens.extensions.sweeps.executor import parse_executor
@@ -111,7 +111,7 @@ def side_by_side(
     interruption: Interruption,
     faults: Faults,
 ) -> Iterator[tuple[ResolvedQuestion, Result]]:
-    """Several questions at a time; answers come in the order of the file, whichever is ready first."""
+    """Several questions at a time; answers come in file order, whichever is ready first."""
     from treesens.extensions.sweeps.executor import Executor
     from treesens.extensions.sweeps.worker import Shipment, Task
 

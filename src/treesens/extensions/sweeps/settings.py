@@ -29,7 +29,7 @@ class Settings(Options):
 
 
 def settings_of(door: Door) -> list[Declared]:
-    """The settings that can be given at a door, in their order."""
+    """The settings available on one interface, in order."""
     return declared(Settings, door)
 
 

@@ -49,7 +49,7 @@ _MOST_SETS = 1_000_000
 
 @dataclass(frozen=True)
 class Spec:
-    """What a SPEC file asks for: its questions, and how they are to be asked."""
+    """The content of a SPEC file: its questions and settings."""
 
     questions: list[Question]
     settings: Settings
@@ -71,7 +71,7 @@ class _Place:
 
 
 def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
-    """The questions of a SPEC. DataError with place and remedy; models and data are opened once and let go."""
+    """The questions of a SPEC. DataError with place and remedy; models and data are opened once and released."""
     if path.suffix == ".sens":
         document, session = document_of(str(path), load_text(path).text, path.parent, trust_pickle=trust_pickle)
         told = tuple(item.render() for item in session.warnings)
@@ -108,7 +108,7 @@ def _known(data: dict[str, Any], names: set[str], place: _Place) -> None:
 
 
 def _settings(data: dict[str, Any], place: _Place) -> Settings:
-    """The settings of the sweep, which `data` loses. Sizes of memory are in megabytes."""
+    """The settings of the sweep, which are removed from `data`. Memory sizes are in megabytes."""
     given: dict[str, Any] = {}
     for one in settings_of(Door.SPEC):
         key, kind = one.field, one.option.kind
@@ -191,7 +191,7 @@ def _relative(path: Path, base: Path) -> str:
 
 
 def _sets(block: dict[str, Any], place: _Place, model: LoadedModel, seed: int) -> list[tuple[str, ...]]:
-    """The sets of features that may vary, each once."""
+    """The sets of features that may vary, without repetition."""
     names = model.ensemble.feature_names
     used = model.ensemble.used_features
     groups: list[tuple[str, ...]] = []

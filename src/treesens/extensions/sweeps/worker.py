@@ -1,5 +1,6 @@
 """One question, or one part of it, in a worker process. Documents are opened once per process and kept, the least recently used
-ones dropped. A part asks for an answer, perhaps a better one than is known, or for its certificate."""
+ones dropped. A part returns an answer, perhaps an improvement on the known one, or its certificate.
+"""
 
 from __future__ import annotations
 
@@ -42,24 +43,24 @@ from treesens.values.verify import Witness, verify_values
 
 KEPT = MODELS_AT_A_TIME + 2
 IDLE_SECONDS = 300.0
-"""A process that has had nothing to do for so long ends."""
+"""Idle seconds after which a process ends."""
 
 Points = tuple[tuple[float | None, ...], ...]
-"""Values of a pair: per point and feature, None is missing."""
+"""Values of a pair, per point and feature; None is missing."""
 
 
 @dataclass(frozen=True)
 class Shipment:
-    """A document as it travels: by path where workers see our files, with the contents if they do not."""
+    """A document for transport: by path where workers see local files, otherwise with the contents."""
 
     document: Document
     contents: Mapping[str, Content] | None = None
 
 
 def ship(document: Document, remote: bool) -> Shipment:
-    """A document as it travels."""
+    """A document for transport."""
     if not remote:
-        # Processes are kept from one sweep to the next, and this one may have gone to another folder since they began.
+        # Processes persist between sweeps, and the current folder may have changed since they started.
         return Shipment(replace(document, base=str(Path(document.base).absolute())))
     return Shipment(document, {path: read_content(Path(document.base) / path) for path, _ in document.files})
 
@@ -80,21 +81,21 @@ class Task:
     bare: bool = False
     """The engine alone, for measurements: no rows of tables, no regions."""
     regions: bool = True
-    """Whether pairs come with their region if no table is in play (with one, they always do)."""
+    """True if pairs come with their region without a table (with one, they always do)."""
     part: PartTask | None = None
-    """What is asked of a part of the question, in place of all of it."""
+    """The task for a part of the question, in place of the whole."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What comes back: a result, or why there is none. `rss` in bytes after the question, `cpu` in seconds."""
+    """The outcome: a result, or a failure. `rss` in bytes after the question, `cpu` in seconds."""
 
     key: str
     result: Result | None = None
     record: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
     own_fault: bool = False
-    """Whether the failure is an error of treesens itself, and not of what it was given or of a solver."""
+    """True if the failure is an internal error, and not one of the input or of a solver."""
     clipped: bool = False
     implied_by: str | None = None
     cpu: float = 0.0
@@ -102,11 +103,11 @@ class Outcome:
     worker: str = ""
     attempts: int = 1
     packed: Packed | None = None
-    """The certificate of a part, if it was asked for."""
+    """The certificate of a part, if requested."""
 
     @property
     def why(self) -> str:
-        """The failure in a line: the first one of a message, which a remedy may follow, and the last one of a traceback."""
+        """The failure in a line: the first of a message, which may have a remedy, and the last of a traceback."""
         lines = [line for line in self.failure.splitlines() if line.strip()]
         return lines[-1 if self.own_fault else 0].strip() if lines else "a worker was lost"
 
@@ -114,11 +115,11 @@ class Outcome:
 _open: OrderedDict[str, tuple[Session, dict[str, Asked]]] = OrderedDict()
 _lock = threading.Lock()
 _warmed: set[str] = set()
-"""Documents whose libraries have been asked once."""
+"""Documents whose libraries have been loaded."""
 
 
 def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = None) -> Outcome:
-    """Answers one question. Whatever goes wrong comes back as a failure, never as a verdict."""
+    """Answers one question. Every error becomes a failure, never a verdict."""
     try:
         made = _answer(shipment, task, stop)
     except TreesensError as error:
@@ -131,7 +132,7 @@ def answer_task(shipment: Shipment, task: Task, stop: threading.Event | None = N
 
 
 def answer_tasks(parent: Parent) -> None:
-    """The child's side of a worker of this machine: answers what arrives, until nothing has for some minutes."""
+    """The child's side of a local worker: answers tasks until it has been idle for some minutes."""
     while (asked := parent.receive(IDLE_SECONDS)) is not None:
         parent.send(answer_task(*asked))
 
@@ -176,7 +177,7 @@ def _answer(shipment: Shipment, task: Task, stop: threading.Event | None) -> Out
 
 
 def _warm(session: Session, options: Options) -> None:
-    """Loads the library and the models into it, so that the first question of a benchmark is not charged for it."""
+    """Loads the library with the models, so that their time is not charged to a benchmark's first question."""
     if options.library_predict is None:
         return
     for model in session.models.values():
@@ -191,7 +192,7 @@ def _record(query: ResolvedQuestion, result: Result, task: Task) -> dict[str, An
 
 
 def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | None:
-    """The pair of a harder question as an answer to this one, verified as any other."""
+    """The pair of a harder question as an answer to this one, verified like any other."""
     assert task.try_first is not None
     start = time.perf_counter()
     values = np.array([[np.nan if v is None else v for v in point] for point in task.try_first])
@@ -204,7 +205,7 @@ def _tried(query: ResolvedQuestion, task: Task, options: Options) -> Result | No
 
 
 def open_shipment(shipment: Shipment) -> tuple[Session, dict[str, Asked]]:
-    """The session of a document and its questions by name, from the cache of this process if it is there."""
+    """The session of a document and its questions by name, from the process cache if possible."""
     digest = shipment.document.digest
     with _lock:
         if digest not in _open:
@@ -229,7 +230,7 @@ def _session(shipment: Shipment) -> Session:
                     "the file has changed since the sweep began", place=path, remedy="start the sweep again"
                 )
         return open_session(file, base, trust_pickle=document.trust_pickle)
-    # Paths of the sender mean nothing here: every file goes under its content into a folder that lasts for the reading.
+    # Sender's paths are invalid here: files are stored by content in a folder that exists while reading.
     with tempfile.TemporaryDirectory(prefix="treesens-") as folder:
         places, models = {}, {d.path.value for d in file.declarations if isinstance(d, ast.Model)}
         for path, known in document.files:
@@ -243,7 +244,7 @@ def _session(shipment: Shipment) -> Session:
 
 
 def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
-    """The tree with the paths of its files replaced; places in the text stay those of what was written."""
+    """The tree with new paths of its files; positions in the text stay those of the original."""
     from treesens.grammar.tree import ast
 
     def moved(item: ast.Declaration) -> ast.Declaration:
@@ -255,7 +256,7 @@ def _relocated(file: Any, places: Mapping[str, Path]) -> Any:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now (its peak if the system does not tell)."""
+    """Memory of this process in bytes (its peak if the system does not report it)."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
@@ -264,7 +265,7 @@ def resident() -> int:
 
 
 def _peak() -> int:
-    """Bytes at most, where the system counts them; 0 elsewhere."""
+    """Maximum in bytes, where the system has it; 0 elsewhere."""
     try:
         import resource
     except ImportError:  # Windows
@@ -275,8 +276,8 @@ def _peak() -> int:
 
 @dataclass(frozen=True)
 class PartTask:
-    """`beyond` is what an objective has to be better than, as its form counts it; None if there is no objective, or none known.
-    With `certify` the certificate is wanted that the part has no answer.
+    """`beyond` is the limit that an objective must exceed, in units of its form; None without an objective, or a known value.
+    With `certify` the task is a certificate that the part has no answer.
     """
 
     part: Part
@@ -286,7 +287,7 @@ class PartTask:
 
 @dataclass(frozen=True)
 class Packed:
-    """A certificate as it travels, or the reason why there is none; times in seconds."""
+    """A certificate for transport, or the reason why there is none; times in seconds."""
 
     content: bytes = b""
     reason: str = ""
@@ -300,13 +301,13 @@ class Packed:
 
 
 def part_of(query: Query, task: PartTask) -> tuple[Query, tuple[AtLeast, ...]]:
-    """The question about a part, and the row that asks for more than is known."""
+    """The question about a part, and the row that requires an improvement."""
     bare, rows = (replace(query, objective=None), ()) if task.beyond is None else beyond(query, task.beyond)
     return within(replace(bare, objective=None), task.part), rows
 
 
 def answer_part(query: Query, task: PartTask, options: Options, budget: Budget) -> Result:
-    """Whether a part has an answer."""
+    """Decides whether a part has an answer."""
     asked, rows = part_of(query, task)
     return answer(replace(asked, constraints=(*asked.constraints, *rows)), options, budget)
 
@@ -318,7 +319,7 @@ def certify_part(query: Query, task: PartTask, budget: Budget) -> Packed:
         made = refutation(asked, rows, budget=budget)
     except NoCertificate as reason:
         return Packed(reason=str(reason))
-    except Exception as error:  # noqa: BLE001 - every kind of error becomes a typed one here
+    except Exception as error:  # # noqa: BLE001 - every kind of error becomes a typed one here
         failed = told(error, f"a certificate for a part of {query.name}")
         return Packed(reason=f"error[{failed.code}]: certificate: {failed.message}")
     left_out = tuple(made.document["about"]["left_out"])

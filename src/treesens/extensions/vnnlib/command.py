@@ -21,8 +21,8 @@ from treesens.report.terminal import say
 @click.option("--results", "-o", type=OutputFile(), help="A file for the result, too.")
 @option_like("seed", 0)
 def command(model: Path, file: Path, timeout: float, results: Path | None, seed: int) -> int:
-    """Whether some input satisfies the assertions of PROPERTY: `sat` with a counterexample that onnxruntime confirms, `unsat`
-    (proved), `unknown`, or `timeout` after TIMEOUT seconds.
+    """Decide whether an input satisfies all assertions of PROPERTY: `sat` with a counterexample confirmed by onnxruntime,
+    `unsat` (proved), `unknown`, or `timeout` after TIMEOUT seconds.
 
     Exit codes: 0 sat or unsat, 5 unknown or timeout, 1 usage, 2 unreadable input, 130 interrupted.
     """
@@ -50,7 +50,7 @@ def command(model: Path, file: Path, timeout: float, results: Path | None, seed:
 
 
 def _text(path: Path) -> str:
-    """The text of a property, packed with gzip or not. Raises DataError if it is not text."""
+    """The text of a property, plain or gzipped. DataError if it is not text."""
     import gzip
     from zlib import error as ZlibError
 

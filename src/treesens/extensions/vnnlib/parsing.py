@@ -1,8 +1,8 @@
 """VNN-LIB properties, versions 1.0 and 2.0: linear constraints on the inputs X and the outputs Y of one ONNX model.
 
 Version 1 is the part of SMT-LIB that VNN-COMP uses (`declare-const X_0 Real`, `assert`), version 2 that of
-github.com/VNNLIB/VNNLIB-Standard with one network, one input and one output tensor. A file is read in one pass over its
-tokens; sizes, depths and exponents are limited, since files come from anywhere.
+github.com/VNNLIB/VNNLIB-Standard with one network, one input and one output tensor. A file is read in one pass over its tokens;
+sizes, depths and exponents are limited, since files are untrusted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treesens.errors import QueryError
 from treesens.visible import visible
 
 LARGEST: Final = 50_000_000
-"""Characters of a property."""
+"""Maximum of characters of a property."""
 _DEEPEST: Final = 64
 _LONGEST_NUMBER: Final = 400
 _MOST_VARIABLES: Final = 1_000_000
@@ -37,7 +37,7 @@ _OPERATORS: Final[dict[str, Operator]] = {
 
 @dataclass(frozen=True)
 class Linear:
-    """constant + sum of coefficient * variable; a variable is an input or an output with its number."""
+    """constant + sum of coefficient * variable; a variable is a numbered input or output."""
 
     parts: dict[tuple[Side, int], Fraction]
     constant: Fraction = Fraction(0)
@@ -71,7 +71,7 @@ Formula: TypeAlias = Compare | Junction | Negation
 
 @dataclass(frozen=True)
 class Tensor:
-    """A declared tensor: its name, its element type as it is written, and its shape."""
+    """A declared tensor: its name, its element type as written, and its shape."""
 
     name: str
     kind: str
@@ -84,7 +84,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Property:
-    """A property: what has to hold together. A counterexample satisfies it; it is `unsat` if nothing does."""
+    """A property: assertions that hold together. A counterexample satisfies it; it is `unsat` if no input does."""
 
     version: int
     inputs: Tensor
@@ -115,7 +115,7 @@ _Item: TypeAlias = _Atom | _List
 
 
 def parse_property(text: str, name: str = "<property>") -> Property:
-    """Reads a property. QueryError, with the place, for what is no property, or none about one input and one output."""
+    """Reads a property. QueryError, with the place, for anything but a property of one input and one output."""
     return _Reader(Source(name, text)).property()
 
 
@@ -166,7 +166,7 @@ class _Reader:
             at = match.end()
 
     def _items(self) -> Iterator[_Item]:
-        """The expressions of the file; what is not closed, or nested too deeply, is an error."""
+        """The expressions of the file; unclosed or too deeply nested ones are errors."""
         open_lists: list[_List] = []
         pending: list[int] | None = None
         for token in self._tokens():
@@ -198,7 +198,7 @@ class _Reader:
             raise self.fail("a bracket is not closed", open_lists[-1].start if open_lists else len(self.source.text))
 
     def _indexed(self, open_lists: list[_List], pending: list[int], token: _Atom) -> list[int] | None:
-        """Numbers in square brackets belong to the word before them."""
+        """Attaches numbers in square brackets to the word before them."""
         if token.text == "]":
             last = open_lists[-1].items[-1] if open_lists and open_lists[-1].items else None
             if not isinstance(last, _Atom) or last.kind != "symbol" or last.index is not None:
@@ -323,7 +323,7 @@ def _times(item: Linear, factor: Fraction) -> Linear:
 
 
 def holds(formula: Formula, inputs: Sequence[Fraction], outputs: Sequence[Fraction]) -> bool:
-    """True if a formula holds for numbers, exactly."""
+    """True if a formula holds for exact numbers."""
     if isinstance(formula, Negation):
         return not holds(formula.item, inputs, outputs)
     if isinstance(formula, Junction):

@@ -1,8 +1,8 @@
 """Answers VNN-LIB properties about ONNX tree ensembles: a verified counterexample, or the proof that there is none.
 
-A property becomes one question of the language about one point. Inputs are the float32 numbers within their bounds, since the
-graph sees no others. Outputs are what the graph gives: scores, values, or probabilities. A counterexample counts if
-onnxruntime's own outputs satisfy the property, too, compared as exact numbers.
+A property becomes one question about one point. Inputs are the float32 numbers within their bounds, as the graph sees no
+others. Outputs are the graph's: scores, values, or probabilities. A counterexample counts if onnxruntime's outputs also satisfy
+the property, compared exactly.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def decide_property(
     seed: int = 0,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Decides a property of an ONNX model with the content `data`. QueryError for properties that its outputs do not have."""
+    """Decides a property of an ONNX model with the content `data`. QueryError for outputs that the model lacks."""
     ensemble = model.ensemble
     _check_shapes(ensemble, asked)
     score_output(data)
@@ -104,7 +104,7 @@ def decide_property(
 def _confirmed(
     ensemble: Ensemble, data: bytes, asked: Property, values: FloatArray, emulated: Sequence[float]
 ) -> Outcome:
-    """A counterexample that the graph itself confirms; without onnxruntime by its emulated outputs."""
+    """A counterexample that the graph itself confirms; by its emulated outputs without onnxruntime."""
     inputs = tuple(float(x) for x in values)
     scores = graph_scores(data, values)
     if scores is None:
@@ -129,7 +129,7 @@ def _check_shapes(ensemble: Ensemble, asked: Property) -> None:
 
 
 class _Translator:
-    """Formulas of a property as formulas of the language; a bool where a part is settled."""
+    """Formulas of a property in the language; a bool where a part is decided."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
@@ -190,7 +190,7 @@ class _Translator:
             return _bounded(terms, found.operator, -linear.constant)
         if ensemble.n_outputs == 1:
             return self._of_two_classes(parts, found)
-        # Shares of several classes are ordered as their scores are, and nothing else of them is linear.
+        # Shares of several classes are ordered like their scores; nothing else about them is linear.
         ordered = ensemble.link.is_share and linear.constant == 0 and len(parts) == 2 and sum(parts.values()) == 0
         if not ensemble.link.is_linear and not ordered:
             raise QueryError(
@@ -219,7 +219,7 @@ class _Translator:
 
 
 def _of_no_float32(found: Compare) -> bool | None:
-    """What a comparison of one input says that no finite float32 decides: `=` with another number, a bound beyond them all."""
+    """A comparison of one input that no finite float32 decides: `=` with another number, or a bound beyond them all."""
     ((coefficient,), most) = found.linear.parts.values(), Fraction(NumberType.FLOAT32.max)
     value = -found.linear.constant / coefficient
     operator = found.operator if coefficient > 0 else _FLIPPED[found.operator]
@@ -240,7 +240,7 @@ def _bounded(terms: Sequence[tuple[ast.Expression, Fraction]], operator: Operato
 
 
 def result_text(outcome: Outcome, asked: Property) -> str:
-    """The status, then the counterexample: as VNN-COMP expects it (version 1), or as the standard says (version 2)."""
+    """The status, then the counterexample in the format of VNN-COMP (version 1) or of the standard (version 2)."""
     if asked.version >= 2:
         lines: list[str] = ["timed-out" if outcome.status == "timeout" else outcome.status]
         for tensor, values in ((asked.inputs, outcome.inputs), (asked.outputs, outcome.outputs)):
@@ -254,7 +254,7 @@ def result_text(outcome: Outcome, asked: Property) -> str:
 
 
 def read_content(path: Path, model: LoadedModel) -> bytes:
-    """The bytes of a model file that was read before. QueryError if it has changed since."""
+    """The bytes of a model file read before. QueryError if it has changed since."""
     import hashlib
 
     from treesens.compiler.base.files import open_regular

@@ -165,7 +165,7 @@ class ScoreRows(EventRows):
         return places[np.lexsort((-clear, ~own))]
 
     def candidates(self) -> Int64Array:
-        """Orders rows by how far their pairs are from being typical, if that is required."""
+        """The pairs closest to typical inputs first, if both have to be typical."""
         return self._least_untypical(self.order())
 
     def sides(self) -> tuple[BoolArray, BoolArray] | None:

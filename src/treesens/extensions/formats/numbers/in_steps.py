@@ -106,9 +106,7 @@ class _Search:
 
     def _answer(self, query: Query, budget: Budget) -> Result:
         # The library knows no steps: it is asked about the values of a candidate.
-        plain = replace(
-            self.options, library_predict=None, hints=None, regions=False, certificates=None, require_certificate=False
-        )
+        plain = replace(self.options.uncertified, library_predict=None, hints=None, regions=False)
         result = self.ask(query, plain, budget.share(_SHARE))
         self.attempts += result.attempts
         for name, spent in result.seconds.items():

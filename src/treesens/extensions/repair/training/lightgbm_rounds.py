@@ -1,4 +1,4 @@
-"""Rounds of LightGBM: a callback of `lightgbm.train` that takes a round back and makes it again.
+"""Rounds of LightGBM: a callback of `lightgbm.train` that undoes a round and repeats it.
 
 A feature is left out by a factor of 0 on the gain of its splits (`feature_contri`).
 """
@@ -51,7 +51,7 @@ class _Trainer:
         self._factors = given or [1.0] * len(self.names)
 
     def asked(self) -> frozenset[str]:
-        """The features that the trees of the last round ask for."""
+        """The features that the last round's trees split on."""
         last = self.booster.dump_model(num_iteration=1, start_iteration=self.booster.current_iteration() - 1)
         found: set[str] = set()
         todo = [tree["tree_structure"] for tree in last["tree_info"]]
@@ -63,7 +63,7 @@ class _Trainer:
         return frozenset(found)
 
     def model(self) -> Any:
-        """The booster as it is."""
+        """The current booster."""
         return self._copied(-1)
 
     def model_before(self) -> Any:
@@ -77,7 +77,7 @@ class _Trainer:
         return lightgbm.Booster(model_str=self.booster.model_to_string(num_iteration=rounds))
 
     def again(self, step: float, *, without: Iterable[str] = ()) -> None:
-        """Takes the last round back and makes it again."""
+        """Undoes the last round and repeats it."""
         self.booster.rollback_one_iter()
         self.leave_out(without)
         self.booster.reset_parameter({"learning_rate": step * self._rate})
@@ -85,7 +85,7 @@ class _Trainer:
         self.booster.reset_parameter({"learning_rate": self._rate})
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Rounds from the next one on do not ask for these features."""
+        """Excludes these features from the next round on."""
         out = frozenset(names)
         factors = [0.0 if name in out else own for name, own in zip(self.names, self._factors, strict=True)]
         self.booster.reset_parameter({"feature_contri": factors})

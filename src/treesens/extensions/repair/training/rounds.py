@@ -1,6 +1,6 @@
-"""The promise of a training, and rounds that ask for its features: each is kept, made smaller, or made again without them.
+"""The promise of a training, and rounds that split on its features: each is kept, made smaller, or repeated without them.
 
-The promise limits the swing of some features for all inputs, with missing values of all features but categories with names.
+The promise limits the swing of some features for all inputs, with missing values of all features except named categories.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from treesens.grammar.tree import ast
 
 @dataclass(frozen=True)
 class Within:
-    """No two inputs that differ in the features of one group alone are further than `swing` apart in raw score. `seconds` are
-    for each proof; one that takes longer counts as none.
+    """No two inputs that differ in the features of one group alone are further than `swing` apart in raw score. `seconds` limit
+    each proof; one that takes longer fails.
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -39,14 +39,14 @@ class Within:
         return frozenset(name for group in self.groups for name in group)
 
     def check(self, names: Sequence[str]) -> None:
-        """UsageError for features that the rows do not have, and for rows that have no others."""
+        """UsageError for features missing from the rows, and for rows without other features."""
         if unknown := sorted(self.varied - set(names)):
             raise UsageError(f"the rows have no feature `{unknown[0]}`", remedy=f"features: {', '.join(names)}")
         if not set(names) - self.varied:
             raise UsageError("every feature of the rows varies", remedy="leave one out of `vary`")
 
     def is_kept(self, trained: Any) -> bool:
-        """True if it is proved of a booster, with room for what the library rounds."""
+        """True if it is proved for a booster, with a margin for the library's rounding."""
         model = self._read(trained)
         missing = np.array([not f.labels for f in model.ensemble.features], dtype=np.bool_)
         domain = (*self.domain, *possible_inputs(model, missing, self.domain))
@@ -73,11 +73,11 @@ class Trainer(Protocol):
     """A booster in training, after a round."""
 
     def asked(self) -> frozenset[str]:
-        """The features that the trees of the last round ask for."""
+        """The features that the last round's trees split on."""
         ...
 
     def model(self) -> Any:
-        """The booster as it is."""
+        """The current booster."""
         ...
 
     def model_before(self) -> Any:
@@ -85,20 +85,19 @@ class Trainer(Protocol):
         ...
 
     def again(self, step: float, *, without: Iterable[str] = ()) -> None:
-        """Takes the last round back and makes it again, with a part of the learning rate or without some features."""
+        """Undoes the last round and repeats it, with a part of the learning rate or without some features."""
         ...
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Rounds from the next one on do not ask for these features."""
+        """Excludes these features from the next round on."""
         ...
 
 
 class Rounds:
-    """Keeps one promise in one training; `made` says what became of each round.
+    """Keeps one promise in one training; `made` counts the outcomes of rounds.
 
-    A round that does not ask for the features leaves every difference of two such inputs as it is, so it needs no proof. When
-    not even a quarter of a round is proved, it is made without them, and they rest for 1, 2, 4, … rounds before they are tried
-    again.
+    A round without splits on the features changes no difference of two such inputs, so it needs no proof. If not even a quarter
+    of a round is proved, it is made without them, and they are excluded for 1, 2, 4, … rounds before the next attempt.
     """
 
     def __init__(self, within: Within) -> None:
@@ -107,7 +106,7 @@ class Rounds:
         self._rest, self._left = 1, 0
 
     def after_round(self, trainer: Trainer) -> None:
-        """Looks at the round that was made. UsageError if the model was outside of the budget before it."""
+        """Checks the last round. UsageError if the model exceeded the budget before it."""
         if not self.made:
             self._check_start(trainer)
         self.made.append(self._kept(trainer))

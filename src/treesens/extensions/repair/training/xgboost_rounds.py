@@ -1,7 +1,7 @@
-"""Rounds of XGBoost: a callback of `xgboost.train` that takes a round back and makes it again.
+"""Rounds of XGBoost: a callback of `xgboost.train` that undoes a round and repeats it.
 
-A feature is left out by a weight of almost 0 in the drawing of columns (`feature_weights`), which happens as soon as there are
-fewer columns to draw than there are.
+A feature is left out by a weight of almost 0 in column sampling (`feature_weights`), which needs fewer sampled columns than
+there are.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def callback_of(rounds: Rounds, train: Any) -> Any:
         raise MissingPackageError("xgboost is not installed", remedy="pip install 'treesens[xgboost]'") from None
 
     class Kept(callback.TrainingCallback):  # type: ignore[misc]
-        """Looks at every round."""
+        """Checks every round."""
 
         def before_training(self, model: Any) -> Any:
             self.trainer = _Trainer(model, train, rounds)
             return model
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            del model, evals_log  # the booster is the same one, and its figures play no part
+            del model, evals_log  # the booster is the same one, and its figures are not used
             self.trainer.epoch = epoch
             rounds.after_round(self.trainer)
             self.trainer.remember()
@@ -60,16 +60,16 @@ class _Trainer:
         self.remember()
 
     def remember(self) -> None:
-        """The booster as it is now is what a round is taken back to."""
+        """Makes the current booster the one that undoing a round restores."""
         self._before, self._rounds = self.booster.save_raw("ubj"), self.booster.num_boosted_rounds()
 
     def asked(self) -> frozenset[str]:
-        """The features that the trees of the last round ask for."""
+        """The features that the last round's trees split on."""
         last = self.booster.num_boosted_rounds() - 1
         return frozenset(self.booster[last : last + 1].get_fscore())
 
     def model(self) -> Any:
-        """The booster as it is."""
+        """The current booster."""
         return self.booster
 
     def model_before(self) -> Any:
@@ -77,7 +77,7 @@ class _Trainer:
         return self.booster[: self._rounds] if self._rounds else None
 
     def again(self, step: float, *, without: Iterable[str] = ()) -> None:
-        """Takes the last round back and makes it again."""
+        """Undoes the last round and repeats it."""
         config = self.booster.save_config()
         self.booster.load_model(self._before)
         self.booster.load_config(config)
@@ -87,7 +87,7 @@ class _Trainer:
         self.booster.set_param({"learning_rate": self._rate})
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Rounds from the next one on do not ask for these features."""
+        """Excludes these features from the next round on."""
         out = np.isin(self.names, list(names))
         self.train.set_info(feature_weights=np.where(out, 0.0, self._weights))
         share = (len(out) - out.sum() + 0.5) / len(out) if out.any() else 1.0
@@ -95,7 +95,7 @@ class _Trainer:
 
 
 def _check_kind(config: Any) -> None:
-    """UsageError for boosters whose rounds change what earlier ones have made."""
+    """UsageError for boosters whose rounds change the results of earlier ones."""
     kind = config.get("name", "gbtree")
     if kind != "gbtree":
         raise UsageError(
@@ -106,7 +106,7 @@ def _check_kind(config: Any) -> None:
 
 
 def _found(config: Any, name: str) -> str:
-    """The value of a parameter wherever the library keeps it. UsageError if it keeps none."""
+    """The value of a parameter wherever the library keeps it. UsageError if it is missing."""
     if isinstance(config, dict):
         if isinstance(config.get(name), str):
             return str(config[name])

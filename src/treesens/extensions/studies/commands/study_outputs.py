@@ -17,7 +17,7 @@ TABLES = {
     "diff": "treesens.extensions.studies.report.diff_table:show_difference",
     "count": "treesens.extensions.studies.report.study_tables:show_shares",
 }
-"""What shows the records of a study; others are tables of their columns."""
+"""Functions that show the records of a study; other records are tables of their columns."""
 BESIDE = {
     "audit": "treesens.extensions.studies.commands.audit:AuditOutputs",
     "learn": "treesens.extensions.studies.commands.study_outputs:LearnOutputs",

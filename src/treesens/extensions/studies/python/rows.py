@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from treesens.extensions.studies.python.study_results import PicturedResult
+from treesens.extensions.studies.python.study_results import Called, Pictured, PicturedResult
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.robust_search import Robustness as Found
 
 
 @dataclass(frozen=True, eq=False)
-class Robustness(PicturedResult):
+class Robustness(Pictured):
     """Distances of rows to another class: `records` one per row, as `treesens robust --json` prints them."""
 
+    records: list[dict[str, Any]]
+    notes: tuple[str, ...]
+    interrupted: bool
     found: Found = field(repr=False)
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        found = called.found
+        return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
 
     def certified(self, radius: float) -> float:
         """The part of the rows proved to keep their class within a radius and, with labels, predicted correctly."""
@@ -31,8 +41,17 @@ class Robustness(PicturedResult):
 
 
 @dataclass(frozen=True, eq=False)
-class Reasons(PicturedResult):
+class Reasons(Pictured):
     """Reasons for the classes of rows: `records` one per row, as `treesens why --json` prints them."""
+
+    records: list[dict[str, Any]]
+    notes: tuple[str, ...]
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, called: Called) -> Self:
+        """The result of a call."""
+        return cls(called.records, called.notes, called.source)._by(called)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)

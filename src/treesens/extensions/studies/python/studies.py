@@ -33,6 +33,7 @@ class Audit(StudyResult):
     `frame()` has their numbers as columns; `audit[name]` is one of these columns.
     """
 
+    run: Run = field(repr=False)
     options: AuditOptions = field(repr=False)
     inputs: tuple[Path, ...] = field(repr=False)
     """The files that it was made from: no report is written over them."""
@@ -45,9 +46,7 @@ class Audit(StudyResult):
         run: Run = called.found.result
         told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
         options, inputs = called.asked.options, called.inputs
-        return cls(
-            run.records, called.notes, run.interrupted, called.source, called.study.name, run, options, inputs, told
-        )
+        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)._by(called)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -97,9 +96,9 @@ class Audit(StudyResult):
         """What the audit is about, with what is said of it."""
         from treesens.extensions.studies.report.audit_facts import audit_facts
 
-        model = self.found.model.ensemble.source.path or "a live object"
+        model = self.run.model.ensemble.source.path or "a live object"
         data = str(self.source) if isinstance(self.source, str | Path) else "a data frame"
-        return audit_facts(self.found, self.options.settings, model, data, command, **self.told, **heading)
+        return audit_facts(self.run, self.options.settings, model, data, command, **self.told, **heading)
 
     def _report(self, place: Path, pdf: Path | None, purpose: Path | None, date: str | None) -> Path:
         from treesens.extensions.studies.report.audit_page import attachment_of, write_report

@@ -77,9 +77,37 @@ class Records(Columns):
     """A study whose `records`, as its command prints them with --json, are the lines of its columns."""
 
     records: list[dict[str, Any]]
+    _asked: tuple[str, Any]
+    """The name of the study, and `Found.result` for a picture."""
+
+    def _by(self, called: Called) -> Self:
+        """The same result, which knows its study."""
+        drawn = called.found.result if isinstance(self, Pictured) else None
+        object.__setattr__(self, "_asked", (called.study.name, drawn))
+        return self
+
+    @property
+    def _study(self) -> Study[Any, Any]:
+        study: Study[Any, Any] = STUDIES.get(self._asked[0])
+        return study
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers, a list per column."""
+        from treesens.extensions.studies.report.study_tables import columns_of
+
+        return frame_of(self._study.record, self.records) or columns_of(self.records)
 
     def __len__(self) -> int:
         return len(self.records)
+
+
+class Pictured(Records):
+    """Records with a picture."""
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
+        return self._study.drawn(self.records, self._asked[1], axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,37 +118,15 @@ class StudyResult(Records):
     notes: tuple[str, ...]
     interrupted: bool
     source: Any = field(repr=False)
-    name: str = field(repr=False)
-    """That of the study: the fields of its records declare the columns."""
-    found: Any = field(repr=False)
-    """What the study itself returns."""
 
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call."""
-        found, name = called.found, called.study.name
-        return cls(called.records, called.notes, found.interrupted, called.source, name, found.result)
-
-    @property
-    def study(self) -> Study[Any, Any]:
-        """The study itself."""
-        study: Study[Any, Any] = STUDIES.get(self.name)
-        return study
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """The numbers, a list per column."""
-        from treesens.extensions.studies.report.study_tables import columns_of
-
-        return frame_of(self.study.record, self.records) or columns_of(self.records)
+        return cls(called.records, called.notes, called.found.interrupted, called.source)._by(called)
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"
 
 
-class PicturedResult(StudyResult):
+class PicturedResult(Pictured, StudyResult):
     """The result of a study with a picture."""
-
-    def plot(self, *, axes: Any = None) -> Any:
-        """The study's picture with matplotlib. Returns the axes, new ones if none are given. UsageError without matplotlib."""
-        return self.study.drawn(self.records, self.found, axes)

@@ -1,5 +1,5 @@
 """Records of studies as tables on the terminal: those of any study, with a column for each field that is a text, a number or a
-list of names, or by the columns that its fields declare; and what `count`, `robust`, `sets` and `reasons` show besides.
+list of names, or by the columns that its fields declare; and the further lines of `count`, `robust`, `sets` and `reasons`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _show_concerned(record: dict[str, Any]) -> None:
 
 
 def show_rows(records: Sequence[dict[str, Any]]) -> None:
-    """One line per row, and below it one for each class that was asked for."""
+    """One line per row, and below it one for each target class."""
     lines = []
     for record in records:
         lines.append(record)

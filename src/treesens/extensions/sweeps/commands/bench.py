@@ -64,7 +64,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Run INSTANCES (JSON lines: model, feature or features, margin or gap, perhaps the known verdict) and check every verdict
-    against the others and against the known one. A second run goes on from the journal beside the results.
+    against the others and against the known one. A second run continues from the journal next to the results.
     """
     from treesens.backends.base import BACKENDS, get_backend
     from treesens.compiler.pipeline import Pipeline
@@ -84,7 +84,7 @@ def command(
     listed = read_instances(instances)
     if sample is not None and sample < len(listed):
         listed = [listed[i * len(listed) // sample] for i in range(sample)]
-    # The native engine compiles for itself: one pipeline is enough for it.
+    # The native engine has its own compiler: one pipeline is enough for it.
     settings = [
         Setting(name, text) for text in texts for name in names if name not in {"native", "auto"} or text == texts[-1]
     ]
@@ -113,7 +113,7 @@ def command(
             tell=warn_of_journal,
         )
     if records is None:
-        records = read_records(output)  # every answer is there as soon as it has come
+        records = read_records(output)  # every answer is recorded at once
     wanted = {(x.key, s.backend, s.pipeline) for x in listed for s in settings}
     records = [r for r in records if (r["key"], r["backend"], r["pipeline"]) in wanted]
     wrong = contradictions(records)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def sweep_options(function: Function) -> Function:
-    """Settings at the command: those that are given come before those of the SPEC."""
+    """Command-line settings: they override those of the SPEC."""
     for one in reversed(settings_of(Door.SWEEP)):
         function = click_option(replace(one, default=None))(function)
     return function
@@ -50,7 +50,7 @@ def sweep_options(function: Function) -> Function:
 @click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
 @sweep_options
-@click.option("--no-share", is_flag=True, help="Ask everything; no answer decides an easier or harder question.")
+@click.option("--no-share", is_flag=True, help="Solve every question; no answer decides an easier or harder one.")
 @trust_option
 @click.option("--report", type=OutputFile(), help="Write a table of all answers (CSV).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per question on standard output.")
@@ -66,11 +66,11 @@ def command(
     no_share: bool,
     **given: Any,
 ) -> int:
-    """Ask the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
+    """Answer the questions of SPEC: a TOML file of models, features and gaps, or a .sens file (docs/sweeps.md).
 
-    Every answer goes into a journal as it comes. The same command answers from it, and goes on if it was interrupted.
+    Every answer goes into a journal at once. The same command reads it, and resumes an interrupted run.
 
-    Exit codes: those of check; 130 interrupted, with what was answered kept.
+    Exit codes: those of check; 130 interrupted, with all answers kept.
     """
     from treesens.extensions.sweeps.executor import parse_executor
     from treesens.extensions.sweeps.report import line_of, show_sweep, write_answers
@@ -123,7 +123,7 @@ def command(
 
 
 def answers(questions: Sequence[Question], settings: Settings, journal: Journal) -> Iterator[dict[str, Any]]:
-    """The records of all questions that have an answer, in the order of the SPEC."""
+    """The records of all answered questions, in the order of the SPEC."""
     from treesens.records.journal import key_of
 
     for question in questions:
@@ -142,7 +142,7 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
 
 
 def told(summary: Summary) -> str:
-    """What the run did, in two lines; what did not happen is not told."""
+    """The results of the run in two lines; zero counts are omitted."""
     shared = f" ({summary.shared} of them by the pair of a harder one)" if summary.shared else ""
     parts = [f"{summary.asked} asked{shared}"]
     numbers = {"implied by others": summary.implied, "from the journal": summary.reused}
