@@ -159,7 +159,7 @@ def affine(scope: Scope, node: ast.Expression) -> Affine:
             return score(scope, node)
         case ast.ClassOf():
             remedy = "write `class(a) = CLASS`, `class(a) = class(b)` or `class(a) != class(b)`"
-            raise scope.fail("E205", "a class is no number", node.span, remedy)
+            raise scope.fail("E205", "a class is not a number", node.span, remedy)
         case ast.Likelihood(point, data):
             scope.table(data)
             return _one(LikelihoodAtom(((scope.point(point), data.text),), node))

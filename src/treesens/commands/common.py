@@ -258,7 +258,7 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
             say(item.render(), err=True)
     for name, error in bound.broken.items():
         some = any(question.query.name.startswith(f"{name}[") for question in bound.queries)
-        lost = f"Not every question of `{name}` is asked" if some else f"`{name}` is not asked"
+        lost = f"Not every question of `{name}` is answered" if some else f"`{name}` is not answered"
         say(f"{error}\n{lost}; the other queries are.", err=True)
     return bound
 

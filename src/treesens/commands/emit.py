@@ -82,7 +82,7 @@ def command(
     if output is not None and len(asked) == 1:
         check_writable(output)
     if legend and output is None:
-        raise UsageError("a legend lies beside a file, and none is written", remedy="give a file with --output")
+        raise UsageError("a legend needs an output file", remedy="give a file with --output")
     paths = files_of([bound.name for bound in asked], output, target, force=force)
     legends = {name: path.with_name(f"{path.name}.legend.tsv") for name, path in paths.items() if legend}
     for beside in legends.values():

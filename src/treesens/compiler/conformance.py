@@ -27,7 +27,7 @@ def run(step: Pass | str) -> Report:
     """Checks a pass, by instance or by its pipeline text (`name` or `name{option=value}`)."""
     steps = Pipeline.parse(step).steps if isinstance(step, str) else (step,)
     if len(steps) != 1:
-        raise PipelineError(f"`{step}` is no single pass")
+        raise PipelineError(f"`{step}` is not a single pass")
     (tested,) = steps
     checks = [Check("interface", *_guarded(partial(_interface, tested)))]
     checks += [

@@ -4,8 +4,6 @@ The SHA-256 of a folder is that of the `sha256sum` lines of its files, sorted by
 `.` or `_` are excluded: they belong to file systems and copying programs. The same digest, computed in the folder:
 
     find . -type f -not -path '*/[._]*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
-
-says the same, if it is asked in the folder.
 """
 
 from __future__ import annotations

@@ -358,5 +358,5 @@ def _table(op: Membership, by: Substitution, kept: Int32Array) -> list[Op]:
     if np.any((members >= 0) & is_negative(members)):
         raise InternalError("a table member may not be replaced by a negation")
     if np.any(members < 0):
-        raise InternalError("a table member may not be fixed while its table stands: drop the row first")
+        raise InternalError("a table member may not be fixed while its table exists: drop the row first")
     return [replace(op, members=members >> 1, orders=kept[op.orders])]

@@ -101,8 +101,8 @@ _OF_NUMBERS = (
 )
 _PARTS = {
     "TransformedTargetRegressor": "give its `regressor_`, and ask in the units of the target that it was fitted on",
-    "OneVsRestClassifier": "give one of its `estimators_`: each of them tells one class from all others",
-    "OneVsOneClassifier": "give one of its `estimators_`: each of them tells two classes apart",
+    "OneVsRestClassifier": "give one of its `estimators_`: each of them separates one class from all others",
+    "OneVsOneClassifier": "give one of its `estimators_`: each of them separates two classes",
     "OutputCodeClassifier": "give one of its `estimators_`",
     "MultiOutputClassifier": "name one label (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",
     "MultiOutputRegressor": "name one target (`sklearn:output=0` as the format is the first), or give one of its `estimators_`",

@@ -283,7 +283,7 @@ def _chained(stop: Stop) -> Diagnostic | None:
         for index in range(stop.index - 1, 0, -1):
             if stop.tokens[index - 1].type in ("ORDER", "EQUAL") and starts_line(stop.tokens, index):
                 # The line above ended with a comparison operator, and this one was parsed as its other side.
-                return _missing_after(replace(stop, index=index), "write what it compares with")
+                return _missing_after(replace(stop, index=index), "write the other side of the comparison")
         remedy = "write two comparisons joined by `and`, or `in [lo, hi]`"
         return Diagnostic("S031", "a comparison has two sides only", stop.span, remedy)
     return None

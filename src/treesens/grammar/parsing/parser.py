@@ -59,7 +59,7 @@ def load(path: str | Path) -> Source:
     except ValueError as error:  # a path that contains NUL
         diagnostics.error("S063", f"the file cannot be read: {error}", nowhere, "check the path")
     if len(content) > LARGEST_FILE:
-        message = f"the file has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
+        message = f"the file has more than {LARGEST_FILE // 1_000_000} MB, too large for a question"
         diagnostics.error("S061", message, nowhere, 'check the path; data files go into `data NAME from "FILE"`')
     diagnostics.raise_if_errors()
     return Source(name, _decoded(content, name, diagnostics))
@@ -112,7 +112,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
 
     found = terminals.tokens(source.text, _MOST_TOKENS)
     if len(found) == _MOST_TOKENS:
-        message = f"the text has more than {_MOST_TOKENS} words, which is no question"
+        message = f"the text has more than {_MOST_TOKENS} words, too large for a question"
         diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
         return None
     found = [token for token in found if token.type != "COMMENT"]
@@ -146,7 +146,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
         return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
-        message = f"the text has more than {LARGEST_FILE // 1_000_000} MB, which is no question"
+        message = f"the text has more than {LARGEST_FILE // 1_000_000} MB, too large for a question"
         diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
     elif nul >= 0:
         # The excerpt of a binary file is useless, and may be long.
