@@ -65,7 +65,7 @@ bool Provers::wants_messages() const {
     return method_ == Method::automatic && (!is_deep() || problem_.leaves() <= schedule.most_for_messages);
 }
 
-// If both provers are wanted they take turns, overlap first and more often.
+// If both provers are used they take turns, overlap first and more often.
 bool Provers::overlap_is_next(const Turn& turn) const {
     const std::int64_t every = method_ == Method::both ? 2 : schedule.messages_every;
     return wants_overlap() && (turn.of_provers % every != every - 1 || !wants_messages());
@@ -107,7 +107,7 @@ void Provers::build_sets(Control& control) {
     bundled_ = false;
 }
 
-// Threads that share the tree of the prover keep it.
+// Threads that share the prover's tree keep it.
 bool Provers::bundles_now(const Turn& turn) const {
     if (bundled_ || together_ == 0 || sharing_) return false;
     return together_at_once_ || (will_bundle() && turn.number >= Turn::kRepeatFrom);
@@ -130,7 +130,7 @@ void Provers::bundle_trees(const Incumbent& incumbent, Control& control) {
     } catch (const MemoryLimit&) {
         // It goes on as it was.
     }
-    // Not before: a run whose time ends meanwhile leaves it to the next one.
+    // Not earlier: a run whose time ends meanwhile leaves this to the next one.
     bundled_ = true;
 }
 
@@ -269,7 +269,7 @@ Proof Provers::certify(std::int64_t level, std::int64_t node_limit, Control& con
         if (proof.complete || control.expired() || !wants_messages()) return proof;
     }
     if (!within_limits([&] { build_sets(control); })) return late;
-    // Whoever checks a proof knows the factors of single trees alone.
+    // Independent checkers only know the factors of single trees.
     FactorSets sets = sets_;
     const auto build_single = [&] { sets = build_factor_sets(problem_, forest_, goal_, budget_, 0, &control); };
     if (bundled_ && !within_limits(build_single)) return late;

@@ -1,5 +1,5 @@
-// All that proves in one search, and what has been proved so far: the messages prover, the overlap prover, and threads
-// that share the tree of the former.
+// The provers of one search and its proved bounds: the messages prover, the overlap prover, and threads that share the
+// former's tree.
 //
 // A long search does not go on as it began. The messages prover begins again with factors of several trees (ADR 0013)
 // and then in parts (ADR 0016), or threads share its tree (ADR 0009). The order in which this happens is one function,
@@ -18,7 +18,7 @@
 
 namespace treesens {
 
-// Who proves: messages, overlap (for deep trees), both in turns, or what the problem asks for.
+// The prover: messages, overlap (for deep trees), both in turns, or chosen by the problem.
 enum class Method { automatic, messages, overlap, both };
 
 // Where a search is: turns of local search have even numbers, those of provers odd ones. The last two repeat for ever.
@@ -35,25 +35,25 @@ struct Turn {
 
 class Provers {
 public:
-    // All arguments must outlive it. The goal may change, and `restart` says so.
+    // All arguments must outlive it. `restart` must be called when the goal changes.
     Provers(const Problem& problem, const Forest& forest, Clauses& clauses, const Goal& goal, const Gap& gap,
             MemoryBudget& budget, std::uint64_t seed);
 
     // Proves until the turn has no work left, or the control pauses, or `node_limit` nodes are dealt with (< 0: no
     // limit), or the question is decided.
     void run(Turn& turn, std::int64_t node_limit, Incumbent& incumbent, LocalSearch& polisher, Control& control);
-    // For a goal with other bounds, or another mode. Factors stay if they can, and messages to start from.
+    // For a goal with other bounds, or another mode. Factors are kept if possible, and messages to start from.
     void restart();
     // What the goal alone tells. Before the first run, and after the goal has changed.
     void read_goal();
 
-    // Whether every node is dealt with.
+    // True if every node has been processed.
     bool finished() const;
     // Whether a prover has dealt with so many nodes (< 0: never).
     bool have_done(std::int64_t nodes) const;
     // The most nodes that one prover has dealt with.
     std::int64_t most_nodes() const;
-    // No point is worth more, but for points that a prover has passed over for the best one.
+    // Upper bound of all points, except for those that a prover skipped in favour of the best one.
     std::int64_t upper(const Incumbent& incumbent) const;
     // Every tree and every variable at its best: what is known without a prover.
     std::int64_t largest_level() const { return largest_level_; }

@@ -43,7 +43,7 @@ public:
     void clear_stop() { control_.clear_stop(); }
     // Other bounds or another question: factors, messages, and the points met so far are kept.
     void reset(std::vector<std::int64_t> bound, Mode mode);
-    // What no solution of the constraints at the present bounds can use; independent of the search and its state.
+    // Cells and leaves that no solution of the constraints at the present bounds uses; independent of the search state.
     Fixing fix(std::int64_t work, bool probe);
     // Proves in a form for others that no solution reaches `level` (0 in the mode decide); independent of the search,
     // but for messages to start from.
@@ -67,7 +67,7 @@ public:
 
     Status status() const { return status_; }
     Reason reason() const { return reason_; }
-    // What was found to be wrong, if the reason is `internal`; then nothing counts as proved.
+    // The internal error, if the reason is `internal`; then nothing counts as proved.
     const std::string& fault() const { return fault_; }
     const Incumbent& incumbent() const { return incumbent_; }
     bool is_witness() const { return incumbent_.present() && goal_.is_witness(incumbent_.score); }
@@ -81,7 +81,7 @@ public:
     const MemoryBudget& memory() const { return budget_; }
 
 private:
-    // The loop, and what each of its lines does.
+    // The main loop, and its steps.
     void take_turns(std::int64_t node_limit);
     bool decided();
     bool out_of_time();
@@ -92,7 +92,7 @@ private:
     void choose_region();
     std::int64_t turn_work(int turn) const;
 
-    // What is asked.
+    // The question.
     MemoryBudget budget_;
     Problem problem_;
     Forest forest_;
@@ -101,7 +101,7 @@ private:
     Clauses clauses_;
     bool possible_ = true;  // every variable has an allowed cell
 
-    // Who works, and when.
+    // The workers, and their turns.
     LocalSearch local_;
     bool in_region_ = false;  // the local search stays within a node of the overlap prover
     // Turns anywhere between two that do, of a search that raises a sum, and those since the last one that did.
@@ -113,7 +113,7 @@ private:
     std::int64_t patience_ = 1;  // how much longer the turns of provers have become
     Seconds seconds_;
 
-    // What is known.
+    // The facts.
     Incumbent incumbent_;
     std::vector<std::vector<Cell>> pool_;                // incumbents of earlier bounds
     std::vector<std::vector<std::int64_t>> infeasible_;  // bounds proved infeasible

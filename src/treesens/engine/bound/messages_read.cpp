@@ -1,4 +1,4 @@
-// What is read off the messages: the decoded point, best entries, row sums.
+// Results read from the messages: the decoded point, best entries, row sums.
 #include <algorithm>
 #include <limits>
 

@@ -7,7 +7,7 @@ namespace treesens {
 
 namespace {
 
-// Rows that are taken through all trees together: their profiles stay in the cache.
+// Rows processed together by all trees: their profiles stay in the cache.
 constexpr std::int64_t kRowBlock = 256;
 
 bool asks_for(const CellTrees& trees, std::int32_t node, std::int32_t feature) {
@@ -32,7 +32,7 @@ void flip_profiles(const CellTrees& trees, const std::int64_t* leaf_value, std::
         for (std::int64_t t = 0; t < trees.trees; ++t) {
             for (std::int64_t r = 0; r < count; ++r) {
                 const std::int32_t* row = cells + (first + r) * features;
-                // A tree that does not ask for the feature moves the whole profile.
+                // A tree without splits on the feature shifts the whole profile.
                 std::int64_t* mine = profile.data() + r * width;
                 if (affected[t])
                     add_profile(trees, whole, trees.root[t], row, feature, 0, feature_cells - 1, mine);

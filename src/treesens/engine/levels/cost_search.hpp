@@ -1,9 +1,9 @@
 // The solution of least cost, where every cell has a cost and the costs of a point add up: distances by l1, l2 and l0.
 //
-// A first solution comes from the least level (level_search.hpp), whose level is a first bound; moves of one leaf make
-// it cheaper. Then one price after the other is tried, from the bound up to what the best solution costs: no cell that
-// costs more than the price can be in a solution for it, so the prover sees only what these cells leave of the trees.
-// Its multipliers weigh the costs against the rows.
+// A first solution comes from the least level (level_search.hpp), which is a first bound; moves of one leaf make it
+// cheaper. Then increasing prices are tried, from the bound up to the cost of the best solution: no cell above the
+// price can be in a solution for it, so the prover only sees the trees restricted to the other cells. Its multipliers
+// weigh the costs against the rows.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ namespace treesens {
 // than `most`, or than `low` if that is as near to `most`.
 class CostSearch : public RepeatedSearch {
 public:
-    // Only solutions that cost less than `most` are of interest (negative: all). Throws std::invalid_argument for costs
+    // Only solutions with a cost below `most` are of interest (negative: all). Throws std::invalid_argument for costs
     // that are too large.
     CostSearch(const SharedProblem& whole, std::vector<std::int64_t> cost, std::vector<std::int64_t> bound,
                std::vector<std::vector<Cell>> hints, std::int64_t most, std::uint64_t seed, std::int64_t max_bytes);
 
     // No solution costs less; `most` where no solution costs less than that.
     std::int64_t low() const { return low_; }
-    // What the best solution costs; -1 without one.
+    // The cost of the best solution; -1 without one.
     std::int64_t high() const { return best_.empty() ? -1 : high_; }
 
 private:
@@ -42,7 +42,7 @@ private:
     void prove(double slice, double seconds);
     void read_prover();
     bool keep(std::vector<Cell> x, bool descend);
-    // What a solution may cost that is still of interest.
+    // The maximum cost of interest.
     std::int64_t most() const { return (best_.empty() ? most_ : high_) - 1; }
     void end_part(std::int64_t rounded);
     void raise(std::int64_t low);
@@ -63,9 +63,9 @@ private:
     std::unique_ptr<LevelSearch> nearest_;
     Restricted part_;
     int shift_ = 0;              // the prover counts in 2^shift_ units
-    std::int64_t constant_ = 0;  // what the variables cost that are not left in the part
-    std::int64_t price_ = 0;     // what is not in the part costs more
-    std::int64_t chunk_ = 0;     // nodes until the next look
+    std::int64_t constant_ = 0;  // cost of the variables that are not in the part
+    std::int64_t price_ = 0;     // cells outside the part cost more
+    std::int64_t chunk_ = 0;     // nodes until the next check
     std::unique_ptr<Search> prover_;
     std::int64_t high_ = 0;
     std::int64_t low_ = 0;

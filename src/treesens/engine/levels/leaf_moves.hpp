@@ -29,7 +29,7 @@ private:
     const Problem& problem_;
     std::vector<std::int64_t> cost_;  // [cells]
     // Variables whose costs fall up to a cell and rise from there, without forbidden cells in between: that cell and
-    // the ends of what is allowed. home < 0: any other variable.
+    // the ends of the allowed range. home < 0: any other variable.
     std::vector<Cell> home_;
     std::vector<Cell> first_;
     std::vector<Cell> last_;
@@ -82,7 +82,7 @@ private:
     std::vector<Cell> high_;
     std::vector<std::int32_t> leaf_;         // [groups]
     std::vector<std::int64_t> path_offset_;  // [groups + 1]
-    std::vector<std::int32_t> path_;         // variables that the way to a leaf asks for
+    std::vector<std::int32_t> path_;         // variables on the path to a leaf
     std::vector<Move> found_;                // cheaper than the point
     std::int64_t now_ = 0;                   // what the point costs
     std::int64_t work_ = 0;

@@ -1,15 +1,15 @@
-// Exact block moves: the best cells of one or two variables, all others held, together with the best cell of one
+// Exact block moves: the best cells of one or two variables, with all others fixed, together with the best cell of one
 // private variable per point.
 //
 // docs/engine.md: keep the profile of every row over the private variable; traverse only the trees that ask
 // for the block with block and private variable left open, add every leaf to its rectangle in a difference array,
 // prefix-sum, read off the best cell. All in exact integers.
 //
-// What a move raises is the least slack; or, if many rows have to hold together, the sum of what they miss: a move that
-// brings one of them nearer counts even if another one is further away (ADR 0035).
+// Moves raise the least slack or, if many rows have to hold together, the sum of their deficits: a move that brings one
+// row nearer counts even if another one moves away (ADR 0035).
 //
-// Which variable is private is read off the problem: rows fall into clusters (those of point a, those of point b) such
-// that a copied variable of F matters to one cluster only. The clusters then choose their private cell independently.
+// The private variables follow from the problem: rows fall into clusters (those of point a, those of point b) such that
+// a copied variable of F affects only one cluster. The clusters then choose their private cells independently.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,12 @@
 namespace treesens {
 
 inline constexpr std::int64_t kLargestGrid = 300'000;
-// Above so many cells of a block and the open variable together a move stands on the places between the cuts that its
-// trees make, of which there are few: below, it takes longer to find them than to add over all cells.
+// Above this many cells of a block and the open variable together, a move uses the few places between the cuts of its
+// trees: below, finding them takes longer than adding over all cells.
 inline constexpr std::int64_t kMostDense = 50'000;
-// The same if moves raise a sum over many rows, each of which has tables of its own. Measured.
+// The same if moves raise a sum over many rows, each with its own tables. Measured.
 inline constexpr std::int64_t kMostDenseOfMany = 1'000;
-// Places of a single variable times those of the open one that a move looks at, and places that it looks at in any
-// case.
+// Maximum places of a single variable times those of the open one that a move examines, and a minimum number of places.
 inline constexpr std::int64_t kLargestLine = 1'000'000;
 inline constexpr std::int64_t kLeastWindow = 16;
 
@@ -44,11 +43,11 @@ public:
     const std::uint8_t* allowed(std::int32_t v) const { return allowed_.data() + problem_.cell_offset[v]; }
     // From now on these are the cells of `region`, or without one all that the problem allows.
     void stay_within(const Domains* region);
-    // Moves to x (which must satisfy the clauses) and picks the private variables with the numbers given by `pick`.
+    // Moves to x (which must satisfy the clauses) and picks the private variables with the indices in `pick`.
     void place(const std::vector<Cell>& x, std::uint64_t pick);
-    // The best move over the block; `second` may be -1. True when what moves raise rose.
+    // The best move over the block; `second` may be -1. True if the score improved.
     bool improve(std::int32_t first, std::int32_t second);
-    // Cells the block move over these variables would compute.
+    // Number of cells that the block move over these variables would compute.
     std::int64_t grid(std::int32_t first, std::int32_t second) const;
 
     const std::vector<Cell>& x() const { return x_; }
@@ -61,7 +60,7 @@ public:
     const std::vector<std::int32_t>& movable() const { return movable_; }
 
 private:
-    // Cells of a variable that a move does not tell apart are one place, and one allowed cell stands for all of it.
+    // Cells of a variable that a move does not distinguish are one place, represented by one allowed cell.
     struct Places {
         std::vector<std::uint8_t> cut;     // [cells]: another place begins
         std::vector<std::int32_t> number;  // [cells]: the place

@@ -9,9 +9,9 @@ namespace treesens {
 
 namespace {
 
-constexpr std::int64_t kPairsAfterRestarts = 8;  // measured: earlier they cost more than they bring
-// Of a walk, measured: descents without a better point until another walk begins, and how much worse than its best the
-// point may be that it goes on from, one part in so many.
+constexpr std::int64_t kPairsAfterRestarts = 8;  // measured: earlier their cost exceeds their benefit
+// Parameters of a walk, measured: descents without a better point until the next walk, and how much worse than its best
+// the current point may be, as a fraction.
 constexpr std::int64_t kWalkPatience = 150;
 constexpr std::int64_t kWalkWorse = 5;
 
@@ -73,7 +73,7 @@ bool LocalSearch::next_start(const Incumbent& incumbent) {
 
 bool LocalSearch::new_start() {
     if (problem_.hint_count > 0) {
-        // The first hint first (the caller may have put the most promising rows there), then any.
+        // The first hint first (callers may put the most promising rows there), then a random one.
         const std::int64_t h = next_hint_ < 2 ? next_hint_ : static_cast<std::int64_t>(below(problem_.hint_count));
         ++next_hint_;
         const auto row = problem_.hints.begin() + (h % problem_.hint_count) * problem_.variables();

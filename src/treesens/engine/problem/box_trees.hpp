@@ -23,7 +23,7 @@ struct Forest {
     std::vector<TreeNode> nodes;
     std::vector<std::int32_t> root;  // [groups]; < 0 when the group is a single leaf
 
-    // The groups that ask for a variable, CSR over variables.
+    // The groups that split on a variable, CSR over variables.
     std::vector<std::int32_t> use_offset;
     std::vector<std::int32_t> use_group;
 
@@ -47,7 +47,7 @@ struct Forest {
 
 // Throws std::invalid_argument when the boxes of a group do not partition the space, or there are none.
 Forest build_forest(const Problem& problem);
-// Gives up the coefficients, for which the values of a forest stand from now on.
+// Frees the coefficients, which are replaced by a forest's values.
 void drop_coefficients(Problem& problem);
 // Who uses which variable, and the values of the leaves, of trees whose nodes and roots are there: a group after the
 // other, the root first.

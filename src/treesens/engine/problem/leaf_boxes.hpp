@@ -1,6 +1,6 @@
-// The boxes of the leaves of one group: those that the problem names, or the ways of its tree where there are none.
+// The boxes of one group's leaves: those in the problem, or the paths of its tree if there are none.
 //
-// In a deep forest the boxes of all leaves take more memory than everything else. Trees that are known say the same, a
+// In a deep forest the boxes of all leaves take more memory than everything else. The trees give the same boxes, one
 // group at a time.
 #pragma once
 
@@ -20,7 +20,7 @@ public:
         for (Cell& h : high_) --h;
     }
 
-    // What was said of another group is forgotten.
+    // Forgets the previous group.
     void load(std::int32_t group);
     // Calls visit(first, last) with the literals of every box of a leaf of the group, numbered as in the problem.
     template <typename Visit>
@@ -29,7 +29,7 @@ public:
             visit(literal_ + offset_[b], literal_ + offset_[b + 1]);
         }
     }
-    // Whether two leaves of groups that are loaded have the same boxes, in the same order.
+    // True if two leaves of loaded groups have the same boxes, in the same order.
     static bool same(const LeafBoxes& one, std::int64_t leaf, const LeafBoxes& other, std::int64_t its);
 
 private:

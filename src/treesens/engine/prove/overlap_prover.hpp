@@ -1,8 +1,8 @@
-// A second prover, for deep forests: branch and bound over the boxes that a node still meets (overlap/).
+// A second prover, for deep forests: branch and bound over the boxes that still intersect a node (overlap/).
 //
-// Its bound is weaker than that of the messages and costs a fraction of it, in proportion to what is active. Depth
-// first; every node is trimmed by its losses and cut where the lesser loss is largest. Exact integers throughout:
-// values of boxes are sums of coefficients, below 2^63 (validate), and nothing is rounded.
+// Its bound is weaker than that of the messages and costs a fraction of it, in proportion to the active boxes.
+// Depth-first; every node is trimmed by its losses and cut where the smaller loss is largest. Exact integers
+// throughout: values of boxes are sums of coefficients, below 2^63 (validate), and nothing is rounded.
 #pragma once
 
 #include <cstdint>
@@ -65,9 +65,9 @@ public:
                   const BoxLayers& layers, const Gap& gap, MemoryBudget& budget);
 
     std::int64_t work() const override;
-    // The node at work: as deep as the search is, which goes first to where the layers lose least.
+    // The current node: as deep as the search, which first goes where the layers lose least.
     const Domains& node() const { return node_; }
-    // The whole search for `level`, written down: why it has not come to its end, or nothing.
+    // Records the whole search for `level`; returns the reason if it did not finish.
     std::string record(CutTree& tree, std::int64_t level, std::int64_t node_limit, Control& control);
 
 private:
@@ -86,7 +86,7 @@ private:
         Station at;  // `mark` is not used
         std::int64_t tried = 0;
         std::int64_t pruned = 0;
-        // Prunes too few nodes to be asked at each.
+        // Prunes too few nodes to be tried at each.
         bool idle() const { return tried >= 40 && pruned * 12 < tried; }
     };
     struct Frame {

@@ -1,5 +1,5 @@
-// What every search by branch and bound does with its nodes, whatever refutes them, cuts them and proposes points:
-// entering, pruning, deciding exactly, polishing, and the account of what is proved.
+// The common part of all branch-and-bound searches, whatever refutes and cuts nodes and proposes points: entering,
+// pruning, deciding exactly, polishing, and accounting for the proved bounds.
 //
 // The account: no point that the search has dealt with or still holds is worth more than proved_upper(). A node that is
 // left adds what may be in it. It is at least level - 1, even if nothing was met there: cells that were removed on the

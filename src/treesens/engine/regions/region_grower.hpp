@@ -1,7 +1,7 @@
-// The widest box of cells around a witness in which bounds prove every point (pair) to be one.
+// The widest box of cells around a witness in which bounds prove every point (pair) to be a witness.
 //
-// The score of a model over a box lies between the sums of the least and of the greatest leaf that each tree can reach
-// there. Both are kept per tree: a side that moves is of concern to the trees that ask for its feature.
+// The score of a model over a box is between the sums of the least and of the greatest leaf that each tree can reach
+// there. Both are stored per tree: a moved side affects only the trees that split on its feature.
 #pragma once
 
 #include <cstdint>
@@ -111,13 +111,13 @@ public:
     std::vector<std::uint8_t> region(const std::vector<std::int32_t>& cells);
 
 private:
-    // The values that the trees of a score reach, and their sums.
+    // The reached values of a score's trees, and their sums.
     struct State {
         std::vector<ValueTrees::Range> reached;  // [trees]
         std::int64_t low = 0;
         std::int64_t high = 0;
     };
-    // What a tree reached before a side was moved.
+    // The reached values of a tree before a side was moved.
     struct Undo {
         std::size_t score;
         std::int32_t tree;

@@ -1,5 +1,4 @@
-// The trees of a model with the value of one output at their leaves, and the values that they reach over a box of
-// cells.
+// The trees of a model with one output's values at their leaves, and the values that they reach over a box of cells.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +77,7 @@ public:
     const std::vector<std::int32_t>& missing_cell() const { return missing_cell_; }
     std::int64_t base() const { return base_; }
     std::int64_t slack() const { return slack_; }
-    // The trees that ask for a feature.
+    // The trees that split on a feature.
     const std::vector<std::int32_t>& asking(std::int32_t feature) const { return asking_[feature]; }
     // The values that a tree reaches in a box, and those of `known`, which are skipped. They are exact for features
     // whose splits all have an order, or none.
