@@ -63,7 +63,7 @@ void Search::search_locally() {
     const Score old = incumbent_.score;
     local_.run(turn_.left, goal_, incumbent_, control_);
     turn_.left -= local_.work() - before;
-    // While maximising there is always something to look for. If nothing better turns up, look less often.
+    // An optimum can always improve. If nothing better turns up, try less often.
     if (old < incumbent_.score)
         patience_ = 1;
     else if (turn_.number > Turn::kRepeatFrom && turn_.left <= 0 && goal_.mode != Mode::decide)
@@ -102,12 +102,12 @@ std::int64_t Search::turn_work(int turn) const {
     constexpr std::int64_t Schedule::* kTurns[] = {&Schedule::local_turn, &Schedule::prove_turn,
                                                    &Schedule::local_turn_2, &Schedule::prove_turn_2,
                                                    &Schedule::local_turn_3};
-    // Those of an optimum for which trees share factors: what is proved before that is not worth much, and local search
-    // has found the best in its first turn nearly always. Measured (benchmarks/bounds.md).
+    // For an optimum whose trees share factors: earlier bounds are weak, and local search has nearly always found the
+    // best in its first turn. Measured (benchmarks/bounds.md).
     constexpr std::int64_t Schedule::* kOptimumTurns[] = {
         &Schedule::optimum_local_turn, &Schedule::optimum_prove_turn, &Schedule::optimum_local_turn_2,
         &Schedule::optimum_prove_turn_2, &Schedule::optimum_local_turn_3};
-    // Local search finds what such decisions ask for, if it gets the time: nothing is decided by the first turns.
+    // Local search solves such decisions, given time: the first turns decide nothing.
     constexpr std::int64_t Schedule::* kSumTurns[] = {&Schedule::local_turn, &Schedule::prove_turn,
                                                       &Schedule::sum_local_turn_2, &Schedule::sum_prove_turn_2,
                                                       &Schedule::sum_local_turn_3};

@@ -1,8 +1,8 @@
-// Which trees are taken together as one factor.
+// The grouping of trees into factors.
 //
 // A factor of several trees has an entry for every combination of leaves that can be reached together. The bound then
-// adds fewer maxima, each over what its trees can do in one place, and is tighter; a sweep touches more entries. Trees
-// that ask for the same features have few combinations.
+// adds fewer maxima, each over joint choices of its trees, and is tighter; a sweep touches more entries. Trees that
+// split on the same features have few combinations.
 #pragma once
 
 #include <cstdint>

@@ -253,7 +253,7 @@ void Restrictor::write_rows(Restricted& part, const std::vector<std::int64_t>& b
     }
 }
 
-// Trees without constant ones. Their leaves have no boxes, and their values stand in the forest alone.
+// Trees without constant ones. Their leaves have no boxes, and only the forest has their values.
 void Restrictor::write_groups(Restricted& part) {
     Problem& p = part.problem;
     Forest& f = part.forest;
